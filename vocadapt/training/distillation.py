@@ -99,11 +99,11 @@ class Distiller:
 
         # 2. and 3. Adam on the embeddings of each batch.
         vocabulary = self.model.vocabulary
-        pad = vocabulary.role_ids.get("pad", 0)
-        fitter = EmbeddingFitter(network, layer, start, len(vocabulary), pad)
+        fitter = EmbeddingFitter(
+            network, layer, start, len(vocabulary), vocabulary.role_ids.get("pad", 0)
+        )
         steps = settings.passes * settings.contexts * -(-n_fitted // settings.batch)
-        batches = schedule_batches(contexts, settings)
-        for step, batch in enumerate(batches):
+        for step, batch in enumerate(schedule_batches(contexts, settings)):
             loss = fitter.step(batch, settings.lr * (1 - step / steps))
             name = f"step {step + 1:,} of {steps:,}"
             check_finite(loss, name, settings.lr, "The distance of the hidden states is")

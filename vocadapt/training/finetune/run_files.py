@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
@@ -44,8 +45,6 @@ RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     """Write a run to a folder."""
-    from safetensors.numpy import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     run_quietly(lambda: run.network.save_pretrained(folder))
     save_tokenizers(prepared.model, folder)
@@ -316,8 +315,6 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
     """Load the saved logits of the test examples by tokenization, for each example (rows, outputs)
     float32.
     """
-    from safetensors.numpy import load_file
-
     stored = load_file(check_file(folder / LOGITS))
     ends = np.cumsum(stored.pop("sizes"))[:-1]
     return {tokenization: tuple(np.split(rows, ends)) for tokenization, rows in stored.items()}

@@ -219,8 +219,7 @@ def _labels(
     if head == SEQUENCE:
         return np.concatenate(list(targets))
     if head == QUESTION:
-        places = map(_find_answer_places, views, targets)
-        return np.array(list(places), dtype=np.int64)
+        return np.array(list(map(_find_answer_places, views, targets)), dtype=np.int64)
     labels = np.full(shape, IGNORE_INDEX, dtype=np.int64)
     for row, (view, own) in enumerate(zip(views, targets, strict=True)):
         labels[row, view.places] = own

@@ -25,7 +25,7 @@ from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.callbacks import check_finite, find_checkpoint
+from vocadapt.training.callbacks import check_finite, find_checkpoint, write_atomically
 from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
@@ -70,8 +70,11 @@ class ScratchSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.hidden % self.heads:
-            problem = f"The hidden size {self.hidden} cannot be divided into {self.heads} heads."
-            raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.", "hidden")
+            raise InputError(
+                f"The hidden size {self.hidden} cannot be divided into {self.heads} heads.",
+                f"Choose a multiple of {HEAD}, such as 256.",
+                "hidden",
+            )
 
     @property
     def heads(self) -> int:
@@ -140,8 +143,9 @@ def pretrain_from_scratch(
         untrained = compute_masked_loss(network, vocabulary, held_out)
         # A checkpoint contains the embeddings already.
         if not settings.random_rows and not find_checkpoint(folder):
-            report = part(progress, 0.07, 0.12)
-            _initialize_embeddings(network, text, vocabulary, settings, folder, report)
+            _initialize_embeddings(
+                network, text, vocabulary, settings, folder, part(progress, 0.07, 0.12)
+            )
 
         # 3. Train.
         validator = HeldOutValidator(
@@ -161,8 +165,9 @@ def pretrain_from_scratch(
         if half:
             round_weights(network, torch.float16)
         after = compute_masked_loss(network, vocabulary, held_out)
-        last = f"step {trained.steps:,}, the last"
-        check_finite(after.nats, last, how.lr, "The held-out loss is")
+        check_finite(
+            after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is"
+        )
         losses = Losses(compute_unigram_loss(blocks.counts, held_out), untrained, after)
         return ScratchModel(network, tokens, settings, trained, losses)
 
@@ -207,9 +212,7 @@ def _load_or_train_vocabulary(
         tokens = find_trainer(settings.trainer).train(
             count_sentences(text.sentences), settings.vocabulary, settings.trainer, progress
         )
-        part_file = kept.with_suffix(".part")
-        part_file.write_text("\n".join(tokens), encoding="utf-8")
-        part_file.rename(kept)
+        write_atomically(kept, "\n".join(tokens))
     return tuple(kept.read_text(encoding="utf-8").split("\n"))
 
 

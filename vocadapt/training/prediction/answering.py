@@ -82,9 +82,8 @@ def answer(
     question that leaves no room for the context.
     """
     if run.kind.head != QUESTION:
-        problem = f"{run.folder}: it was fine-tuned for {run.kind}, not for question answering."
         raise InputError(
-            problem,
+            f"{run.folder}: it was fine-tuned for {run.kind}, not for question answering.",
             "Give a run, or any model folder, with a question answering head.",
         )
     if not context.split():

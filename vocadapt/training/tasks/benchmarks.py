@@ -276,9 +276,8 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
     import requests
 
     pooch.get_logger().setLevel("ERROR")
-    local = urlparse(url).scheme == "file"
     fetch: Any = pooch.HTTPDownloader(timeout=TIMEOUT)
-    if local:
+    if urlparse(url).scheme == "file":
         fetch = _copy
     known = f"sha256:{sha256}" if sha256 else None
     try:
@@ -286,9 +285,11 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
             url, known_hash=known, fname=target.name, path=target.parent, downloader=fetch
         )
     except (requests.RequestException, OSError) as error:
-        remedy = "Try again, or give a folder with the files."
-        problem = f"{url}: cannot be fetched ({_reason(error)})."
-        raise InputError(problem, remedy, "source") from None
+        raise InputError(
+            f"{url}: cannot be fetched ({_reason(error)}).",
+            "Try again, or give a folder with the files.",
+            "source",
+        ) from None
     except ValueError as error:
         if "hash" not in str(error):
             raise InputError(

@@ -158,9 +158,8 @@ def read_task(path: Path, fold: int = 0) -> Task:
             f"{spec.name}: label {min(odd)!r} is not among those that {path.name} lists.",
             "List it, or mend it.",
         )
-    name = name_fold(spec.name, fold)
     return Task(
-        name,
+        name_fold(spec.name, fold),
         kind,
         splits,
         spec.labels or tuple(sorted(found)),

@@ -162,8 +162,11 @@ class Columns:
         if tag != "O":
             self.typed.setdefault("-" in tag, number)
         if len(self.typed) > 1:
-            lines = f"lines {self.typed[False]:,} and {self.typed[True]:,}"
-            raise InputError(f"{self.path}: bare and typed tags in one file ({lines}).", SAME_FORM)
+            raise InputError(
+                f"{self.path}: bare and typed tags in one file (lines {self.typed[False]:,} and"
+                f" {self.typed[True]:,}).",
+                SAME_FORM,
+            )
         return tag
 
 

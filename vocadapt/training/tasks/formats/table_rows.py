@@ -160,9 +160,9 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
                     continue
                 named = False
             if len(cells) != len(names):
-                shown = ", ".join(names)
                 raise InputError(
-                    f"{place} has {len(cells)} columns where {len(names)} were expected ({shown}).",
+                    f"{place} has {len(cells)} columns where {len(names)} were expected"
+                    f" ({', '.join(names)}).",
                     "Mend it.",
                 )
             row = dict(zip(names, cells, strict=True))
@@ -186,8 +186,10 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
         return cells
     roles = shape.roles(cells)
     if roles is None:
-        problem = f"{place} has {len(cells)} columns and no header that names them."
-        raise InputError(problem, f"Name them on the first line: {shape.columns}.")
+        raise InputError(
+            f"{place} has {len(cells)} columns and no header that names them.",
+            f"Name them on the first line: {shape.columns}.",
+        )
     return roles
 
 
@@ -206,10 +208,8 @@ def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> R
             if role not in found and name.lower() in usual:
                 found[role] = usual[name.lower()]
     if shape.needs not in found:
-        called = ", ".join(shape.called)
-        needed = shape.called[0]
         raise InputError(
-            f"{place}: no {needed} among {', '.join(row) or 'nothing'}.",
-            f"Name it one of: {called}.",
+            f"{place}: no {shape.called[0]} among {', '.join(row) or 'nothing'}.",
+            f"Name it one of: {', '.join(shape.called)}.",
         )
     return found

@@ -142,8 +142,11 @@ class LabeledTexts(TaskKind):
                 f"{path}: no example has an agreed label.",
                 f"{UNDECIDED!r} stands for no agreement.",
             )
-        without_text = sum(not text.text.strip() for text in texts)
-        notes = {NO_TEXT: without_text, NO_AGREEMENT: left_out, **self.count_notes(texts)}
+        notes = {
+            NO_TEXT: sum(not text.text.strip() for text in texts),
+            NO_AGREEMENT: left_out,
+            **self.count_notes(texts),
+        }
         return Split(tuple(texts), notes, path)
 
     def _read_text(self, row: Row, number: int, place: str) -> Text:
@@ -325,5 +328,5 @@ def _match_by_id(
             f" {missing[0]!r:.60} for one.",
             "Predict on every gold example, under its id.",
         )
-    superfluous = len(set(known) - set(names))
-    return Predictions(tuple(known[name] for name in names), {TOO_MUCH: superfluous})
+    notes = {TOO_MUCH: len(set(known) - set(names))}
+    return Predictions(tuple(known[name] for name in names), notes)

@@ -97,8 +97,10 @@ class NamedEntities(TaskKind):
                 "Give a word and its predicted tag on each line.",
             )
         if len(predicted) != len(gold):
-            problem = f"{path}: holds {len(predicted):,} sentences, the gold file {len(gold):,}."
-            raise InputError(problem, "Predict on the gold file's own sentences.")
+            raise InputError(
+                f"{path}: holds {len(predicted):,} sentences, the gold file {len(gold):,}.",
+                "Predict on the gold file's own sentences.",
+            )
         pairs = zip(_list_words(gold), _list_words(predicted), strict=True)
         for number, (ours, theirs) in enumerate(pairs, start=1):
             if ours != theirs:
@@ -259,8 +261,7 @@ class NamedEntities(TaskKind):
         """Yield a word and its predicted tag on each line, or JSON lines."""
         for example, tags in zip(examples, predictions, strict=True):
             if jsonl:
-                row = {"words": example.words, "tags": tags}
-                yield json.dumps(row, ensure_ascii=False) + "\n"
+                yield json.dumps({"words": example.words, "tags": tags}, ensure_ascii=False) + "\n"
             else:
                 pairs = zip(example.words, tags, strict=True)
                 yield "".join(f"{word}\t{tag}\n" for word, tag in pairs) + "\n"
