@@ -127,6 +127,7 @@ def estimate_pretraining_cost(
 ) -> PretrainingCost:
     """Estimate the cost of a budget on a text of `wordpieces`, of which 1 % is held out."""
     size = settings.batch * settings.length
+    # [CLS] and [SEP] of each block are read in addition to the text.
     rows = max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
     once = rows * settings.length
     tokens = settings.tokens or settings.epochs * once

@@ -248,12 +248,15 @@ def _encode_parts(
     notes: Counter[str],
 ) -> dict[str, list[View]]:
     """Divide a text that is too long into parts that are the same under every tokenizer."""
+    # 1. The words and their wordpieces under every tokenizer.
     words, pieces = text.split(), dict[str, list[Ids]]()
     for name, tokenizer in tokenizers.items():
         known = _tokenize_words(tokenizer, words, length - SPECIALS, notes)
         pieces[name] = [known[word] for word in words]
+    # 2. Halve the text until every part fits under all of them.
     sizes = _measure_words(pieces)
     bounds = list(_halve(0, len(words), sizes, set(), length - SPECIALS))
+    # 3. A view of each part.
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     for name, tokenizer in tokenizers.items():
         for start, end in bounds:
@@ -268,6 +271,7 @@ def _tokenize_words(
     """Tokenize every word into at least one wordpiece and at most `room`."""
     known = tokenizer.ids(words)
     unknown = tokenizer.specials.get("unk", tokenizer.specials["pad"])
+    # Distinct words are tokenized, and the notes count their occurrences.
     occurrences = Counter(words)
     for word, ids in known.items():
         if not len(ids):
@@ -354,9 +358,11 @@ def divide_into_chunks(
     """
     if not limit or words <= limit:
         return ((0, words),)
+    # 1. The boundaries between words at which no span is divided.
     cut_free = [True] * (words + 1)
     for start, end in spans:
         cut_free[start + 1 : end] = [False] * (end - start - 1)
+    # 2. The longest chunk within the limit; if a span is longer than that, the shortest one beyond.
     bounds, start = [], 0
     while start < words:
         last = min(start + limit, words)

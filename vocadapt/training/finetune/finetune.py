@@ -295,6 +295,7 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
         )
     top = {str(layers - 1 - place) for place in range(settings.top or 0)}
     for name, value in network.named_parameters():
+        # The pooler counts as part of the head, which is trained whatever is frozen.
         body = name.startswith(prefix) and ".pooler." not in name
         if settings.freeze == "embeddings":
             value.requires_grad = ".embeddings." not in name
@@ -376,6 +377,7 @@ def _is_collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Sc
     test.
     """
     task = prepared.task
+    # The last score is that of the pooled predictions, if there are two tokenizations.
     values = list(fitted.dev) or [score.value for score in list(scores.values())[-1:]]
     name = "dev" if fitted.dev else "test"
     if not values:

@@ -105,6 +105,7 @@ def read_in(question: Question, tokenizer: ModelTokenizer, length: int, characte
     """Return the window in which the wordpiece at a character of the context, or the next one after
     it, was scored.
     """
+    # The windows are those of the prediction, which divided the same wordpieces.
     offsets = np.array(
         encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
     )

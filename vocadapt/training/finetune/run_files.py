@@ -45,10 +45,13 @@ RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     """Write a run to a folder."""
+    # 1. An ordinary model folder, so that a run can be opened, adapted and fine-tuned like any
+    # model.
     folder.mkdir(parents=True, exist_ok=True)
     run_quietly(lambda: run.network.save_pretrained(folder))
     save_tokenizers(prepared.model, folder)
     write_seen(prepared.seen, folder)
+    # 2. The record.
     task = prepared.task
     record = {
         "task": task.name,
@@ -78,7 +81,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     if not run.logits:
         return
 
-    # Predictions of the test split, a line for each example, and their logits.
+    # 3. Predictions of the test split, a line for each example, and their logits.
     examples = task.split("test").examples
     predictions = {name: run.predict(examples, name) for name in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
@@ -86,6 +89,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
             predicted = {name: own[place] for name, own in predictions.items()}
             line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    # The logits of all examples are one matrix; their numbers of rows divide it again.
     sizes = [len(rows) for rows in run.logits[run.main_tokenization]]
     logits = {name: np.concatenate(own) for name, own in run.logits.items()}
     save_file({"sizes": np.array(sizes, dtype=np.int64), **logits}, folder / LOGITS)
@@ -290,6 +294,7 @@ def _open_foreign_model(folder: Path) -> SavedRun | None:
         return None
     config = open_model(folder).config
     architectures = str(config.get("architectures"))
+    # The architecture names the head: BertForTokenClassification and its kin.
     for kind in TASK_KINDS.values():
         if kind.architecture and architectures.find(kind.architecture) > 0:
             break
@@ -297,6 +302,7 @@ def _open_foreign_model(folder: Path) -> SavedRun | None:
         return None
     labels: Mapping[str, str] = config.get("id2label", {})
     names = tuple(labels[place] for place in sorted(labels, key=int))
+    # The two outputs of a question answering head have no names of their own in a config.
     if kind.head == QUESTION:
         names = kind.name_outputs(())
     record = {

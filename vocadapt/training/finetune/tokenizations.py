@@ -184,6 +184,7 @@ def build_batch(
     """
     import torch
 
+    # 1. Ids, attention mask and segments, padded at the end.
     width = max(len(view.ids) for view in views)
     ids = np.full((len(views), width), pad, dtype=np.int64)
     mask, segments = np.zeros_like(ids), np.zeros_like(ids)
@@ -192,6 +193,7 @@ def build_batch(
         mask[row, : len(view.ids)] = 1
         if view.second:
             segments[row, view.second : len(view.ids)] = 1
+    # 2. Names of the model's inputs; labels only for training.
     arrays: dict[str, Targets] = {
         "input_ids": ids,
         "attention_mask": mask,

@@ -128,6 +128,7 @@ class EpochScorer:
         if self.best == epoch:
             state = self.network.state_dict()
             stored = {name: value.detach().cpu().contiguous() for name, value in state.items()}
+            # Renamed when it is whole: a killed training leaves the old weights or the new ones.
             draft = self.folder / f"{BEST}.part"
             save_file(stored, draft)
             draft.replace(self.folder / BEST)

@@ -241,11 +241,13 @@ def _train(
     are joined again at the end.
     """
     network, how = loaded.network, settings.training
+    # 1. The parameters of the stage.
     total = sum(value.numel() for value in network.parameters())
     separated = select_trained_parameters(
         network, settings.stage, find_new_ids(model), settings.train_heads
     )
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
+    # 2. What happens after each step: held-out loss, intermediate models.
     saver = None
     if settings.keep_minutes:
         saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / KEPT)
@@ -263,6 +265,7 @@ def _train(
         if saver is not None:
             saver(step)
 
+    # 3. Train; afterwards the embeddings are joined and every parameter is trainable.
     trained = train_masked(network, blocks, how, folder, progress, after_step)
     if separated is not None:
         separated.merge()
@@ -292,10 +295,12 @@ class IntermediateSaver:
         """Save the model after this step, if due."""
         if time.monotonic() - self.last < 60 * self.settings.keep_minutes:
             return
+        # 1. Empty folders: a resumed training may save the same step again.
         draft, place = self.folder / f".step-{step}", self.folder / f"step-{step}"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(place, ignore_errors=True)
         draft.mkdir(parents=True)
+        # 2. Save into the draft, with separated embeddings joined for as long as it takes.
         tokens = step * self.settings.training.batch * self.settings.training.length
         report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
         if self.separated is None:
@@ -303,6 +308,7 @@ class IntermediateSaver:
         else:
             with self.separated.merged():
                 save_trained(self.model, self.loaded, draft, self.dtype, report)
+        # 3. Only a complete model gets its name, by which it is listed.
         draft.rename(place)
         self.last = time.monotonic()
 

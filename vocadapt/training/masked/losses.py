@@ -42,6 +42,7 @@ def compute_losses(
     pair_loss: tuple[torch.Tensor, ...] = ()
     if "next" in inputs:
         segments = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
+        # The body runs once for both heads.
         hidden, pooled = cast(Any, network).base_model(ids, **segments)[:2]
         following = find_next_sentence_head(network)(pooled)
         scores = get_masked_head(network)(hidden[masked])

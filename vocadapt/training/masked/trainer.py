@@ -138,6 +138,7 @@ def count_steps(
     if not settings.hours:
         tokens = settings.tokens or settings.epochs * blocks.tokens
         return max(1, round(tokens / tokens_per_step))
+    # Measured again, the speed and with it the learning-rate schedule would change halfway.
     file = folder / "steps.txt"
     if not file.is_file():
         seconds = measure_step_seconds(network, blocks, settings, progress)

@@ -92,12 +92,14 @@ def answer(
         raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
     if not 1 <= max_answers <= MAX_ANSWERS:
         raise InputError(f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.")
+    # 1. The logits of all questions, pooled over the words of the context.
     rule = check_word_rule(rule or run.word_rule)
     examples = [
         Question(str(place), question, context, None, word_rule=rule)
         for place, question in enumerate(questions)
     ]
     logits = run.logits(examples, progress)
+    # 2. The best answers under each tokenization, and the window of each best one.
     answers = []
     for number, question in enumerate(examples):
         best = {

@@ -27,6 +27,8 @@ def compute_logits(
 
     The network stays in its train or eval mode.
     """
+    # 1. Read each distinct sequence once: examples repeat, and both tokenizations of an example are
+    # often the same.
     known: dict[bytes, Logits] = {}
     distinct = {_key(view): view for views in encoded.views.values() for view in views}
     training = network.training
@@ -40,6 +42,7 @@ def compute_logits(
             progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
     finally:
         network.train(training)
+    # 2. Give the logits back to the views, and join those of each example.
     found = {name: [known[_key(view)] for view in views] for name, views in encoded.views.items()}
     return {
         name: join_logits(found[name], views, encoded.sizes, encoded.mean)
@@ -59,6 +62,7 @@ def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
     width = 0
     # The sort is stable: sequences of equal length stay in their order.
     for key in sorted(views, key=lambda key: -len(views[key].ids)):
+        # The first sequence of a batch is its longest, so its length is the padded width of all.
         if not batches or (len(batches[-1]) + 1) * width > PIECES:
             batches.append([])
             width = len(views[key].ids)

@@ -174,6 +174,7 @@ class Scorer:
         if "positive" in self.uses:
             lacking = "" if rules.positive in labels else ", which no example has"
             return f"of the class {rules.positive!r}{lacking}"
+        # The mean over two classes and the figure of one of them differ, and both are called F1.
         if len(labels) != 2 or not self.counted or LABEL not in self.takes:
             return ""
         left_out = rules.negative if "negative" in self.uses else ()
@@ -191,9 +192,11 @@ def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
     """Count gold, predicted and right items per unit and label; an item is right if gold and
     prediction both contain it.
     """
+    # 1. The labels of both sides, in a fixed order.
     labels = sorted({label for items in (*gold, *predicted) for label, _ in items})
     check_cells(len(gold), len(labels))
     index = {label: place for place, label in enumerate(labels)}
+    # 2. Gold, predicted and right of each unit; check_cells limits the size of the array.
     rows = np.zeros((len(gold), len(labels), 3))
     for row, ours, theirs in zip(rows, gold, predicted, strict=True):
         for column, items in enumerate((ours, theirs, ours & theirs)):

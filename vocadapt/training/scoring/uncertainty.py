@@ -206,6 +206,7 @@ def _weights(units: int, draws: Draws) -> Iterator[Array]:
     """Yield how often each unit was drawn, (rounds, units) float64, in blocks."""
     random = np.random.default_rng(draws.seed)
     for rounds in _blocks(units, draws):
+        # Every round has its own range of numbers, so one bincount counts all rounds.
         drawn = random.integers(0, units, size=(rounds, units)) + np.arange(rounds)[:, None] * units
         yield (
             np.bincount(drawn.ravel(), minlength=rounds * units)

@@ -111,6 +111,7 @@ def find_card(name: str) -> Card:
     """
     from difflib import get_close_matches
 
+    # 1. An exact name; else one that is equal in lower case, with or without its family.
     every = cards()
     if name in every:
         return every[name]
@@ -127,6 +128,7 @@ def find_card(name: str) -> Card:
             f"There are {len(fitting)} benchmarks {name!r}: {', '.join(fitting)}.",
             "They differ: choose one.",
         )
+    # 2. No such benchmark: suggest similar names.
     known_names = by_end | by_name
     matches = get_close_matches(wanted, known_names, n=3, cutoff=0.5)
     advice = "python -m vocadapt tasks lists them."
@@ -255,10 +257,12 @@ def _base(place: str) -> str:
 
 def _fetch(base: str, file: CardFile, target: Path, draft: Path, expected: str) -> str:
     """Fetch the file of one split; returns its SHA-256."""
+    # A user's folder may hold the files without the subfolders of their address.
     local = Path(url2pathname(urlparse(base).path)) if base.startswith("file:") else None
     if local and not (local / file.path).exists() and (local / Path(file.path).name).exists():
         file = replace(file, path=Path(file.path).name)
     if file.member:
+        # Several splits may be members of one archive, which is fetched once.
         archive = draft / Path(file.path).name
         if not archive.exists():
             _retrieve(urljoin(base, file.path), archive, "")

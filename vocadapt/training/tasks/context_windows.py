@@ -97,6 +97,7 @@ def divide_into_windows(context: int, question: int, size: int = 512) -> tuple[W
 
 
 def _build_window(start: int, end: int, context: int, room: int) -> Window:
+    # Half of the spare room on the right, more if the left side cannot use its half; then the left.
     spare = room - (end - start)
     right = min(context - end, max((spare + 1) // 2, spare - start))
     left = min(start, spare - right)
@@ -186,6 +187,7 @@ def _find_highest(scores: NDArray[np.float64], max_spans: int) -> NDArray[np.int
     """Return the indices of at most `max_spans` highest finite scores, best first; the earlier first
     among equals.
     """
+    # The usual case, without partitioning: argmax returns the first of equal scores.
     if max_spans == 1 and len(scores):
         best = int(scores.argmax())
         return np.array([best] if np.isfinite(scores[best]) else [], dtype=np.int64)
@@ -193,6 +195,7 @@ def _find_highest(scores: NDArray[np.float64], max_spans: int) -> NDArray[np.int
     if not wanted:
         return np.zeros(0, dtype=np.int64)
     lowest = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+    # All spans as high as the last wanted one; the stable sort keeps the earlier of them.
     places = np.flatnonzero(scores >= lowest)
     return places[np.argsort(-scores[places], kind="stable")][:wanted]
 

@@ -47,6 +47,7 @@ def decode_spans(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -
     """
     spans: list[Span] = []
     start, kind, before = -1, "", "O"
+    # The O at the end closes a span that reaches the last word.
     for place, tag in enumerate(chain(tags, "O")):
         letter, own = tag[0], type_of(tag)
         goes_on = start >= 0 and letter in "IE" and own == kind and before not in "ES"
@@ -85,6 +86,8 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
     The spans do not depend on it; it tells whether an I without a B is regular (IOB1) or a mistake
     (IOB2, BIOES).
     """
+    # Letters that begin a span where IOB1 and IOB2 differ; right after a span of the same type both
+    # use B.
     begun = {"I": 0, "B": 0}
     for before, tag in _pairs(sentences):
         if tag[0] in "ES":

@@ -138,6 +138,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
     Raises InputError for an invalid file, a missing fold, labels that the file does not list, and
     for whatever the readers reject.
     """
+    # 1. The task file, and the fold to read.
     path = path / TASK if check_path(path).is_dir() else path
     spec = read_task_file(path)
     if spec.folds and not 1 <= fold <= spec.folds:
@@ -147,11 +148,13 @@ def read_task(path: Path, fold: int = 0) -> Task:
         )
     if fold and not spec.folds:
         raise InputError(f"{spec.name} has no folds, got {fold}.", "Leave the fold out.")
+    # 2. The splits.
     kind = TASK_KINDS[spec.kind]
     splits = {
         name: kind.read_split(path.parent / place.replace(FOLD, str(fold)), spec.columns, spec.unit)
         for name, place in spec.splits.items()
     }
+    # 3. The labels: with a list in the task file, a misspelled one is found here.
     found = frozenset[str]().union(*(kind.labels_of(split.examples) for split in splits.values()))
     if spec.labels and (odd := found - set(spec.labels)):
         raise InputError(

@@ -41,6 +41,8 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
     typed tags, and no sentence.
     """
+    # 1. The sentences of the file. CoNLL is checked word by word, with the line in the message;
+    # JSON lines only as a whole.
     read = _read_conll
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         read = _read_json
@@ -50,6 +52,7 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     sentences = [sentence for sentence in found if sentence.words]
     if not sentences:
         raise InputError(f"{path}: holds no sentence.", REMEDY)
+    # 2. Count what is reported of the split.
     tagged = [sentence.tags for sentence in sentences if sentence.tags is not None]
     notes: dict[str, int | str] = {
         "words": sum(len(sentence.words) for sentence in sentences),
@@ -60,6 +63,7 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     scheme = detect_scheme(tagged)
     notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), "scheme": scheme}
     notes[INSIDE] = 0 if scheme == "IOB1" else count_stray_insides(tagged)
+    # 3. The spans of every scheme as IOB2, which training and scores expect.
     if iob2:
         sentences = list(map(_convert_to_iob2, sentences))
     return Split(tuple(sentences), notes, path)

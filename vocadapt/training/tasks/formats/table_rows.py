@@ -68,10 +68,12 @@ def _roles_of_pair(cells: Sequence[str], labels: frozenset[str]) -> tuple[str, .
 
     Example: "p1", "No fever.", "He is afebrile.", "entailment" -> id, text, pair, label.
     """
+    # 1. The label.
     places = [place for place, cell in enumerate(cells) if cell.strip().lower() in labels]
     others = [place for place in range(len(cells)) if place not in places]
     if len(places) != 1 or len(others) not in (2, 3):
         return None
+    # 2. The id: identifiers have no spaces, sentences do.
     roles = {places[0]: "label"}
     if len(others) == 3:
         ids = [
@@ -155,10 +157,13 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
                 continue
             place = f"{path}: line {number:,}"
             if not names:
+                # 1. The first line tells the columns; if it is no header, it is also the first row.
                 names = cells if chosen and chosen <= {*cells} else _header(cells, place, shape)
                 if tuple(names) == tuple(cells):
                     continue
                 named = False
+            # 2. Every row has the same columns. Without a header their order was only inferred, so
+            # the labels are checked too.
             if len(cells) != len(names):
                 raise InputError(
                     f"{place} has {len(cells)} columns where {len(names)} were expected"
@@ -202,6 +207,7 @@ def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> R
                 f"{place}: there is no {name!r}.", f"It has: {', '.join(row) or 'nothing'}."
             )
         found[role] = row[name]
+    # Columns under their usual names, the earlier name first; chosen columns take precedence.
     usual = {name.lower(): value for name, value in row.items()}
     for role, names in NAMES.items():
         for name in names:

@@ -56,12 +56,14 @@ class MultiLabel(LabeledTexts):
         """Read labels from a list, or from a comma-separated text: names, or flags such as
         0_1,1_0.
         """
+        # 1. The names, from a list or a text.
         parts: list[Any] = []
         if isinstance(value, list):
             parts = value
         elif str(value).strip():
             parts = str(value).split(",")
         names = [read_label(part, place) for part in parts]
+        # 2. Flags, only if all names are flags: a label may end in _1 by itself.
         flags = [FLAG.fullmatch(name) for name in names]
         if names and all(flags):
             names = [flag[1] for flag in flags if flag and flag[2] == "1"]

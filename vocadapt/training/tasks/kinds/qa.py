@@ -312,11 +312,13 @@ def _locate_answer(context: str, answer: str, near: int) -> Unit:
 
 def _classify_answer(example: Question, gold: Sequence[str], predicted: str) -> str:
     """Return the kind of error of an answer, "" if it is right."""
+    # 1. Right, or no answer, by SQuAD's rules.
     if any(exact(answer, predicted) for answer in gold):
         return RIGHT
     gold_texts, text = [normalize_answer(answer) for answer in gold], normalize_answer(predicted)
     if not text:
         return NONE
+    # 2. Words in common with an accepted answer, and where.
     if not any(set(answer.split()) & set(text.split()) for answer in gold_texts):
         return DISJOINT
     # Whole words: the text contains an accepted answer, or is part of one.
