@@ -41,8 +41,8 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
     typed tags, and no sentence.
     """
-    # 1. The sentences of the file. CoNLL is checked word by word, with the line in the message;
-    # JSON lines only as a whole.
+    # 1. The sentences of the file. A mix of bare and typed tags is found while CoNLL columns are
+    # read, with its lines; in JSON lines only here.
     read = _read_conll
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         read = _read_json
