@@ -25,7 +25,7 @@ from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.callbacks import check_finite, find_checkpoint, write_atomically
+from vocadapt.training.callbacks import check_finite, find_checkpoint
 from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
@@ -212,7 +212,9 @@ def _load_or_train_vocabulary(
         tokens = find_trainer(settings.trainer).train(
             count_sentences(text.sentences), settings.vocabulary, settings.trainer, progress
         )
-        write_atomically(kept, "\n".join(tokens))
+        part_file = kept.with_suffix(".part")
+        part_file.write_text("\n".join(tokens), encoding="utf-8")
+        part_file.rename(kept)
     return tuple(kept.read_text(encoding="utf-8").split("\n"))
 
 
