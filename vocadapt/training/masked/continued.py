@@ -28,7 +28,7 @@ from vocadapt.models.contextual.masked_loss import (
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import MINUTES_PER_YEAR, CheckedSettings, setting
+from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
@@ -58,7 +58,7 @@ LONG_PARTS = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 
 @dataclass(frozen=True)
-class ContinuedSettings(CheckedSettings):
+class ContinuedSettings:
     """Settings of continued pretraining: the stage and how it is trained."""
 
     stage: str = setting(
@@ -84,6 +84,9 @@ class ContinuedSettings(CheckedSettings):
         empty="none saved",
     )
     training: MaskedSettings = field(default_factory=lambda: PRETRAINING_PRESETS["quick"].settings)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +166,8 @@ def continue_pretraining(
     progress(0.05, "packing the text into blocks")
     blocks: Blocks
     if settings.nsp:
-        blocks = pack_pairs(
-            text.sentences, model.vocabulary, how.length, how.seed, part(progress, 0.05, 0.07)
-        )
+        report = part(progress, 0.05, 0.07)
+        blocks = pack_pairs(text.sentences, model.vocabulary, how.length, how.seed, report)
     else:
         blocks = pack_blocks(text.sentences, model.vocabulary, how.length)
     window_settings = WindowSettings().within(how.length)
@@ -241,13 +243,11 @@ def _train(
     are joined again at the end.
     """
     network, how = loaded.network, settings.training
-    # 1. The parameters of the stage.
     total = sum(value.numel() for value in network.parameters())
     separated = select_trained_parameters(
         network, settings.stage, find_new_ids(model), settings.train_heads
     )
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
-    # 2. What happens after each step: held-out loss, intermediate models.
     saver = None
     if settings.keep_minutes:
         saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / KEPT)
@@ -265,7 +265,6 @@ def _train(
         if saver is not None:
             saver(step)
 
-    # 3. Train; afterwards the embeddings are joined and every parameter is trainable.
     trained = train_masked(network, blocks, how, folder, progress, after_step)
     if separated is not None:
         separated.merge()
@@ -295,12 +294,10 @@ class IntermediateSaver:
         """Save the model after this step, if due."""
         if time.monotonic() - self.last < 60 * self.settings.keep_minutes:
             return
-        # 1. Empty folders: a resumed training may save the same step again.
         draft, place = self.folder / f".step-{step}", self.folder / f"step-{step}"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(place, ignore_errors=True)
         draft.mkdir(parents=True)
-        # 2. Save into the draft, with separated embeddings joined for as long as it takes.
         tokens = step * self.settings.training.batch * self.settings.training.length
         report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
         if self.separated is None:
@@ -308,7 +305,6 @@ class IntermediateSaver:
         else:
             with self.separated.merged():
                 save_trained(self.model, self.loaded, draft, self.dtype, report)
-        # 3. Only a complete model gets its name, by which it is listed.
         draft.rename(place)
         self.last = time.monotonic()
 

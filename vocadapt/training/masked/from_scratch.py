@@ -70,11 +70,8 @@ class ScratchSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.hidden % self.heads:
-            raise InputError(
-                f"The hidden size {self.hidden} cannot be divided into {self.heads} heads.",
-                f"Choose a multiple of {HEAD}, such as 256.",
-                "hidden",
-            )
+            problem = f"The hidden size {self.hidden} cannot be divided into {self.heads} heads."
+            raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.", "hidden")
 
     @property
     def heads(self) -> int:
@@ -143,9 +140,8 @@ def pretrain_from_scratch(
         untrained = compute_masked_loss(network, vocabulary, held_out)
         # A checkpoint contains the embeddings already.
         if not settings.random_rows and not find_checkpoint(folder):
-            _initialize_embeddings(
-                network, text, vocabulary, settings, folder, part(progress, 0.07, 0.12)
-            )
+            report = part(progress, 0.07, 0.12)
+            _initialize_embeddings(network, text, vocabulary, settings, folder, report)
 
         # 3. Train.
         validator = HeldOutValidator(
@@ -165,9 +161,8 @@ def pretrain_from_scratch(
         if half:
             round_weights(network, torch.float16)
         after = compute_masked_loss(network, vocabulary, held_out)
-        check_finite(
-            after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is"
-        )
+        last = f"step {trained.steps:,}, the last"
+        check_finite(after.nats, last, how.lr, "The held-out loss is")
         losses = Losses(compute_unigram_loss(blocks.counts, held_out), untrained, after)
         return ScratchModel(network, tokens, settings, trained, losses)
 
