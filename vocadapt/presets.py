@@ -121,23 +121,23 @@ PRESETS: dict[str, Recipe] = {
     for recipe in (
         Recipe(
             "green-bert",
-            "word vectors of the domain, mapped by least squares, behind the old rows (Poerner et"
-            " al. 2020)",
+            "adds the words of the domain; their embeddings are word vectors, aligned by least"
+            " squares (Poerner et al. 2020)",
         ),
         Recipe(
             "green-bert-identity",
-            "the same without a map, W = 1 (their ablation)",
+            "the same without an alignment, W = 1 (their ablation)",
             rows=InitializerSettings("identity"),
         ),
         Recipe(
             "green-bert-random",
-            "the same words with random rows (their ablation)",
+            "the same words with random embeddings (their ablation)",
             rows=InitializerSettings("random-normal"),
         ),
         Recipe(
             "green-bert-replace",
-            "their radical variant: every old token that has a word vector takes it too; the others"
-            " keep their row",
+            "their radical variant: every original token that has a word vector takes it, too; the"
+            " others keep their embeddings",
             vocabulary=PlanSettings("replace"),
         ),
         Recipe(
@@ -155,24 +155,24 @@ PRESETS: dict[str, Recipe] = {
         _build_transfer(
             "target",
             "target",
-            "the target's vocabulary with the target's own rows: the naive way",
+            "the target's vocabulary with the target's own embeddings: the naive way",
             renew=True,
         ),
         _build_transfer(
             "random",
             "random-normal",
-            "the target's vocabulary, every row drawn at random",
+            "the target's vocabulary with random embeddings",
             renew=True,
         ),
         _build_transfer(
             "syntactic",
             "syntactic",
-            "the target's vocabulary; a new token's row is the mean of its sub-tokens'",
+            "the target's vocabulary; a new token's embedding is the mean of its pieces' embeddings",
         ),
         _build_transfer(
             "semantic",
             "semantic",
-            "the target's vocabulary; a new token's row is the mean of common ones next to it",
+            "the target's vocabulary; a new token's embedding is the mean of its nearest common tokens'",
         ),
         *(
             build_reduction_preset(heuristic, percent)
@@ -183,15 +183,17 @@ PRESETS: dict[str, Recipe] = {
         *(
             _build_exbert(
                 name,
-                "wordpieces of the domain behind the old ones; a module for every layer,"
+                "adds wordpieces of the domain and an extension module in every layer,"
                 f" {size.about}",
                 size=name,
             )
             for name, size in SIZES.items()
         ),
-        _build_exbert("no-vocabulary", "the module of s3, and no new token", PlanSettings("same")),
+        _build_exbert("no-vocabulary", "the module of s3 without new tokens", PlanSettings("same")),
         _build_exbert(
-            "no-module", "the new tokens, and no module: as published all is trained then", size=""
+            "no-module",
+            "the new tokens without a module: all parameters are trained, as published",
+            size="",
         ),
     )
 }

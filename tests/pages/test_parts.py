@@ -41,7 +41,7 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
         (AlignmentSettings(), "Least squares"),
         (
             AlignmentSettings(method="procrustes", unit=True, center=True),
-            "Procrustes · unit rows · centered",
+            "Procrustes · normalized · centered",
         ),
         (
             AlignmentSettings(method="ridge", ridge=0.1, weights="log"),

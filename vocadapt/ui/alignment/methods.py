@@ -66,7 +66,7 @@ def label(settings: AlignmentSettings) -> str:
     """Return the display name of an alignment: its method and all non-default settings."""
     anchors = settings.anchors
     named = {
-        "unit rows": settings.unit,
+        "normalized": settings.unit,
         "centered": settings.center,
         f"ridge {settings.ridge:g}": settings.ridge,
         f"{settings.weights} weights": settings.weights != "none",

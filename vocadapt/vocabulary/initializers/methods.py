@@ -99,7 +99,7 @@ def initialize_random_uniform(materials: Materials, settings: InitializerSetting
 def initialize_global_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
     """Return the mean of all old embeddings, the same for every token."""
     rows = np.tile(mean_embedding(materials.model), (len(materials.plan.new_embeddings), 1))
-    return _add_provenance(rows, f"mean of all {len(materials.model):,} old rows")
+    return _add_provenance(rows, f"mean of all {len(materials.model):,} original embeddings")
 
 
 def initialize_common_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
