@@ -46,6 +46,6 @@ else:
             pickers.crowded_note(before, after)
             view.draw_headline(*found)
             view.draw_charts_and_list(workspace, *found)
-            view.details(*found, before, after, baseline.pair)
+            view.draw_details(*found, before, after, baseline.pair)
 # 3. Contextual vectors are made here: they are spaces to compare.
 contextual.draw_form(workspace)

@@ -27,10 +27,10 @@ if not spaces:
         "Make word vectors",
     )
 
-tables = cached.tables(spaces)
+tables = cached.compute_tables(spaces)
 view.draw_cosine_tables(spaces, tables)
 view.draw_cards(spaces, tables)
-view.norms_against_frequency(spaces)
+view.draw_norms_by_frequency(spaces)
 file = relations.draw_relations(workspace, spaces)
-files = relations.downloads(spaces, file)
-view.draw_details(spaces, tables, relations.command(spaces, file), files)
+files = relations.build_downloads(spaces, file)
+view.draw_details(spaces, tables, relations.build_arguments(spaces, file), files)

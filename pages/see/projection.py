@@ -24,7 +24,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
     if spaces:
         made = sources.list_projections(workspace, spaces)
-        view = controls.pick_view(made)
+        view = controls.pick_projection(made)
         with st.popover("Tokens", icon=":material/filter_alt:"):
             choice = controls.pick_tokens(view)
         making = controls.open_form_popover()
@@ -51,6 +51,6 @@ with making, mistakes.show_errors():
 # 3. The projection: a saved one, or PCA of the selected tokens.
 if view:
     pickers.stale_note(view, workspace)
-projection_view.explore(
+projection_view.draw_projection(
     workspace, sources.open_saved(spaces, view) if view else sources.project_now(spaces, choice)
 )

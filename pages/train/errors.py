@@ -62,4 +62,4 @@ with (
     st.expander("Import predictions", icon=":material/add:", expanded=not offered),
     mistakes.show_errors(),
 ):
-    comparable.import_form(workspace)
+    comparable.draw_import_form(workspace)

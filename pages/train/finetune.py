@@ -43,15 +43,15 @@ if not workspace.artifacts("tasks"):
             " below, or type the path of a task's .toml. Then select models and press Start."
         ),
     )
-wanted = None
+request = None
 with mistakes.show_errors():
-    wanted = view.draw_form(workspace)
-    if wanted:
-        view.describe_task(wanted)
-        view.draw_cost(workspace, wanted, runs)
-        view.start(workspace, wanted)
+    request = view.draw_form(workspace)
+    if request:
+        view.describe_task(request)
+        view.draw_cost(workspace, request, runs)
+        view.draw_start_button(workspace, request)
 # 3. New tasks; the commands come last, as on every page.
 with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
     task_intake.draw_task_forms(workspace)
-if wanted:
-    view.draw_commands(workspace, wanted)
+if request:
+    view.draw_commands(workspace, request)

@@ -51,7 +51,7 @@ if not corpora:
         "pages/words/vectors.py",
         "Import a text",
     )
-wanted = view.draw_form(workspace, corpora)
-if wanted:
-    view.draw_cost(workspace, wanted, made)
-    view.start(workspace, wanted)
+request = view.draw_form(workspace, corpora)
+if request:
+    view.draw_cost(workspace, request, made)
+    view.draw_start_button(workspace, request)

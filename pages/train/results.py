@@ -46,11 +46,11 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     baseline = view.pick_baseline(own)
     scorer = view.pick_score(own[0].kind)
 # 2. The models compared with the baseline, then over all tasks if there are several.
-board = view.results(own, baseline, scorer).boards[0]
+board = view.compute_results(own, baseline, scorer).boards[0]
 view.draw_headline(board)
 view.draw_leaderboard(board)
 view.draw_curves(own, own[0].metric)
 confusion.draw_confusion(task)
 if len({one.task for one in runs}) > 1:
-    view.draw_group_means(view.results(runs, None, "").groups)
+    view.draw_group_means(view.compute_results(runs, None, "").groups)
 view.draw_details(workspace, board, scorer)

@@ -39,10 +39,10 @@ with controls, st.container(horizontal=True):
         workspace, "alignment_model", default=pickers.model_behind(vectors, workspace)
     )
 model = cache.model_of(name)
-alignments = methods.alignments_of(workspace, vectors, model)
-judged = methods.evaluated_methods(alignments)
+alignments = methods.list_alignments(workspace, vectors, model)
+evaluated = methods.list_evaluated_methods(alignments)
 anchors = cache.anchors_of(vectors, model)
-offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, judged)
+offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, evaluated)
 with controls:
     chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
@@ -53,7 +53,7 @@ spaces = cache.cross_space_of(
     vectors, model, first if waiting else settings, detail
 )  # first: for the number of anchors alone
 with figures:
-    view.draw_headline({} if waiting else judged, chosen, spaces.alignment.anchors)
+    view.draw_headline({} if waiting else evaluated, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
         view.explain_missing_default(first, anchors, spaces.words.dim)
 pickers.stale_note(vectors, workspace)
@@ -71,4 +71,4 @@ if waiting:
     view.offer_fit(settings, evaluate)
 else:
     view.draw_neighbors(spaces, model, vectors, workspace)
-view.draw_held_out(judged, spaces, settings, detail, evaluate)
+view.draw_held_out(evaluated, spaces, settings, detail, evaluate)

@@ -15,7 +15,7 @@ from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhood_change
 from vocadapt.ui.change import view
-from vocadapt.ui.change.view import select_rows, three_cards, whole_list
+from vocadapt.ui.change.view import build_three_cards, format_word_list, select_rows
 
 PAGE = "pages/see/change.py"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
@@ -221,9 +221,9 @@ def test_the_parts_by_hand():
     change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in select_rows(change, (0, 0))] == ["a"]
     assert [change.words[row] for row in select_rows(change, (1, 2))] == ["b", "c", "d", "e"]
-    cards = three_cards(change.word("d"), ("<b>", "b"))
+    cards = build_three_cards(change.word("d"), ("<b>", "b"))
     assert [[word for word, _ in card.rows] for card in cards] == [["c"], ["e"], ["a"]]
-    lines = whole_list(change, None).splitlines()
+    lines = format_word_list(change, None).splitlines()
     assert lines[0].split("\t") == ["word", "overlap", "only before", "both", "only after"]
     assert lines[1].split("\t")[0] == "a" and len(lines) == 6
     assert replace(change, words=("<i>", "b", "c", "d", "e")).word("<i>").word == "<i>"

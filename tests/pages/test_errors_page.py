@@ -17,7 +17,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.ui.errors import comparable, notes
 from vocadapt.ui.errors.comparable import Comparable
-from vocadapt.ui.errors.view import Shown
+from vocadapt.ui.errors.view import ShownComparison
 from vocadapt.ui.frame import cache
 
 PAGE = "pages/train/errors.py"
@@ -253,7 +253,12 @@ def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, 
     monkeypatch.setattr(cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
     one, other = (Comparable(name, name, "ner", "toy", workspace.root, "") for name in "ab")
     made = partial(
-        notes.build_report, workspace, Shown(pair, (one, other)), pair.slicing(), "all", ""
+        notes.build_report,
+        workspace,
+        ShownComparison(pair, (one, other)),
+        pair.slicing(),
+        "all",
+        "",
     )
     assert made().corpus is not None and made().why_no_corpus == ""
     monkeypatch.setattr(notes, "AT_MOST", -1.0)

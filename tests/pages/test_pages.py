@@ -310,7 +310,7 @@ def test_each_score_is_compared_with_the_same_score_of_the_papers_map(open_page,
         (seeded.root / "alignments" / "trials-map" / "heldout.json").read_text(encoding="utf-8")
     )["maps"]
     judged = {
-        methods.label(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
+        methods.describe_method(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
         for row in table
     }
     app.selectbox(key="alignment_method").select("Procrustes").run()

@@ -56,7 +56,7 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
     ],
 )
 def test_maps_have_names_for_people(settings, name):
-    assert methods.label(settings) == name
+    assert methods.describe_method(settings) == name
 
 
 def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
@@ -73,7 +73,7 @@ def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
 
 
 def judged_row(settings=None, anchors=9, folds=10, **more):
-    return methods.Row(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
+    return methods.MethodScores(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
 
 
 def test_a_judged_variant_never_takes_the_name_of_a_known_map():
@@ -83,7 +83,10 @@ def test_a_judged_variant_never_takes_the_name_of_a_known_map():
         space,
         space,
         2,
-        {"Least squares": judged_row(filtered), methods.label(filtered): judged_row(filtered)},
+        {
+            "Least squares": judged_row(filtered),
+            methods.describe_method(filtered): judged_row(filtered),
+        },
     )
     assert (
         offered["Least squares"] == AlignmentSettings()
@@ -104,7 +107,9 @@ def test_a_table_holds_maps_of_one_set_of_anchors_and_folds():
 
 
 def test_the_newest_table_names_the_best():
-    rows = {name: methods.Row(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"}
+    rows = {
+        name: methods.MethodScores(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"
+    }
     assert methods.find_best(rows) == "b" and methods.find_best({}) is None
 
 
@@ -125,7 +130,7 @@ def test_what_a_plan_adds_is_words_times_width():
         WordPieceVocabulary(("[UNK]", "a"), frozenset({"[UNK]"})),
         (AddedWord("x", ("a",)), AddedWord("y", ("a",))),
     )
-    assert plan_view.growth(plan, 16) == (32, 128)
+    assert plan_view.count_added_parameters(plan, 16) == (32, 128)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
             ),
             icon=":material/casino:",
         )
-    record = record_of(artifact)
+    record = load_record(artifact)
     words = list_new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
@@ -149,6 +149,6 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
 
 
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
-def record_of(artifact: Artifact) -> dict[str, Any]:
+def load_record(artifact: Artifact) -> dict[str, Any]:
     """Return the record of an adapted model: plan, provenance, certificate."""
     return strict_json.loads((artifact.folder / RECORD).read_text(encoding="utf-8"), RECORD)

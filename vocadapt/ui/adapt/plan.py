@@ -44,7 +44,7 @@ HELP = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenRecipe:
     """A recipe, its model and its inputs."""
 
     recipe: Recipe
@@ -66,13 +66,13 @@ class Chosen:
         return found
 
     @property
-    def wish(self) -> str:
+    def suggested_name(self) -> str:
         """The suggested name of the result."""
-        made_with = self.vectors.name if self.vectors else self.recipe.name
-        return f"{pickers.shown_model(self.model).rpartition('/')[2]}-{made_with}"
+        origin = self.vectors.name if self.vectors else self.recipe.name
+        return f"{pickers.shown_model(self.model).rpartition('/')[2]}-{origin}"
 
 
-def draw_recipe_form(workspace: Workspace) -> Chosen | None:
+def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     """Draw the form of a recipe and its inputs; return None, with a message, if an input is
     missing.
     """
@@ -115,7 +115,7 @@ def draw_recipe_form(workspace: Workspace) -> Chosen | None:
             return None
         training = view.fit_length(recipe.further.training, trained)
         recipe = replace(recipe, further=replace(recipe.further, training=training))
-    return Chosen(recipe, model, vectors, target, corpus)
+    return ChosenRecipe(recipe, model, vectors, target, corpus)
 
 
 def _choose_initializer(recipe: Recipe) -> Recipe:
@@ -236,7 +236,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
     return recipe
 
 
-def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
+def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
     """Draw the plan of a recipe: figures, added and removed tokens, and the cost of continued
     pretraining, if the recipe includes it.
     """
@@ -264,11 +264,11 @@ def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
             )
     # 3. What the training after it costs.
     if chosen.recipe.further.stage and chosen.corpus:
-        wanted = view.Wanted(
+        request = view.PretrainingRequest(
             pickers.shown_model(chosen.model), chosen.model, chosen.corpus, chosen.recipe.further
         )
         view.draw_cost(
-            workspace, wanted, list_pretrained_models(workspace), "Continued pretraining, about"
+            workspace, request, list_pretrained_models(workspace), "Continued pretraining, about"
         )
 
 
@@ -313,7 +313,7 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     if not plan.removed_tokens:
         excluded = sum(len(words) for words in plan.left_out.values())
         changed = ("Excluded", count(excluded), None, HELP["excluded"])
-    parameters, size = growth(plan, dim)
+    parameters, size = count_added_parameters(plan, dim)
     label = "Parameters added" if parameters >= 0 else "Parameters saved"
     draw_metrics(
         ("Tokens added", count(len(plan.added)), f"{count(len(plan.base))} tokens before"),
@@ -332,7 +332,7 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
         )
 
 
-def growth(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
+def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
     """Return parameters and bytes (float32) of the added input embeddings, negative if more are
     removed.
     """
@@ -367,7 +367,7 @@ def draw_added_words(plan: VocabularyPlan) -> None:
 def _pick_alignment(vectors: Artifact, model: str) -> AlignmentSettings:
     """Show the picker of alignment methods that the number of anchors allows."""
     # With an error below, the default is still offered, and the page goes on.
-    offered = {methods.label(AlignmentSettings()): AlignmentSettings()}
+    offered = {methods.describe_method(AlignmentSettings()): AlignmentSettings()}
     with mistakes.show_errors():
         offered = methods.list_methods(
             cache.space_of(vectors),

@@ -225,7 +225,7 @@ def draw_recipes(
             )
             about = markup.plain(recipe.about)
             if recipe.map:
-                about = f"Alignment: {methods.label(recipe.map)}. {about}"
+                about = f"Alignment: {methods.describe_method(recipe.map)}. {about}"
             st.markdown(f":small[{about}]")
             if vectors:
                 draw_link(
@@ -352,5 +352,5 @@ def _adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
         "adapt_cap": str(recipe.max_added),
     }
     if recipe.map:
-        chosen["adapt_method"] = methods.label(recipe.map)
+        chosen["adapt_method"] = methods.describe_method(recipe.map)
     return chosen

@@ -27,7 +27,7 @@ BARS = ("P@5", "P@5 · CSLS")
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodScores:
     """Evaluation of one alignment method, whether it is the best of its table, and its comparison
     with Poerner et al. 2020.
     """
@@ -62,7 +62,7 @@ class Row:
         return bool(self.held_out["verdict"] == "chance")
 
 
-def label(settings: AlignmentSettings) -> str:
+def describe_method(settings: AlignmentSettings) -> str:
     """Return the display name of an alignment: its method and all non-default settings."""
     anchors = settings.anchors
     named = {
@@ -81,19 +81,24 @@ def label(settings: AlignmentSettings) -> str:
 
 
 def list_methods(
-    source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, judged: Mapping[str, Row]
+    source: EmbeddingSpace,
+    target: EmbeddingSpace,
+    anchors: int,
+    evaluated: Mapping[str, MethodScores],
 ) -> dict[str, AlignmentSettings]:
     """Return every method that the number of anchors allows, by name; the default first."""
     cannot = find_infeasible_methods(source, target, anchors)
     known = {
-        label(settings): settings
+        describe_method(settings): settings
         for settings in list_alignment_settings(source, target)
         if settings.method not in cannot
     }
-    return known | {name: row.settings for name, row in judged.items() if name not in known}
+    return known | {name: row.settings for name, row in evaluated.items() if name not in known}
 
 
-def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel) -> list[Artifact]:
+def list_alignments(
+    workspace: Workspace, vectors: Artifact, model: LanguageModel
+) -> list[Artifact]:
     """Return the alignments of these vectors, unchanged, and this model, newest first."""
     alignments = []
     for found in workspace.artifacts("alignments"):
@@ -104,14 +109,14 @@ def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel)
     return alignments
 
 
-def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
+def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores]:
     """Return the held-out results by method name: from the newest comparison, otherwise from the
     newest evaluation of the method.
     """
     # A comparison of all methods prevails over single evaluations: its scores share their folds.
     evaluations = [evaluation_of(found).maps for found in alignments]
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
-    rows: dict[str, Row] = {}
+    rows: dict[str, MethodScores] = {}
     for lines in evaluations:
         first = settings_from(AlignmentSettings, lines[0]["settings"])
         for line in lines:
@@ -120,8 +125,8 @@ def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
             against = line["against_first"]
             if first != AlignmentSettings():  # compared with another method than the published one
                 against = None
-            row = Row(settings, line["anchors"], line["held_out"], best, against)
-            rows.setdefault(label(settings), row)
+            row = MethodScores(settings, line["anchors"], line["held_out"], best, against)
+            rows.setdefault(describe_method(settings), row)
     return rows
 
 
@@ -160,22 +165,22 @@ def estimate_seconds(spaces: CrossSpace) -> float:
     )
 
 
-def find_best(rows: Mapping[str, Row]) -> str | None:
+def find_best(rows: Mapping[str, MethodScores]) -> str | None:
     """Return the name of the best method of the newest comparison; None if there is none."""
     return next((name for name, row in rows.items() if row.best), None)
 
 
-def select_comparable(rows: Mapping[str, Row]) -> dict[str, Row]:
+def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScores]:
     """Return the rows with one set of anchors and number of folds: those of the newest comparison,
     else of the published method.
     """
     leader = rows.get(
-        find_best(rows) or label(AlignmentSettings()), next(iter(rows.values()), None)
+        find_best(rows) or describe_method(AlignmentSettings()), next(iter(rows.values()), None)
     )
     return {name: row for name, row in rows.items() if leader and row.basis == leader.basis}
 
 
-def build_scores(rows: Mapping[str, Row], chosen: str) -> list[Scores]:
+def build_scores(rows: Mapping[str, MethodScores], chosen: str) -> list[Scores]:
     """Return the table rows of all methods, highest P@5 with CSLS first."""
     ordered = sorted(rows, key=lambda name: -rows[name].held_out["csls"]["p@5"])
     return [Scores(name, rows[name].values, name == chosen) for name in ordered]

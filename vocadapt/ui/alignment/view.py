@@ -15,7 +15,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.ui.alignment import methods
-from vocadapt.ui.alignment.methods import Row
+from vocadapt.ui.alignment.methods import MethodScores
 from vocadapt.ui.components import keyword_in_context, markup, word_query
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -29,7 +29,7 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.cache import evaluation_of
 
-PAPER = methods.label(AlignmentSettings())
+DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
 StartEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: brackets and "of" are far for another reason
 HELP = {
@@ -46,13 +46,13 @@ HELP = {
     ),
     "chance": "P@5 of random guessing.",
 }
-NOT_JUDGED = (
+NOT_EVALUATED = (
     "{} not evaluated yet. Each alignment is fitted on nine tenths of the anchors and"
     " evaluated on the held-out tenth."
 )
 
 
-def draw_headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
+def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: int) -> None:
     """Show the number of anchors, held-out P@5 with cosine and with CSLS, and chance level; dashes
     before evaluation.
 
@@ -60,19 +60,19 @@ def draw_headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
     CSLS.
     """
     # 1. The scores, beside those of the default method on the same anchors.
-    row, columns = judged.get(chosen), st.columns(4)
-    paper = None
-    if chosen != PAPER:
-        paper = _comparable_paper(row, judged)
+    row, columns = evaluated.get(chosen), st.columns(4)
+    default = None
+    if chosen != DEFAULT_METHOD:
+        default = _find_comparable_default(row, evaluated)
     p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
     columns[0].metric("Anchors", count(anchors), help=HELP["anchors"])
     columns[1].metric(
-        "Held-out P@5", fraction(p5), _delta(p5, _score(paper, "p@5")), help=HELP["p@5"]
+        "Held-out P@5", fraction(p5), _delta(p5, _score(default, "p@5")), help=HELP["p@5"]
     )
     columns[2].metric(
         "With CSLS",
         fraction(csls),
-        _delta(csls, _score(paper, "p@5", csls=True)),
+        _delta(csls, _score(default, "p@5", csls=True)),
         help=HELP["csls"],
     )
     columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
@@ -92,7 +92,7 @@ def draw_headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
 def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
     """Show why the default alignment is not available."""
     st.markdown(
-        f":material/info: Showing **{methods.label(first)}**: the default, {PAPER} (Poerner et"
+        f":material/info: Showing **{methods.describe_method(first)}**: the default, {DEFAULT_METHOD} (Poerner et"
         f" al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
         f" anchors for {count(dim)}. More text gives more anchors."
     )
@@ -101,7 +101,7 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
 def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
-        f"**{methods.label(settings)}** is not fitted yet: its scores and neighbor lists appear here"
+        f"**{methods.describe_method(settings)}** is not fitted yet: its scores and neighbor lists appear here"
         " when it is. It takes minutes to fit, in the background."
     )
     _evaluate_button(settings, evaluate)
@@ -188,7 +188,7 @@ def _list_settings(k: int) -> ListSettings:
 
 
 def draw_held_out(
-    judged: Mapping[str, Row],
+    evaluated: Mapping[str, MethodScores],
     spaces: CrossSpace,
     settings: AlignmentSettings,
     detail: Artifact | None,
@@ -198,11 +198,11 @@ def draw_held_out(
     selected method.
     """
     # 1. All methods, and the held-out pairs of the selected one.
-    chosen = methods.label(settings)
+    chosen = methods.describe_method(settings)
     left, right = st.columns([1.7, 1], gap="large")
     with left:
         st.subheader("Alignment methods compared")
-        _draw_comparison(judged, spaces, chosen, evaluate)
+        _draw_comparison(evaluated, spaces, chosen, evaluate)
     with right:
         st.subheader("Held-out pairs against random pairs")
         if detail:
@@ -219,7 +219,7 @@ def draw_held_out(
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
         _draw_anchors(evaluation_of(detail), chosen)
-        anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(judged)
+        anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(evaluated)
         rows: list[tuple[object, ...]] = [(name, *row.values) for name, row in shown.items()]
         files = {
             "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
@@ -230,24 +230,29 @@ def draw_held_out(
 
 def _evaluate_button(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     if st.button(
-        f"Evaluate {methods.label(settings)} in detail", key="judge_one", icon=":material/balance:"
+        f"Evaluate {methods.describe_method(settings)} in detail",
+        key="judge_one",
+        icon=":material/balance:",
     ):
         evaluate(settings, False)
 
 
 def _draw_comparison(
-    judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, evaluate: StartEvaluation
+    evaluated: Mapping[str, MethodScores],
+    spaces: CrossSpace,
+    chosen: str,
+    evaluate: StartEvaluation,
 ) -> None:
     """Draw the comparison table and the button that starts it."""
-    shown = methods.select_comparable(judged)
+    shown = methods.select_comparable(evaluated)
     if shown:
         markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
         _draw_best(shown)
-    if not methods.find_best(judged):
+    if not methods.find_best(evaluated):
         seconds = methods.estimate_seconds(spaces)
         which = "The others are" if shown else "The alignments are"
         st.markdown(
-            f"{NOT_JUDGED.format(which)} All of them take about {format_estimate(seconds)}, in the"
+            f"{NOT_EVALUATED.format(which)} All of them take about {format_estimate(seconds)}, in the"
             " background."
         )
         if st.button(
@@ -261,17 +266,17 @@ def _draw_comparison(
         st.markdown(f":small[Not in the table: {method} ({why}).]")
 
 
-def _draw_best(judged: Mapping[str, Row]) -> None:
+def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
     """Show the best method, its significance, and the basis of the scores."""
-    name = methods.find_best(judged)
+    name = methods.find_best(evaluated)
     if name:
-        best, against = f"Best on this data: :green[**{name}**]", judged[name].against
+        best, against = f"Best on this data: :green[**{name}**]", evaluated[name].against
         if against:
-            best += f" :small[{_describe_difference(against, len(judged))}]"
-        if PAPER in judged:
-            best += f". The default remains {PAPER} (Poerner et al. 2020)"
+            best += f" :small[{_describe_difference(against, len(evaluated))}]"
+        if DEFAULT_METHOD in evaluated:
+            best += f". The default remains {DEFAULT_METHOD} (Poerner et al. 2020)"
         st.markdown(f"{best}.")
-    row = next(iter(judged.values()))
+    row = next(iter(evaluated.values()))
     held = (
         f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance@5"
         f" {fraction(row.held_out['chance@5'])}"
@@ -294,17 +299,17 @@ def _describe_difference(against: Mapping[str, Any], among: int) -> str:
     )
 
 
-def _draw_anchors(judged: AlignmentEvaluation, chosen: str) -> None:
+def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
     """Draw the anchors with their residuals, worst first."""
     words = [
         anchor
-        for anchor in judged.anchors
+        for anchor in evaluated.anchors
         if len(anchor.word) >= SHORTEST and anchor.word.isalpha()
     ]
     ordered = sorted(words, key=lambda anchor: anchor.cosine)
     st.subheader("Worst-aligned words")
     st.markdown(
-        f"{count(len(words))} of {count(len(judged.anchors))} anchors, of {SHORTEST} letters"
+        f"{count(len(words))} of {count(len(evaluated.anchors))} anchors, of {SHORTEST} letters"
         f" or more, aligned by {chosen.lower()} while held out; worst first. A badly aligned"
         " word often has another meaning in your domain, or is too rare."
     )
@@ -325,25 +330,27 @@ def _draw_anchors(judged: AlignmentEvaluation, chosen: str) -> None:
     )
 
 
-def _score(row: Row | None, name: str, csls: bool = False) -> float | None:
+def _score(row: MethodScores | None, name: str, csls: bool = False) -> float | None:
     if row is None:
         return None
     scores = row.held_out["csls"] if csls else row.held_out
     return float(scores[name])
 
 
-def _comparable_paper(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
+def _find_comparable_default(
+    row: MethodScores | None, evaluated: Mapping[str, MethodScores]
+) -> MethodScores | None:
     """Return the scores of Poerner et al. 2020, if evaluated on the same anchors and
     folds as `row`.
     """
-    paper = judged.get(PAPER)
-    if row is None or paper is None or paper.basis != row.basis:
+    default = evaluated.get(DEFAULT_METHOD)
+    if row is None or default is None or default.basis != row.basis:
         return None
-    return paper
+    return default
 
 
 def _delta(value: float | None, base: float | None) -> str | None:
     """Format the difference to the same score of Poerner et al. 2020."""
     if value is None or base is None:
         return None
-    return f"{signed(value - base)} vs {PAPER.lower()}"
+    return f"{signed(value - base)} vs {DEFAULT_METHOD.lower()}"

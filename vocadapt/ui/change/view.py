@@ -161,7 +161,7 @@ def draw_charts_and_list(
         _draw_ranked_list(change, baseline, rows, kept)
         _save_slice_form(workspace, change, rows, kept)
     with right:
-        _draw_word(change, baseline, examples_of(change, rows))
+        _draw_word(change, baseline, select_examples(change, rows))
     _overlap_by_frequency(change, baseline)
 
 
@@ -174,7 +174,7 @@ def select_rows(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
     return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
 
 
-def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
+def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
     """Return example words: frequent longer ones among the most changed fifth."""
     # Frequent words are the ones a reader knows.
     most_changed = rows[: max(len(rows) // 5, 200)]
@@ -185,7 +185,7 @@ def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
     return [word for word in words if len(word) > 4 and word.isalpha()][: word_query.EXAMPLES]
 
 
-def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
+def build_three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
     """Build three cards: neighbors only before, in both, only after."""
     before, after = map(escape_invisible, names)
     both = [(word, (one + two) / 2) for word, one, two in found.both]
@@ -196,7 +196,7 @@ def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
     ]
 
 
-def details(
+def draw_details(
     change: NeighborhoodChange,
     baseline: NoiseBaseline | None,
     before: str,
@@ -225,10 +225,10 @@ def details(
                 f"Noise baseline: {baseline.about} ({baseline.names[0]}; {baseline.names[1]}),"
                 f" {baseline.bands} frequency bands"
             )
-        draw_downloads({"changes.tsv": lambda: whole_list(change, baseline)})
+        draw_downloads({"changes.tsv": lambda: format_word_list(change, baseline)})
 
 
-def whole_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> str:
+def format_word_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> str:
     """Format every word as TSV: overlap, count, position in the noise baseline, and its neighbor
     lists.
     """
@@ -392,7 +392,7 @@ def _draw_word(
         return
     with mistakes.show_errors():
         found = change.word(word)
-        draw_neighbor_cards(three_cards(found, (change.before.name, change.after.name)))
+        draw_neighbor_cards(build_three_cards(found, (change.before.name, change.after.name)))
         row = change.index[word]
         notes = [f"**{plain(word)}** keeps **{len(found.both)} of {change.settings.k}** neighbors"]
         if change.counts is not None:

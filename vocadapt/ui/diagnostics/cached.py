@@ -39,7 +39,7 @@ from vocadapt.ui.frame import cache
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SelectedSpace:
     """A space on the page: display name, folder or hub name, selected tokens, and color."""
 
     label: str
@@ -73,27 +73,27 @@ def _stamp_file(file: Path) -> str:
 
 
 STAMPS: dict[str | type, Callable[[Any], Any]] = {
-    Seen: lambda seen: seen.stamp,
+    SelectedSpace: lambda selected: selected.stamp,
     type(Path()): _stamp_file,
 }
 
 
-def short(names: Sequence[str]) -> list[str]:
+def shorten_labels(names: Sequence[str]) -> list[str]:
     """Return labels without their kinds ("model · "), if they are unique without."""
     short = [name.split(" · ", 1)[-1] for name in names]
     return short if len(set(short)) == len(short) else list(names)
 
 
 @st.cache_data(max_entries=16, show_spinner="Taking mean cosines …", hash_funcs=STAMPS)
-def tables(spaces: list[Seen]) -> CosineTables:
+def compute_tables(spaces: list[SelectedSpace]) -> CosineTables:
     """Return the mean cosine tables (Fast 2023, tables 3.2 and 3.3)."""
-    return build_cosine_tables([seen.space for seen in spaces])
+    return build_cosine_tables([selected.space for selected in spaces])
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …", hash_funcs=STAMPS)
-def diagnosis(seen: Seen) -> Diagnosis:
+def compute_diagnosis(selected: SelectedSpace) -> Diagnosis:
     """Return the fast figures of a space."""
-    return diagnose(seen.space, hubs=False, added=seen.opened.added)
+    return diagnose(selected.space, hubs=False, added=selected.opened.added)
 
 
 @st.cache_data(
@@ -101,20 +101,20 @@ def diagnosis(seen: Seen) -> Diagnosis:
     show_spinner="Looking for hubs: each token against every other …",
     hash_funcs=STAMPS,
 )
-def hubness(seen: Seen) -> Hubness | None:
+def compute_hubness(selected: SelectedSpace) -> Hubness | None:
     """Return the hubness of a space, which takes seconds."""
-    return measure_hubness(seen.space)
+    return measure_hubness(selected.space)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
-def norms(seen: Seen) -> tuple[NormPanel, int]:
+def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
     """Return the norms of a space by frequency, without title and color, and the number of tokens
     that have no counts and are left out.
 
     Norms are against occurrences, or against the rank by id if there are no counts.
     """
-    by, frequency = get_frequencies(seen.space)
-    lengths, bands = sum_directions(seen.space).lengths, compute_norm_bands(seen.space)
+    by, frequency = get_frequencies(selected.space)
+    lengths, bands = sum_directions(selected.space).lengths, compute_norm_bands(selected.space)
     counted, drawn = by == "counts", lengths > 0
     n_uncounted, place, axis = 0, -frequency, "rank by id among the selected tokens"
     if counted:
@@ -126,13 +126,13 @@ def norms(seen: Seen) -> tuple[NormPanel, int]:
 
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
-def own_mean(seen: Seen) -> float | None:
+def get_own_mean(selected: SelectedSpace) -> float | None:
     """Return the mean cosine of a space, which its relations are corrected by."""
-    return compute_mean_cosine(seen.space)
+    return compute_mean_cosine(selected.space)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …", hash_funcs=STAMPS)
-def lists_of(file: Path | None) -> tuple[RelationList, ...]:
+def load_lists(file: Path | None) -> tuple[RelationList, ...]:
     """Return the bundled lists, or those of a file; raises InputError with the number of an invalid
     line.
     """
@@ -144,6 +144,6 @@ def lists_of(file: Path | None) -> tuple[RelationList, ...]:
 @st.cache_data(
     max_entries=32, show_spinner="Comparing the pairs with random ones …", hash_funcs=STAMPS
 )
-def scores(seen: Seen, file: Path | None) -> tuple[ListScores, ...]:
+def compute_scores(selected: SelectedSpace, file: Path | None) -> tuple[ListScores, ...]:
     """Return the scores of these lists in a space."""
-    return score_lists(seen.opened, lists_of(file), own_mean(seen))
+    return score_lists(selected.opened, load_lists(file), get_own_mean(selected))

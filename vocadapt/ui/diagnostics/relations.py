@@ -19,7 +19,7 @@ from vocadapt.ui.components import intake
 from vocadapt.ui.components.blocks import Download, draw_figure, draw_note, draw_table, tsv
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.diagnostics import cached
-from vocadapt.ui.diagnostics.cached import Seen, short
+from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.frame import mistakes
 
 BUNDLED, OWN = "Bundled lists", "Own file"
@@ -29,10 +29,10 @@ SHAPES = (
     " analogy questions; or verb forms below a header that begins with `lemma`. Separated by"
     " tabs, semicolons, commas or spaces."
 )
-Score = tuple[RelationList, Relation, Seen, RelationScore]
+Score = tuple[RelationList, Relation, SelectedSpace, RelationScore]
 
 
-def draw_relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
+def draw_relations(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> Path | None:
     """Show the picker of word pairs and their cosines in each space; return the user's file, if one
     is shown.
     """
@@ -62,10 +62,10 @@ def draw_relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
     return file
 
 
-def command(spaces: Sequence[Seen], file: Path | None) -> tuple[str, ...]:
+def build_arguments(spaces: Sequence[SelectedSpace], file: Path | None) -> tuple[str, ...]:
     """Return the arguments of the same command."""
-    models = [seen.name for seen in spaces if seen.opened.model]
-    vectors = [seen.name for seen in spaces if not seen.opened.model]
+    models = [selected.name for selected in spaces if selected.opened.model]
+    vectors = [selected.name for selected in spaces if not selected.opened.model]
     arguments: list[str] = []
     if models:
         arguments += ["--model", *models]
@@ -76,7 +76,7 @@ def command(spaces: Sequence[Seen], file: Path | None) -> tuple[str, ...]:
     return tuple(arguments)
 
 
-def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, Download]:
+def build_downloads(spaces: Sequence[SelectedSpace], file: Path | None) -> dict[str, Download]:
     """Return the scores and the cosine of each pair as files."""
     return {
         "relations.tsv": lambda: _scores_file(spaces, file),
@@ -84,15 +84,17 @@ def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, Download]:
     }
 
 
-def _show(spaces: Sequence[Seen], file: Path | None) -> None:
-    lists = cached.lists_of(file)
+def _show(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
+    lists = cached.load_lists(file)
     found = list(_scores(spaces, lists, file))
     # 1. The marks of each space in the chart: its scores in the order of the relations.
     named = [(one, relation) for one in lists for relation in one.relations]
-    names = dict(zip(spaces, short([seen.label for seen in spaces]), strict=True))
+    names = dict(zip(spaces, shorten_labels([selected.label for selected in spaces]), strict=True))
     marks = [
-        _marks(seen, names[seen], [score for *_, other, score in found if other is seen])
-        for seen in spaces
+        _marks(
+            selected, names[selected], [score for *_, other, score in found if other is selected]
+        )
+        for selected in spaces
     ]
     # 2. The chart, and the table of all scores.
     left, right = st.columns([1.25, 1], gap="large")
@@ -103,7 +105,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
         draw_table(
             {
                 "relation": [relation.name for _, relation, _, _ in found],
-                "space": [names[seen] for _, _, seen, _ in found],
+                "space": [names[selected] for _, _, selected, _ in found],
                 "corrected": [score.corrected for *_, score in found],
                 "z": [score.z for *_, score in found],
                 "p": [score.p for *_, score in found],
@@ -129,30 +131,32 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
 
 
 def _scores(
-    spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None
+    spaces: Sequence[SelectedSpace], lists: Sequence[RelationList], file: Path | None
 ) -> Iterator[Score]:
-    scored = [cached.scores(seen, file) for seen in spaces]
+    scored = [cached.compute_scores(selected, file) for selected in spaces]
     for i, one in enumerate(lists):
         for j, relation in enumerate(one.relations):
-            for seen, score in zip(spaces, scored, strict=True):
-                yield one, relation, seen, score[i].relations[j]
+            for selected, score in zip(spaces, scored, strict=True):
+                yield one, relation, selected, score[i].relations[j]
 
 
-def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.RelationMarks:
-    own = cached.own_mean(seen) or 0.0
+def _marks(
+    selected: SelectedSpace, name: str, scores: Sequence[RelationScore]
+) -> figures.RelationMarks:
+    own = cached.get_own_mean(selected) or 0.0
     random = [None if score.null_mean is None else score.null_mean - own for score in scores]
     corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
-    return figures.RelationMarks(name, seen.color, corrected, sd, random)
+    return figures.RelationMarks(name, selected.color, corrected, sd, random)
 
 
 def _draw_similarity(
-    names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None
+    names: Mapping[SelectedSpace, str], lists: Sequence[RelationList], file: Path | None
 ) -> None:
     """Show Spearman's correlation with human judgments, if the pairs have any."""
     rows = []
     for place, one in enumerate(lists):
-        for seen, name in names.items():
-            score = cached.scores(seen, file)[place].similarity
+        for selected, name in names.items():
+            score = cached.compute_scores(selected, file)[place].similarity
             if score:
                 pairs = f"{count(score.covered)} of {count(score.of)}"
                 rows.append((one.name, name, score.spearman, pairs))
@@ -165,12 +169,12 @@ def _draw_similarity(
     draw_table(dict(columns), key="similarity_table", column_config=COLUMNS, placeholder="–")
 
 
-def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
+def _scores_file(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
     rows: list[dict[str, object]] = [
         {
             "list": one.name,
             "relation": relation.name,
-            "space": seen.label,
+            "space": selected.label,
             "corrected": score.corrected,
             "sd": score.sd,
             "cosine": score.mean,
@@ -182,20 +186,24 @@ def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
             "of": score.of,
             "lacking": " ".join(score.lacking),
         }
-        for one, relation, seen, score in _scores(spaces, cached.lists_of(file), file)
+        for one, relation, selected, score in _scores(spaces, cached.load_lists(file), file)
     ]
     return tsv(tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
-def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
-    relations = [relation for one in cached.lists_of(file) for relation in one.relations]
+def _pairs_file(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
+    relations = [relation for one in cached.load_lists(file) for relation in one.relations]
     rows: list[tuple[object, ...]] = []
-    for seen in spaces:
-        space, splitter, mean = seen.opened.space, seen.opened.splitter, cached.own_mean(seen)
+    for selected in spaces:
+        space, splitter, mean = (
+            selected.opened.space,
+            selected.opened.splitter,
+            cached.get_own_mean(selected),
+        )
         for relation in relations:
             for pair in compute_pair_cosines(space, relation, splitter, mean):
                 words = (relation.name, pair.first, pair.second)
-                rows.append((*words, seen.label, pair.cosine, pair.corrected))
+                rows.append((*words, selected.label, pair.cosine, pair.corrected))
     return tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
 
 

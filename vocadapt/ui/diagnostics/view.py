@@ -31,7 +31,7 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.markup import Card, Heat, plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.diagnostics import cached
-from vocadapt.ui.diagnostics.cached import Seen, short
+from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.frame import mistakes
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
@@ -70,7 +70,7 @@ HELP = {
 }
 
 
-def choose_spaces(workspace: Workspace) -> list[Seen]:
+def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
     """Show the pickers of spaces and tokens; return the spaces, with a message for each that cannot
     be opened.
     """
@@ -98,17 +98,17 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     )
     draw_note(plain(TOKENS[tokens]), right)
     # 2. Each space is opened; colors tell models from word vectors, and spaces of a kind apart.
-    found: list[Seen] = []
+    found: list[SelectedSpace] = []
     for label, name in chosen.items():
         with mistakes.show_errors():
             if label not in known:
                 label = pickers.shown_model(label)
-            seen = Seen(label, name, tokens)
-            if len(seen.space):  # opened now, so that an error is shown here
-                kind = seen.opened.kind
+            selected = SelectedSpace(label, name, tokens)
+            if len(selected.space):  # opened now, so that an error is shown here
+                kind = selected.opened.kind
                 colors = VECTOR_COLORS if kind == "word vectors" else MODEL_COLORS
                 before = sum(one.opened.kind == kind for one in found)
-                found.append(replace(seen, color=colors[before % len(colors)]))
+                found.append(replace(selected, color=colors[before % len(colors)]))
     return found
 
 
@@ -126,9 +126,9 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
     return [*models, *(label for label in known if label not in models)][:AT_FIRST]
 
 
-def draw_cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
+def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
     """Draw the mean cosines of all pairs of tokens and of common tokens as heat maps."""
-    names = short([seen.label for seen in spaces])
+    names = shorten_labels([selected.label for selected in spaces])
     pairs, common = st.columns(2, gap="large")
     with pairs:
         st.markdown(
@@ -163,31 +163,31 @@ def draw_cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
     draw_note(note)
 
 
-def draw_cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
+def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
     """Draw one card per space: isotropy, norms, frequency, hubs, and their interpretation."""
     st.subheader("Each space")
     # Hubs take long in a large space: each is computed after a click, then always shown.
     requested = st.session_state.setdefault("hubs_requested", set())
-    for place, (column, seen) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
+    for place, (column, selected) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
         with column, st.container(border=True, height="stretch"):
-            found = cached.diagnosis(seen)
+            found = cached.compute_diagnosis(selected)
             st.markdown(
-                f"**{plain(short([seen.label])[0])}** :small[:gray[{count(len(seen.space))} ×"
-                f" {seen.space.dim}]]"
+                f"**{plain(shorten_labels([selected.label])[0])}** :small[:gray[{count(len(selected.space))} ×"
+                f" {selected.space.dim}]]"
             )
-            _figures(seen, found)
+            _figures(selected, found)
             st.markdown(f":small[{interpret(tables.mean_cosine[place][place], found)}]")
-            if seen.stamp in requested:
-                _hubs(cached.hubness(seen))
+            if selected.stamp in requested:
+                _hubs(cached.compute_hubness(selected))
             else:
-                about = format_estimate(max(1.0, estimate_hubness_seconds(seen.space)))
+                about = format_estimate(max(1.0, estimate_hubness_seconds(selected.space)))
                 if st.button(
                     f"Find hubs: about {about}",
                     key=f"hubs_{place}",
                     icon=":material/hub:",
                     help=HELP["hubness"],
                 ):
-                    requested.add(seen.stamp)
+                    requested.add(selected.stamp)
                     st.rerun()
 
 
@@ -252,13 +252,15 @@ def compare_added_tokens(found: AddedNorms) -> str:
     )
 
 
-def norms_against_frequency(spaces: Sequence[Seen]) -> None:
+def draw_norms_by_frequency(spaces: Sequence[SelectedSpace]) -> None:
     """Plot the norm of each embedding against the frequency of its token."""
     st.subheader("Norm by frequency")
     panels, uncounted = [], 0
-    for seen in spaces:
-        panel, n = cached.norms(seen)
-        panels.append(replace(panel, title=short([seen.label])[0], color=seen.color))
+    for selected in spaces:
+        panel, n = cached.build_norm_panel(selected)
+        panels.append(
+            replace(panel, title=shorten_labels([selected.label])[0], color=selected.color)
+        )
         uncounted += n
     draw_figure(figures.plot_norms(panels), "norms")
     note = (
@@ -272,7 +274,7 @@ def norms_against_frequency(spaces: Sequence[Seen]) -> None:
 
 
 def draw_details(
-    spaces: Sequence[Seen],
+    spaces: Sequence[SelectedSpace],
     tables: CosineTables,
     relations: tuple[str, ...],
     files: dict[str, Download],
@@ -283,7 +285,7 @@ def draw_details(
         if spaces[0].tokens != "all":
             tokens = ("--tokens", spaces[0].tokens)
         draw_command(
-            ["diagnose", *(seen.name for seen in spaces), *tokens], "The same in a terminal"
+            ["diagnose", *(selected.name for selected in spaces), *tokens], "The same in a terminal"
         )
         draw_command(["relations", *relations, *tokens])
         st.markdown(
@@ -301,9 +303,9 @@ def draw_details(
         )
 
 
-def _figures(seen: Seen, found: Diagnosis) -> None:
+def _figures(selected: SelectedSpace, found: Diagnosis) -> None:
     isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
-    first, even = fraction(isotropy.first_direction), f"even: {fraction(1 / seen.space.dim)}"
+    first, even = fraction(isotropy.first_direction), f"even: {fraction(1 / selected.space.dim)}"
     direction = f"direction {fraction(bias.mean_direction)}"
     draw_metrics(
         ("Isotropy", fraction(isotropy.partition), None, HELP["isotropy"]),
@@ -331,7 +333,7 @@ def _hubs(found: Hubness | None) -> None:
     markup.draw_neighbor_cards([Card("Hubs", note, "source", rows, measure="count")])
 
 
-def _cosines_file(spaces: Sequence[Seen], tables: CosineTables) -> str:
+def _cosines_file(spaces: Sequence[SelectedSpace], tables: CosineTables) -> str:
     rows: list[tuple[object, ...]] = [
         (
             one.label,
@@ -346,16 +348,16 @@ def _cosines_file(spaces: Sequence[Seen], tables: CosineTables) -> str:
     return tsv(("space", "other", "mean_cosine", "mean_cosine_common", "common_tokens"), rows)
 
 
-def _spaces_file(spaces: Sequence[Seen]) -> str:
+def _spaces_file(spaces: Sequence[SelectedSpace]) -> str:
     rows: list[dict[str, object]] = []
-    for seen in spaces:
-        found = cached.diagnosis(seen)
+    for selected in spaces:
+        found = cached.compute_diagnosis(selected)
         isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
         rows.append(
             {
-                "space": seen.label,
-                "tokens": len(seen.space),
-                "width": seen.space.dim,
+                "space": selected.label,
+                "tokens": len(selected.space),
+                "width": selected.space.dim,
                 "zero_rows": norms.zero_rows,
                 "isotropy": isotropy.partition,
                 "isotropy_as_published": isotropy.partition_as_published,

@@ -37,13 +37,13 @@ HELP = (
 class Comparable:
     """One side of a comparison: a run under a tokenization, or imported predictions.
 
-    name: in pickers and in the address. of: name of its artifact. task: of imported predictions an
+    name: in pickers and in the address. artifact_name: name of its artifact. task: of imported predictions an
     id of their gold file. path: of the run or file; stamp: changes with it. run: None for imported
     predictions; these have `gold` and `scorer`, and `imported`, their number of examples.
     """
 
     name: str
-    of: str
+    artifact_name: str
     kind: TaskKind
     task: str
     path: Path
@@ -105,7 +105,7 @@ def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
     return [one for one in offered if task in (EVERY, one.task)]
 
 
-def opened(first: Comparable, second: Comparable) -> RunPair:
+def open_pair(first: Comparable, second: Comparable) -> RunPair:
     """Read both predictions and compare them with the gold labels."""
     kind, scorer = "", ""
     if first.gold and second.gold:  # no run, which would know them
@@ -121,7 +121,7 @@ def opened(first: Comparable, second: Comparable) -> RunPair:
     return cache.run_pair(spec, (first.stamp, second.stamp))
 
 
-def import_form(workspace: Workspace) -> None:
+def draw_import_form(workspace: Workspace) -> None:
     """Draw the form that imports one or two files of predictions with their gold file, and compares
     them.
     """
@@ -144,8 +144,8 @@ def import_form(workspace: Workspace) -> None:
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
     for place, file in enumerate(files):  # in turn: two files may have the same name
-        wish, key = intake.stem([file]), f"brought_name_{place}"
-        names.append(pickers.name_for(workspace, "predictions", wish, key, names))
+        suggested_name, key = intake.stem([file]), f"brought_name_{place}"
+        names.append(pickers.name_for(workspace, "predictions", suggested_name, key, names))
     if st.button(
         "Import and compare",
         type="primary",
@@ -227,7 +227,7 @@ def _baseline(offered: Sequence[Comparable]) -> int:
     for place, one in enumerate(offered):
         if not one.fits(newest):
             continue
-        if one.of != newest.of and per_run[one.path] == 1:
+        if one.artifact_name != newest.artifact_name and per_run[one.path] == 1:
             with_one_tokenization.append(place)
         if one.tokenization == BASE and one.path == newest.path:
             own_base.append(place)

@@ -23,7 +23,7 @@ from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
-from vocadapt.ui.errors.view import Shown, selected_slice
+from vocadapt.ui.errors.view import ShownComparison, selected_slice
 from vocadapt.ui.frame import cache, mistakes
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
@@ -50,7 +50,7 @@ def summarize_notes(workspace: Workspace) -> dict[str, str]:
     return summaries
 
 
-def draw_note_form(workspace: Workspace, shown: Shown) -> None:
+def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
     """Draw the note and tags of one of the cards; saved in the workspace when they change."""
     if not shown.views:
         return
@@ -83,7 +83,7 @@ def draw_note_form(workspace: Workspace, shown: Shown) -> None:
         )
 
 
-def draw_contexts(workspace: Workspace, shown: Shown) -> None:
+def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
     """Draw the words of an example in context: in the test and training examples, and in the text of
     the new words.
     """
@@ -108,7 +108,7 @@ def draw_contexts(workspace: Workspace, shown: Shown) -> None:
             _lines(workspace, compared, str(word))
 
 
-def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
+def draw_details(workspace: Workspace, shown: ShownComparison, slicing: Slicing) -> None:
     """Draw the folded block: the command, the test, tables of errors, and the report as files."""
     compared, settings = shown.compared, slicing.settings
     name = selected_slice()
@@ -150,7 +150,7 @@ def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
 
 
 def build_report(
-    workspace: Workspace, shown: Shown, slicing: Slicing, name: str, command: str
+    workspace: Workspace, shown: ShownComparison, slicing: Slicing, name: str, command: str
 ) -> Report:
     """Build the report of the comparison, with the notes of the workspace."""
     compared = shown.compared
@@ -215,7 +215,7 @@ def build_command(
     return shlex.join([*parts, "--html", "errors.html"])
 
 
-def _titles(shown: Shown) -> dict[str, str]:
+def _titles(shown: ShownComparison) -> dict[str, str]:
     """Return the title of each card in a picker, by its id: words, position and outcome; equal titles
     with the place of the first word.
     """

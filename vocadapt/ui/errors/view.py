@@ -57,7 +57,7 @@ HELP = {
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownComparison:
     """Two predictions that the page compares, and the cards on the current page of the list."""
 
     compared: RunPair
@@ -66,7 +66,7 @@ class Shown:
     entries: tuple[Entry, ...] = ()
 
 
-def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
+def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing] | None:
     """Show the pickers of the baseline, the compared run, the slice and the search; return both
     runs and their slices. Returns None, with a message, if the runs are the same.
     """
@@ -83,7 +83,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
         )
         return None
     # 2. The slices, which depend on the examples of both.
-    found = comparable.opened(*picked)
+    found = comparable.open_pair(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
     address.settle("errors_slice", Choice(names.__contains__, ALL))
@@ -104,7 +104,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
         placeholder="word, sentence, document",
         help=HELP["find"],
     )
-    return Shown(found, picked), slicing
+    return ShownComparison(found, picked), slicing
 
 
 def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
@@ -115,7 +115,7 @@ def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
     return entries
 
 
-def draw_headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
+def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[Entry]) -> None:
     """Draw the counts of the four outcomes, both scores, and the test of their difference."""
     # 1. The four outcomes, of the selected slice and search.
     counts, selected = count_by_outcome(entries), -1
@@ -133,7 +133,9 @@ def draw_headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> N
     draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
 
 
-def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
+def draw_cards(
+    shown: ShownComparison, entries: Sequence[Entry], notes: Mapping[str, str]
+) -> ShownComparison:
     """Draw the entries with one outcome as cards, a few per page, each with its note."""
     # 1. The picker of an outcome; false positives only if there are any.
     counts = count_by_outcome(entries)
@@ -177,7 +179,7 @@ def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str])
     return replace(shown, views=views, entries=part)
 
 
-def draw_slices(shown: Shown, slicing: Slicing) -> None:
+def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     st.subheader("Change by slice")
     # 1. The table; the selected slice is marked.

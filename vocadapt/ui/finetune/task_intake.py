@@ -68,10 +68,10 @@ def _own(workspace: Workspace) -> None:
     labels = {split: f"**{split}** :small[:gray[optional]]" for split in SPLITS}
     labels["train"] = "**train**"
     files = intake.choose_one_each(workspace, "task", labels)
-    wish = "task"
+    suggested_name = "task"
     if "train" in files:
-        wish = intake.stem([files["train"]])
-    name = pickers.name_for(workspace, "tasks", wish, "own_name")
+        suggested_name = intake.stem([files["train"]])
+    name = pickers.name_for(workspace, "tasks", suggested_name, "own_name")
     if st.button(
         "Import",
         type="primary",

@@ -69,36 +69,36 @@ IN_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FinetuneRequest:
     """A fine-tuning as set up in the form.
 
-    models: label → folder or hub name. place: the path of the task. runs: number of trainings per
+    models: label → folder or hub name. task_path: the path of the task. runs: number of trainings per
     model, one for each seed, times the folds if all of them are selected.
     """
 
     models: dict[str, str]
-    place: Path
+    task_path: Path
     task: Task
     step: FinetuneStep
     runs: int
 
     def spec(self, model: str) -> Spec:
         """The step and inputs for one of the models."""
-        return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
+        return Spec("finetune", self.step, {"model": (model,), "task": (str(self.task_path),)})
 
-    def wish(self, label: str) -> str:
+    def suggest_name(self, label: str) -> str:
         """The suggested name of the runs of one of the models."""
         return f"{self.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
 
 
-def draw_form(workspace: Workspace) -> Wanted | None:
+def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     """Draw the form; return None as long as no task or no model is selected."""
     # 1. The models and the task.
     chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
     with chosen:
         models = choose_models(workspace)
     with task:
-        place = choose_task(workspace)
+        task_path = choose_task(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 2. The settings: a preset, and what differs from it.
         preset = str(
@@ -122,8 +122,8 @@ def draw_form(workspace: Workspace) -> Wanted | None:
             st, FinetuneStep, "limit", "finetune_limit", bind="query-params", width=150
         )
         n_folds, with_word_rule = 0, False
-        if place is not None:
-            file = read_task_file(place / TASK_FILE if place.is_dir() else place)
+        if task_path is not None:
+            file = read_task_file(task_path / TASK_FILE if task_path.is_dir() else task_path)
             n_folds, with_word_rule = file.folds, TASK_KINDS[file.kind].has_word_rule
         fold = _choose_fold(n_folds)
         with st.popover("More settings", icon=":material/tune:"):
@@ -134,14 +134,14 @@ def draw_form(workspace: Workspace) -> Wanted | None:
         usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
         typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
     # 3. The step; with all folds, each seed is trained once per fold.
-    if place is None or not models:
+    if task_path is None or not models:
         return None
     tokenization = "" if picked == USUAL else str(picked)
     step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
     first_fold, runs = fold, len(step.seeds)
     if fold == ALL_FOLDS:
         first_fold, runs = 1, runs * n_folds
-    return Wanted(models, place, cache.task_of(place, first_fold), step, runs)
+    return FinetuneRequest(models, task_path, cache.task_of(task_path, first_fold), step, runs)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
@@ -250,9 +250,9 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
     return found
 
 
-def describe_task(wanted: Wanted) -> None:
+def describe_task(request: FinetuneRequest) -> None:
     """Draw a line about the task (sizes, labels, score) and its findings."""
-    task = wanted.task
+    task = request.task
     sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
     labels = ", ".join(plain(label) for label in task.labels[:6] if label)
     if len(task.labels) > 6:
@@ -263,13 +263,13 @@ def describe_task(wanted: Wanted) -> None:
         draw_note(plain(finding))
 
 
-def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
+def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[RunSet]) -> None:
     """Draw the estimated duration for each model, and the basis of the estimate."""
     total, begin = 0.0, measure_start_up(workspace, "finetune")
-    step, n = wanted.step, wanted.runs
-    for label, model in wanted.models.items():
+    step, n = request.step, request.runs
+    for label, model in request.models.items():
         try:
-            pace, source = pace_of(label, model, wanted, runs)
+            pace, source = estimate_pace(label, model, request, runs)
         except InputError as error:
             # One missing model must not hide the estimates of the others.
             problem = mistakes.format_message(error.problem)
@@ -277,9 +277,11 @@ def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> N
                 problem = f"{label}: {problem}"
             st.markdown(plain(problem))
             continue
-        found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
+        found = estimate(
+            request.task, step.finetune, step.tokenization, n, pace, source, step.limit
+        )
         per_epoch = count_examples_per_epoch(
-            wanted.task, step.finetune, step.tokenization, step.limit
+            request.task, step.finetune, step.tokenization, step.limit
         )
         total += begin + found.seconds
         speed = fraction(pace) if pace < 1 else f"{pace:.0f}"
@@ -291,32 +293,34 @@ def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> N
             f" {speed} per second, {source};"
             f" {duration(begin)} to start]]"
         )
-    if len(wanted.models) > 1:
+    if len(request.models) > 1:
         st.markdown(f"About {format_estimate_bold(total)} in total, one after the other.")
 
 
-def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
+def estimate_pace(
+    label: str, model: str, request: FinetuneRequest, runs: Sequence[RunSet]
+) -> tuple[float, str]:
     """Return examples per second and their source: measured in the newest run of this model on this
     task, or else on this kind of task; else estimated from its size.
     """
     # Runs name their model by label, path or folder, whichever was given when they were started.
     names = (label, model, Path(model).name)
-    same_kind = [one for one in runs if one.model in names and one.kind == wanted.task.kind]
-    same_task = [one for one in same_kind if one.task == wanted.task.name]
+    same_kind = [one for one in runs if one.model in names and one.kind == request.task.kind]
+    same_task = [one for one in same_kind if one.task == request.task.name]
     # Runs are listed newest first; old ones have no pace.
     for one in same_task or same_kind:
         if one.examples_per_second:
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
-    pace = estimate_finetuning_pace(wanted.task, wanted.step.finetune, config)
+    pace = estimate_finetuning_pace(request.task, request.step.finetune, config)
     return pace, "estimated from its layers and width on two cores"
 
 
-def start(workspace: Workspace, wanted: Wanted) -> None:
+def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw the button that starts one job per model, queued in order."""
     # 1. Models that are not here would fail only when their job starts.
-    n, missing = len(wanted.models), []
-    for label, model in wanted.models.items():
+    n, missing = len(request.models), []
+    for label, model in request.models.items():
         try:
             cache.model_of(model)
         except InputError:
@@ -340,16 +344,16 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             st.markdown(f":gray[{queued}]")
     # 3. One job per model; each name counts the ones promised just before it.
     if pressed:
-        for label, model in wanted.models.items():
+        for label, model in request.models.items():
             taken = list_promised_names(workspace, "runs")
-            name = workspace.find_free_name("runs", wanted.wish(label), taken)
-            panel.launch(workspace, wanted.spec(model), name)
+            name = workspace.find_free_name("runs", request.suggest_name(label), taken)
+            panel.launch(workspace, request.spec(model), name)
         st.rerun()
 
 
-def draw_commands(workspace: Workspace, wanted: Wanted) -> None:
+def draw_commands(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw the command lines of the form, one per model."""
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        for label, model in wanted.models.items():
-            name = workspace.find_free_name("runs", wanted.wish(label))
-            draw_command(build_command(wanted.spec(model), workspace.folder("runs", name)))
+        for label, model in request.models.items():
+            name = workspace.find_free_name("runs", request.suggest_name(label))
+            draw_command(build_command(request.spec(model), workspace.folder("runs", name)))

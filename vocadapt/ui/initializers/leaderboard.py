@@ -147,9 +147,9 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     if st.button(
         "Compare initializers", type="primary", icon=":material/leaderboard:", key="compare"
     ):
-        wish = Path(inputs.get("vectors") or inputs["target"]).stem
+        suggested_name = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.find_free_name(
-            "leaderboards", wish, list_promised_names(workspace, "leaderboards")
+            "leaderboards", suggested_name, list_promised_names(workspace, "leaderboards")
         )
         paths = {role: (path,) for role, path in inputs.items()}
         panel.start(workspace, Spec("leaderboard", LeaderboardStep(settings), paths), name)

@@ -233,7 +233,7 @@ def _select_alignment(job: queue.Job) -> Address:
     return {
         "alignment_vectors": Path(job.spec.one("vectors") or "").name,
         **_select_model(job, "alignment_model"),
-        "alignment_method": methods.label(job.spec.settings.alignment),
+        "alignment_method": methods.describe_method(job.spec.settings.alignment),
     }
 
 

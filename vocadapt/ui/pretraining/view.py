@@ -53,7 +53,7 @@ HELP = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PretrainingRequest:
     """A pretraining as set up in the form: the model's label, its folder or hub name, the text, the
     settings.
     """
@@ -64,7 +64,7 @@ class Wanted:
     further: ContinuedSettings
 
     @property
-    def wish(self) -> str:
+    def suggested_name(self) -> str:
         """The suggested name of the result."""
         return f"{pickers.shown_model(self.label)}-{self.further.stage}"
 
@@ -81,7 +81,7 @@ class Wanted:
         )
 
 
-def draw_form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
+def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingRequest | None:
     """Draw the form; return None, with a message, for a model that cannot be pretrained."""
     # 1. The model and the text.
     left, right = st.columns([1, 1.25], gap="large")
@@ -114,7 +114,7 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
                 help=HELP["stage"],
             )
         )
-    return Wanted(label, place, corpus, choose_settings(stage, model))
+    return PretrainingRequest(label, place, corpus, choose_settings(stage, model))
 
 
 def explain_missing_head(label: str, model: LanguageModel) -> None:
@@ -202,12 +202,15 @@ def choose_budget(name: str, usual: MaskedSettings, preset: str) -> dict[str, An
 
 
 def draw_cost(
-    workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], what: str = "About"
+    workspace: Workspace,
+    request: PretrainingRequest,
+    made: Sequence[PretrainedModel],
+    what: str = "About",
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
-    wordpieces, known = wordpieces_of(wanted, workspace)
-    per_second, pace = pace_of(wanted, made)
-    found = estimate_pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
+    wordpieces, known = estimate_wordpieces(request, workspace)
+    per_second, pace = estimate_pace(request, made)
+    found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
@@ -216,36 +219,38 @@ def draw_cost(
     )
 
 
-def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
+def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tuple[int, str]:
     """Return the number of wordpieces of the text, counted if its words were counted, else estimated
     from its size; and a description.
     """
-    counted = count_cache.figures_of(wanted.corpus, wanted.model, wanted.label, workspace.root)
+    counted = count_cache.figures_of(request.corpus, request.model, request.label, workspace.root)
     if counted:
         return counted.pieces, count(counted.pieces)
-    guessed = int(wanted.corpus.manifest.numbers.get("bytes", 0)) // BYTES
+    guessed = int(request.corpus.manifest.numbers.get("bytes", 0)) // BYTES
     return guessed, f"about {count(guessed)}, estimated by its size: its words were not counted"
 
 
-def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str]:
+def estimate_pace(
+    request: PretrainingRequest, made: Sequence[PretrainedModel]
+) -> tuple[float, str]:
     """Return wordpieces per second and their source: measured in the newest pretraining of this
     model in this stage, else estimated from its size.
     """
-    config = cache.model_of(wanted.model).config
-    modeled = estimate_pretraining_pace(config, wanted.further.stage, wanted.further.training)
+    config = cache.model_of(request.model).config
+    modeled = estimate_pretraining_pace(config, request.further.stage, request.further.training)
     # Newest first: a later pretraining is more like the next one.
     for one in made:
-        same_stage = one.numbers["stage"] == wanted.further.stage
-        same_model = one.model in (wanted.label, name_of(Path(wanted.model)))
+        same_stage = one.numbers["stage"] == request.further.stage
+        same_model = one.model in (request.label, name_of(Path(request.model)))
         measured = one.numbers.get("tokens_per_second")
         if same_stage and same_model and measured:
             return float(measured), f"measured in {plain(one.name)}"
     return modeled, "estimated from its layers and width on two cores"
 
 
-def start(workspace: Workspace, wanted: Wanted) -> None:
+def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
     """Draw the name, the start button, the queue, and the command."""
-    target = pickers.name_for(workspace, "models", wanted.wish, "pretrained_name")
+    target = pickers.name_for(workspace, "models", request.suggested_name, "pretrained_name")
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"
@@ -254,6 +259,6 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
         if queued:
             st.markdown(f":gray[{queued}]")
     if pressed:
-        panel.start(workspace, wanted.spec, target)
+        panel.start(workspace, request.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        draw_command(build_command(wanted.spec, workspace.folder("models", target)))
+        draw_command(build_command(request.spec, workspace.folder("models", target)))

@@ -34,7 +34,7 @@ from vocadapt.analysis.figures.projection import (
 from vocadapt.analysis.token_columns import Column
 from vocadapt.spaces.space import Matrix
 from vocadapt.ui.components.markup import escape_invisible
-from vocadapt.ui.projection.sources import Shown
+from vocadapt.ui.projection.sources import OpenedProjection
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
 ALONE = (520, 640)  # pixels of a map alone: height and, about, width
@@ -60,7 +60,7 @@ _draw_over_charts = st.components.v2.component(
 
 
 @dataclass(frozen=True)
-class Look:
+class ViewSettings:
     """View settings of a projection: color column, region names, zoom; for two spaces whether
     overlaid, and the position between them.
     """
@@ -69,11 +69,11 @@ class Look:
     labels: bool = False
     zoom: int = 1
     overlaid: bool = False
-    moved: float = 0.0
+    position: float = 0.0
 
 
 @dataclass
-class Standing:
+class Highlights:
     """Highlighted points of the drawn charts, updated by each search without redrawing the charts.
 
     rings: for each space. windows: the part of each map that is seen, None for all of it; none as
@@ -83,12 +83,16 @@ class Standing:
     rings: Sequence[Rings] = ()
     windows: list[Window | None] = field(default_factory=list)
 
-    def out_of_sight(self, shown: Shown, look: Look) -> bool:
+    def is_word_out_of_view(self, shown: OpenedProjection, view_settings: ViewSettings) -> bool:
         """Return whether the word is on a drawn projection but outside its visible window."""
         for xy, window, rings in zip(
-            places_of(shown, look), self.windows, self.rings, strict=False
+            compute_layouts(shown, view_settings), self.windows, self.rings, strict=False
         ):
-            at = [] if rings.word is None else np.flatnonzero(shown.map.rows == rings.word).tolist()
+            at = (
+                []
+                if rings.word is None
+                else np.flatnonzero(shown.projection.rows == rings.word).tolist()
+            )
             if (
                 window
                 and at
@@ -101,7 +105,7 @@ class Standing:
         return False
 
 
-def choose_look(shown: Shown, column: Column | None) -> Look:
+def choose_view_settings(shown: OpenedProjection, column: Column | None) -> ViewSettings:
     """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
     # 1. What to see of each layout.
     zoom = st.segmented_control(
@@ -115,7 +119,7 @@ def choose_look(shown: Shown, column: Column | None) -> Look:
     )
     labels = st.toggle("Region names", key="projection_labels", bind="query-params")
     # 2. Two spaces: side by side, or one layout that moves from the first to the second.
-    overlaid, moved = False, 0.0
+    overlaid, position = False, 0.0
     if len(shown.spaces) > 1:
         layout = st.segmented_control(
             "Two spaces",
@@ -127,7 +131,7 @@ def choose_look(shown: Shown, column: Column | None) -> Look:
         )
         overlaid = layout == LAYOUTS[1]
     if overlaid:
-        moved = st.slider(
+        position = st.slider(
             "First to second space",
             0.0,
             1.0,
@@ -137,27 +141,32 @@ def choose_look(shown: Shown, column: Column | None) -> Look:
             bind="query-params",
             width=230,
         )
-    return Look(column, labels, int(zoom[:-1]), overlaid, moved)
+    return ViewSettings(column, labels, int(zoom[:-1]), overlaid, position)
 
 
-def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str], None]) -> None:
+def draw_charts(
+    shown: OpenedProjection,
+    view_settings: ViewSettings,
+    highlights: Highlights,
+    on_select: Callable[[str], None],
+) -> None:
     """Draw the projection; `on_select` is called with the key of the chart on which a lasso or box
     was drawn.
 
     Clicks go another way: see `draw_marks`.
     """
-    places = places_of(shown, look)
-    standing.windows = []
+    places = compute_layouts(shown, view_settings)
+    highlights.windows = []
     for number, (column, xy) in enumerate(
         zip(st.columns(len(places), gap="small"), places, strict=True)
     ):
-        standing.windows.append(_window(shown, look, standing.rings[number], xy))
+        highlights.windows.append(_window(shown, view_settings, highlights.rings[number], xy))
         with column:
             if len(places) > 1:
                 st.text(shown.spaces[number].label)
-            key = key_of(number)
+            key = get_chart_key(number)
             st.plotly_chart(
-                figure(shown, xy, look, number, window=standing.windows[number]),
+                build_figure(shown, xy, view_settings, number, window=highlights.windows[number]),
                 key=key,
                 config=CONFIG,
                 alt=_describe(shown, number),
@@ -166,25 +175,25 @@ def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str]
             )
 
 
-def key_of(number: int) -> str:
+def get_chart_key(number: int) -> str:
     """Return the key of a chart; a new turn makes a new chart without selection."""
     return f"projection_{number}_{st.session_state.setdefault('projection_turn', 0)}"
 
 
-def places_of(shown: Shown, look: Look) -> list[Matrix]:
+def compute_layouts(shown: OpenedProjection, view_settings: ViewSettings) -> list[Matrix]:
     """Return the drawn layouts, each (n, 2) float32: one per space, or one interpolated between
     two.
     """
-    places = [picture.projection.xy for picture in shown.pictures]
-    if not look.overlaid:
+    places = [picture.projection.xy for picture in shown.layouts]
+    if not view_settings.overlaid:
         return places
-    return [(1 - look.moved) * places[0] + look.moved * places[1]]
+    return [(1 - view_settings.position) * places[0] + view_settings.position * places[1]]
 
 
-def figure(
-    shown: Shown,
+def build_figure(
+    shown: OpenedProjection,
     xy: Matrix,
-    look: Look,
+    view_settings: ViewSettings,
     number: int = 0,
     rings: Rings = Rings(),  # noqa: B008
     window: Window | None = None,
@@ -194,48 +203,68 @@ def figure(
 ) -> go.Figure:
     """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
-    points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
+    points = Points(xy, shown.projection.rows, _names(shown.key, shown.words))
     # One chart has the whole width.
     height, width = PAIR
-    if len(shown.spaces) == 1 or look.overlaid:
+    if len(shown.spaces) == 1 or view_settings.overlaid:
         height, width = ALONE
-    if look.overlaid:
+    if view_settings.overlaid:
         # An interpolated layout has the color of the space that it is nearer to.
-        number = round(look.moved)
+        number = round(view_settings.position)
     color = COLORS[shown.kinds[number]]
     return plot_projection(
         points,
-        Drawing(look.column, color, rings, labels, window, height, width, ink, paper, still),
+        Drawing(
+            view_settings.column, color, rings, labels, window, height, width, ink, paper, still
+        ),
     )
 
 
-def seen(shown: Shown, look: Look, rings: Sequence[Rings], still: bool = False) -> go.Figure:
+def build_visible_figure(
+    shown: OpenedProjection,
+    view_settings: ViewSettings,
+    rings: Sequence[Rings],
+    still: bool = False,
+) -> go.Figure:
     """Return the visible projection with its highlights on white; two spaces side by side in one
     figure.
     """
     drawn = []
-    for number, (xy, ringed) in enumerate(zip(places_of(shown, look), rings, strict=False)):
-        window, labels = _window(shown, look, ringed, xy), regions(shown, look, xy)
-        drawn.append(figure(shown, xy, look, number, ringed, window, "light", labels, still))
+    for number, (xy, ringed) in enumerate(
+        zip(compute_layouts(shown, view_settings), rings, strict=False)
+    ):
+        window, labels = (
+            _window(shown, view_settings, ringed, xy),
+            list_region_labels(shown, view_settings, xy),
+        )
+        drawn.append(
+            build_figure(shown, xy, view_settings, number, ringed, window, "light", labels, still)
+        )
     if len(drawn) == 1:
         return drawn[0]
     return plot_side_by_side([space.label for space in shown.spaces], drawn)
 
 
-def regions(shown: Shown, look: Look, xy: Matrix) -> list[tuple[float, float, str]]:
+def list_region_labels(
+    shown: OpenedProjection, view_settings: ViewSettings, xy: Matrix
+) -> list[tuple[float, float, str]]:
     """Return (x, y, name) of each region in a layout (n, 2); empty if region names are off."""
-    if not look.labels:
+    if not view_settings.labels:
         return []
-    return [(x, y, escape_invisible(name)) for x, y, name in shown.map.regions.labels_in(xy)]
+    return [(x, y, escape_invisible(name)) for x, y, name in shown.projection.regions.labels_in(xy)]
 
 
-def _window(shown: Shown, look: Look, rings: Rings, xy: Matrix) -> Window | None:
+def _window(
+    shown: OpenedProjection, view_settings: ViewSettings, rings: Rings, xy: Matrix
+) -> Window | None:
     if rings.word is None:
-        return window_of(xy, look.zoom)
-    return window_of(xy, look.zoom, np.flatnonzero(shown.map.rows == rings.word))
+        return compute_window(xy, view_settings.zoom)
+    return compute_window(
+        xy, view_settings.zoom, np.flatnonzero(shown.projection.rows == rings.word)
+    )
 
 
-def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
+def compute_window(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
     """Return the visible window of a layout (n, 2) at a zoom, around the given point or the center;
     None for all of it.
     """
@@ -253,9 +282,9 @@ def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
     return escape_names([escape_invisible(word) for word in _words])
 
 
-def _describe(shown: Shown, number: int) -> str:
+def _describe(shown: OpenedProjection, number: int) -> str:
     """Return the alternative text of the chart for screen readers."""
-    settings = shown.map.settings.projection
+    settings = shown.projection.settings.projection
     return (
         f"{settings.method} projection of {len(shown.words)} tokens of"
         f" {shown.spaces[min(number, len(shown.spaces) - 1)].label}"
@@ -263,7 +292,7 @@ def _describe(shown: Shown, number: int) -> str:
 
 
 def build_marks(
-    shown: Shown,
+    shown: OpenedProjection,
     number: int,
     size: float,
     rings: Rings,
@@ -279,7 +308,7 @@ def build_marks(
     if rings.word is not None:
         named.append(rings.word)
     return {
-        "chart": key_of(number),
+        "chart": get_chart_key(number),
         "size": size,
         "word": rings.word,
         "near": near,
@@ -295,7 +324,7 @@ def draw_marks(marks: Sequence[dict[str, Any]], size: int, on_click: Callable[[i
     """
 
     def report_click() -> None:
-        for id in ids_of([{"customdata": st.session_state[MARKS].get("clicked")}], size):
+        for id in read_point_ids([{"customdata": st.session_state[MARKS].get("clicked")}], size):
             on_click(id)
 
     _draw_over_charts(key=MARKS, data=list(marks), height=1, on_clicked_change=report_click)
@@ -313,7 +342,7 @@ def clear_selection() -> None:
     st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
 
 
-def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
+def read_point_ids(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
     """Return the distinct ids of the selected points in order; `size`: number of tokens of the
     space.
 
@@ -324,13 +353,13 @@ def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
     return list(dict.fromkeys(id for id in found if id is not None and 0 <= id < size))
 
 
-def to_address(ids: Sequence[int]) -> str:
+def format_selection(ids: Sequence[int]) -> str:
     """Format a selection for the address; "" if it is empty or too large."""
     return ",".join(map(str, ids)) if len(ids) <= MAX_IN_ADDRESS else ""
 
 
-def from_address(text: str, size: int) -> list[int]:
-    """Parse what `to_address` wrote; invalid parts are ignored."""
+def parse_selection(text: str, size: int) -> list[int]:
+    """Parse what `format_selection` wrote; invalid parts are ignored."""
     numbers = (
         int(part)
         for part in text.split(",")[:MAX_IN_ADDRESS]

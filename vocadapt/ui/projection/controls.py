@@ -26,14 +26,14 @@ from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
-from vocadapt.ui.projection.sources import Named
+from vocadapt.ui.projection.sources import NamedSpace
 
 AT_ONCE = "PCA (not saved)"
 NONE = "none"
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 STANDARD = ProjectionSettings()
-BEGUN = "projection_begun"  # in the session: the form has just started a job
+JOB_STARTED = "projection_begun"  # in the session: the form has just started a job
 PUBLISHED = TokenChoice()
 CHOICES = ("first", "frequency", "search", "around a word")
 EXAMPLE = "cancer"  # Fast 2023, figure 3.6
@@ -47,7 +47,7 @@ HELP = {
 }
 
 
-def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
+def pick_spaces(workspace: Workspace) -> tuple[NamedSpace, ...]:
     """Show the pickers of a space and an optional second one; return an empty tuple if there is
     none.
 
@@ -81,7 +81,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     chosen = list(filter(None, (first, other)))
     # 3. Names for display; a typed path or hub name has no label of the workspace.
     shown = {name: label for label, name in known.items()}
-    return tuple(Named(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
+    return tuple(NamedSpace(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
 
 def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
@@ -96,7 +96,7 @@ def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
     return found
 
 
-def pick_view(made: list[Artifact]) -> Artifact | None:
+def pick_projection(made: list[Artifact]) -> Artifact | None:
     """Show the picker of projections: the newest by default; None is PCA, computed immediately.
 
     A projection that a job has just created, and the newest one of newly selected spaces, are
@@ -193,7 +193,7 @@ def _draw(
 
 
 def draw_form(
-    workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
+    workspace: Workspace, spaces: tuple[NamedSpace, ...], choice: TokenChoice, tokens: int
 ) -> None:
     """Draw the form that projects the selected tokens by t-SNE or UMAP; tokens: their number."""
     # 1. The method and its parameters.
@@ -221,25 +221,27 @@ def draw_form(
         about += " The first UMAP on a machine takes about 15 s longer, for compilation."
     st.markdown(about)
     # 3. The name, and the button. The popover closes on the rerun after the start.
-    wish = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
-    name = pickers.name_for(workspace, "projections", f"{wish}-{method}", "projection_name")
+    suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
+    name = pickers.name_for(
+        workspace, "projections", f"{suggested_name}-{method}", "projection_name"
+    )
     if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
         # Set before the start, which ends this run of the page.
-        st.session_state[BEGUN] = True
+        st.session_state[JOB_STARTED] = True
         try:
             panel.start(
                 workspace, Spec("projection", ProjectionStep(choice, settings), inputs), name
             )
         except InputError:  # shown in the form
-            del st.session_state[BEGUN]
+            del st.session_state[JOB_STARTED]
             raise
 
 
 def open_form_popover() -> DeltaGenerator:
     """Return the popover of the form; it closes when its job has started."""
     # A widget can be closed only before it is drawn, not in the run that starts the job.
-    if st.session_state.pop(BEGUN, False):
+    if st.session_state.pop(JOB_STARTED, False):
         st.session_state["making"] = False
     return st.popover("New projection", icon=":material/add:", key="making", on_change="rerun")
 

@@ -25,7 +25,7 @@ from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.adapt.model import record_of
+from vocadapt.ui.adapt.model import load_record
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
@@ -38,7 +38,7 @@ SAMPLE = 1000  # tokens on which the quality of an immediate projection is measu
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedSpace:
     """A space with its display name; `name` opens it."""
 
     label: str
@@ -56,18 +56,18 @@ class Named:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class OpenedProjection:
     """A projection and its spaces. `key` identifies it in caches of what is drawn from it."""
 
     key: str
-    spaces: tuple[Named, ...]
-    map: ProjectionArtifact
-    kept: Artifact | None = None
+    spaces: tuple[NamedSpace, ...]
+    projection: ProjectionArtifact
+    artifact: Artifact | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
         """The tokens of the projection."""
-        return self.map.words
+        return self.projection.words
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -84,11 +84,11 @@ class Shown:
         return self.spaces[0].opened.space
 
     @cached_property
-    def pictures(self) -> tuple[ProjectedSpace, ...]:
+    def layouts(self) -> tuple[ProjectedSpace, ...]:
         """The layout of each space."""
-        if self.map.second is None:
-            return (self.map.first,)
-        return (self.map.first, self.map.second)
+        if self.projection.second is None:
+            return (self.projection.first,)
+        return (self.projection.first, self.projection.second)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -100,16 +100,16 @@ class Shown:
         return tuple(found)
 
 
-def project_now(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
+def project_now(spaces: tuple[NamedSpace, ...], choice: TokenChoice) -> OpenedProjection:
     """Return the PCA projection of the chosen tokens; raise InputError if there is nothing to
     project.
     """
     stamps = " ".join(one.stamp for one in spaces)
     opened = [one.opened for one in spaces]
-    return Shown(f"{stamps} {choice}", spaces, _compute_projection(opened, choice))
+    return OpenedProjection(f"{stamps} {choice}", spaces, _compute_projection(opened, choice))
 
 
-def open_saved(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
+def open_saved(spaces: tuple[NamedSpace, ...], artifact: Artifact) -> OpenedProjection:
     """Return a saved projection; raise InputError if it is damaged or its space has other tokens
     now.
     """
@@ -122,10 +122,10 @@ def open_saved(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
             f"{artifact.name} has other tokens than {spaces[0].label} now.",
             "Create the projection again.",
         )
-    return Shown(f"{artifact.folder} {artifact.stamp}", spaces, found, artifact)
+    return OpenedProjection(f"{artifact.folder} {artifact.stamp}", spaces, found, artifact)
 
 
-def list_projections(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artifact]:
+def list_projections(workspace: Workspace, spaces: tuple[NamedSpace, ...]) -> list[Artifact]:
     """Return the saved projections of these spaces, newest first."""
     folders = [one.opened.folder.resolve() for one in spaces]
     made = workspace.artifacts("projections")
@@ -152,7 +152,7 @@ def _load_projection(artifact: Artifact) -> ProjectionArtifact:
     return load_projection(artifact.folder)
 
 
-def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
+def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
     """Show the color picker and return the selected column; shows a message if it cannot be
     computed.
     """
@@ -166,7 +166,7 @@ def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
     return column
 
 
-def draw_coverage_note(column: Column | None, shown: Shown) -> None:
+def draw_coverage_note(column: Column | None, shown: OpenedProjection) -> None:
     """Show how many tokens have a value, if not all do."""
     if column is not None and column.known < len(shown.words):
         note = (
@@ -202,19 +202,21 @@ def draw_upload_table(workspace: Workspace) -> None:
         st.rerun()
 
 
-def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
+def _offered(
+    workspace: Workspace, shown: OpenedProjection
+) -> dict[str, Callable[[], Column | None]]:
     """Return the builders of all color columns by display name."""
     # 1. Of every projection.
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
         "length": lambda: token_columns.length(shown.words, shown.space.kinds),
-        "id": lambda: token_columns.ids(shown.map.rows),
+        "id": lambda: token_columns.ids(shown.projection.rows),
         "region": lambda: _build_region_column(shown),
     }
     # 2. Frequencies: of the word vectors, and in each text with word counts for the model.
     counts = shown.space.counts
     if counts is not None:
-        offered["frequency"] = lambda: token_columns.frequency(counts[shown.map.rows])
+        offered["frequency"] = lambda: token_columns.frequency(counts[shown.projection.rows])
     if shown.spaces[0].opened.model:
         for text in workspace.artifacts("corpora"):
             if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
@@ -231,30 +233,32 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
     return offered
 
 
-def _build_region_column(shown: Shown) -> Column:
-    found = shown.map.regions
+def _build_region_column(shown: OpenedProjection) -> Column:
+    found = shown.projection.regions
     names = [f"{number}: {region.words[0]}" for number, region in enumerate(found.regions, start=1)]
     words = tuple(names[number] for number in found.of.tolist())
     return Column("region", words=words, order=tuple(names))
 
 
-def _build_frequency_column(workspace: Workspace, shown: Shown, text: Artifact) -> Column | None:
+def _build_frequency_column(
+    workspace: Workspace, shown: OpenedProjection, text: Artifact
+) -> Column | None:
     reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
     if not reducer:
         return None
-    return token_columns.frequency(reducer.token_counts[shown.map.rows])
+    return token_columns.frequency(reducer.token_counts[shown.projection.rows])
 
 
-def _build_origin_column(shown: Shown, model: Artifact) -> Column:
-    return token_columns.origin(shown.tokens, record_of(model)["plan"])
+def _build_origin_column(shown: OpenedProjection, model: Artifact) -> Column:
+    return token_columns.origin(shown.tokens, load_record(model)["plan"])
 
 
-def _build_slice_column(workspace: Workspace, shown: Shown, id: str) -> Column:
+def _build_slice_column(workspace: Workspace, shown: OpenedProjection, id: str) -> Column:
     chosen = load_slice(workspace, id)
     return token_columns.membership(shown.words, chosen.tokens, chosen.name)
 
 
-def _build_table_column(shown: Shown, path: Path) -> Column:
+def _build_table_column(shown: OpenedProjection, path: Path) -> Column:
     stat = path.stat()
     values = _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}")
     return token_columns.column_from_table(shown.words, values, path.stem)
@@ -265,7 +269,7 @@ def _read_table(path: str, stamp: str) -> dict[str, str]:
     return token_columns.read_token_table(Path(path))
 
 
-def _concerns(model: Artifact, shown: Shown, workspace: Workspace) -> bool:
+def _concerns(model: Artifact, shown: OpenedProjection, workspace: Workspace) -> bool:
     """Return whether a projection shows an adapted model or its base model."""
     given = model.manifest.inputs.get("model")
     known = {model.folder.resolve()}

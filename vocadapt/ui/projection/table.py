@@ -42,12 +42,12 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.projection.chart import (
     BY_HAND,
     MAX_IN_ADDRESS,
-    Look,
-    Standing,
+    Highlights,
+    ViewSettings,
+    build_visible_figure,
     clear_selection,
-    seen,
 )
-from vocadapt.ui.projection.sources import Shown
+from vocadapt.ui.projection.sources import OpenedProjection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,28 +56,32 @@ TYPES = {"id": st.column_config.NumberColumn(format="%d"), "token": st.column_co
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
+class Selection:
     """Selected tokens of the first space, by id, and their slice (None: selected by hand)."""
 
     ids: Sequence[int]
     slice: Slice | None = None
 
 
-def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selected:
+def find_selection(
+    workspace: Workspace, shown: OpenedProjection, picked: Sequence[int]
+) -> Selection:
     """Return the selection: the slice named in the address, or the tokens selected by hand."""
     id = st.session_state.get("projection_slice", st.query_params.get("projection_slice"))
     if not id:
-        return Selected(picked)
+        return Selection(picked)
     try:
         found = load_slice(workspace, id)
     except InputError:
-        return Selected(picked)
+        return Selection(picked)
     # A slice may be made in another space: its tokens are looked up in this one.
     index = shown.space.index
-    return Selected([index[token] for token in found.tokens if token in index], found)
+    return Selection([index[token] for token in found.tokens if token in index], found)
 
 
-def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | None) -> None:
+def draw_selection(
+    workspace: Workspace, shown: OpenedProjection, chosen: Selection, column: Column | None
+) -> None:
     """Draw the selection: slice picker, table, and buttons to save and download it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 1. The title, and the picker of slices.
@@ -111,7 +115,7 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
         )
         return
     # 2. The table, and what can be done with it.
-    table = table_of(shown, chosen.ids, column)
+    table = build_selection_table(shown, chosen.ids, column)
     draw_table(
         table,
         height=min(330, 40 + 35 * len(chosen.ids)),
@@ -122,14 +126,16 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
         if chosen.slice is None:
             _save_form(workspace, shown, chosen)
         name = chosen.slice.id if chosen.slice else "selected"
-        draw_downloads(table_files(lambda: table, name))
+        draw_downloads(build_table_downloads(lambda: table, name))
     if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
         draw_note(
             f"More than {MAX_IN_ADDRESS} do not fit into a link: save them as a slice to keep them."
         )
 
 
-def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.DataFrame":
+def build_selection_table(
+    shown: OpenedProjection, ids: Sequence[int], column: Column | None
+) -> "pd.DataFrame":
     """Return a table of tokens by id: id, token, length, frequency if known, and the color column."""
     import pandas as pd
 
@@ -145,17 +151,19 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.Dat
         table["frequency"] = [int(space.counts[id]) for id in ids]
     if column is not None and column.name not in table:
         # The column has a value for each token of the projection, not of the space.
-        place = {int(row): i for i, row in enumerate(shown.map.rows)}
+        place = {int(row): i for i, row in enumerate(shown.projection.rows)}
         values = column.values
         table[column.name] = [values[place[id]] if id in place else None for id in ids]
     return pd.DataFrame(table)
 
 
-def _describe_slice(workspace: Workspace, shown: Shown, chosen: Selected, one: Slice) -> None:
+def _describe_slice(
+    workspace: Workspace, shown: OpenedProjection, chosen: Selection, one: Slice
+) -> None:
     """Describe a slice, how many of its tokens are in the space and the projection, and offer to
     delete it.
     """
-    drawn = len(set(chosen.ids) & set(shown.map.rows.tolist()))
+    drawn = len(set(chosen.ids) & set(shown.projection.rows.tolist()))
     made = ", ".join(f"{key}: {value}" for key, value in one.source.items())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
@@ -172,7 +180,7 @@ def _describe_slice(workspace: Workspace, shown: Shown, chosen: Selected, one: S
             )
 
 
-def _save_form(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
+def _save_form(workspace: Workspace, shown: OpenedProjection, chosen: Selection) -> None:
     """Draw the form that saves the selection as a named slice."""
     name = st.text_input(
         "Slice name",
@@ -191,9 +199,12 @@ def _save_form(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
     )
 
 
-def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> None:
+def _save(workspace: Workspace, shown: OpenedProjection, chosen: Selection, name: str) -> None:
     """Callback: save the selection as a slice and select that slice."""
-    source = {"space": shown.spaces[0].label, "map": shown.kept.name if shown.kept else "PCA"}
+    source = {
+        "space": shown.spaces[0].label,
+        "map": shown.artifact.name if shown.artifact else "PCA",
+    }
     made = save_slice(workspace, name, [shown.space.words[id] for id in chosen.ids], source)
     st.session_state["projection_slice"] = made.id
     st.session_state.pop(BY_HAND, None)
@@ -206,40 +217,48 @@ def _remove(workspace: Workspace, id: str) -> None:
     clear_selection()
 
 
-def draw_details(shown: Shown, look: Look, standing: Standing) -> None:
+def draw_details(
+    shown: OpenedProjection, view_settings: ViewSettings, highlights: Highlights
+) -> None:
     """Draw Details & export: settings, command line and files of the projection."""
     with open_details():
         roles = zip(("space", "other"), shown.spaces, strict=False)
-        spec = Spec("projection", shown.map.settings, {role: (one.name,) for role, one in roles})
+        spec = Spec(
+            "projection", shown.projection.settings, {role: (one.name,) for role, one in roles}
+        )
         # 1. The command; a saved projection keeps the one that made it.
         command = build_command(spec, Path("map.html"))
-        if shown.kept and shown.kept.manifest.command:
-            command = shown.kept.manifest.command
+        if shown.artifact and shown.artifact.manifest.command:
+            command = shown.artifact.manifest.command
         draw_command(command, "The same projection in a terminal")
         # 2. Settings and figures, as they are saved.
         left, right = st.columns(2)
         left.markdown("Settings")
-        left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")
+        left.code(strict_json.dumps(asdict(shown.projection.settings), indent=1), language="json")
         right.markdown("Figures and versions")
         figures = {
-            "figures": summarize_projection(shown.map),
-            "versions": dict(shown.pictures[0].projection.versions),
-            "seconds": shown.map.seconds,
+            "figures": summarize_projection(shown.projection),
+            "versions": dict(shown.layouts[0].projection.versions),
+            "seconds": shown.projection.seconds,
         }
         right.code(strict_json.dumps(figures, indent=1), language="json")
         # 3. The files. A picture needs a browser process: it is drawn on click.
         files: dict[str, Download] = {
-            "map.html": lambda: render_figure_page(shown.map, seen(shown, look, standing.rings))
+            "map.html": lambda: render_figure_page(
+                shown.projection, build_visible_figure(shown, view_settings, highlights.rings)
+            )
         }
-        draw_downloads({**files, **table_files(lambda: build_table(shown.map), "map")})
+        draw_downloads(
+            {**files, **build_table_downloads(lambda: build_table(shown.projection), "map")}
+        )
         if not st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures"):
             return
         with mistakes.show_errors(), st.spinner("Drawing …"):  # an error if no browser can
-            picture = seen(shown, look, standing.rings, still=True)
+            picture = build_visible_figure(shown, view_settings, highlights.rings, still=True)
             draw_downloads({f"map.{end}": render_image(picture, end) for end in ("png", "svg")})
 
 
-def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
+def build_table_downloads(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
     """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged
     tokens.
     """

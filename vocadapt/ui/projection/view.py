@@ -17,10 +17,16 @@ from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.projection import chart, table
-from vocadapt.ui.projection.chart import BY_HAND, PICKED, from_address, ids_of, to_address
+from vocadapt.ui.projection.chart import (
+    BY_HAND,
+    PICKED,
+    format_selection,
+    parse_selection,
+    read_point_ids,
+)
 from vocadapt.ui.projection.sources import (
-    Named,
-    Shown,
+    NamedSpace,
+    OpenedProjection,
     draw_coverage_note,
     draw_upload_table,
     pick_color,
@@ -41,7 +47,7 @@ Found = list[tuple[int, str, float]]  # id, token, cosine
 
 
 @st.fragment
-def explore(workspace: Workspace, shown: Shown) -> None:
+def draw_projection(workspace: Workspace, shown: OpenedProjection) -> None:
     """Draw the chart and everything around it; a lasso reruns this fragment only, a search or click
     only `near`.
     """
@@ -56,24 +62,29 @@ def explore(workspace: Workspace, shown: Shown) -> None:
             mistakes.show_errors(),
         ):
             draw_upload_table(workspace)
-        look = chart.choose_look(shown, column)
+        view_settings = chart.choose_view_settings(shown, column)
     # 2. Neighbors before the chart: a found word decides what the chart shows.
-    chosen = table.selected(workspace, shown, _selected_ids(shown))
-    standing = chart.Standing()
+    chosen = table.find_selection(workspace, shown, _selected_ids(shown))
+    highlights = chart.Highlights()
     with right:
-        draw_neighbors(shown, look, chosen.ids, standing)
+        draw_neighbors(shown, view_settings, chosen.ids, highlights)
     with left:
-        chart.draw(shown, look, standing, lambda key: _select_in_lasso(key, shown))
+        chart.draw_charts(
+            shown, view_settings, highlights, lambda key: _select_in_lasso(key, shown)
+        )
         draw_quality(shown)
         draw_coverage_note(column, shown)
     # 3. The selected tokens, and the folded block.
-    table.show(workspace, shown, chosen, column)
-    table.draw_details(shown, look, standing)
+    table.draw_selection(workspace, shown, chosen, column)
+    table.draw_details(shown, view_settings, highlights)
 
 
 @st.fragment
 def draw_neighbors(
-    shown: Shown, look: chart.Look, selected: Sequence[int], standing: chart.Standing
+    shown: OpenedProjection,
+    view_settings: chart.ViewSettings,
+    selected: Sequence[int],
+    highlights: chart.Highlights,
 ) -> None:
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
@@ -96,28 +107,28 @@ def draw_neighbors(
     found = _find_neighbors(shown, word, k)
     _draw_cards(shown, word, found)
     # 2. The marks of the word, its neighbors and the selection on each chart.
-    standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
+    highlights.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
     size, marks = dot_size(len(shown.words)), []
-    places = chart.places_of(shown, look)
-    for number, (rings, xy) in enumerate(zip(standing.rings, places, strict=False)):
-        labels = chart.regions(shown, look, xy)
+    places = chart.compute_layouts(shown, view_settings)
+    for number, (rings, xy) in enumerate(zip(highlights.rings, places, strict=False)):
+        labels = chart.list_region_labels(shown, view_settings, xy)
         marks.append(chart.build_marks(shown, number, size, rings, labels))
     chart.draw_marks(marks, len(shown.space), lambda id: _search(shown.space.words[id]))
     # 3. A word outside the visible window: the charts are drawn again, around it.
-    if standing.out_of_sight(shown, look):
+    if highlights.is_word_out_of_view(shown, view_settings):
         st.rerun()
 
 
-def draw_quality(shown: Shown) -> None:
+def draw_quality(shown: OpenedProjection) -> None:
     """Show which tokens are drawn, and the quality of the projection compared with chance."""
     pickers.crowded_note(*(space.name for space in shown.spaces))
-    st.markdown(f"**{plain(shown.map.how)}**")
-    for name, picture in zip(shown.spaces, shown.pictures, strict=True):
+    st.markdown(f"**{plain(shown.projection.how)}**")
+    for name, picture in zip(shown.spaces, shown.layouts, strict=True):
         found, label, variance = picture.quality, "", ""
         sample = f"n = {count(found.n)}"
         if found.n < found.of:
             sample += f" of {count(found.of)}"
-        if len(shown.pictures) > 1:
+        if len(shown.layouts) > 1:
             label = f"{plain(name.label)}: "
         if picture.projection.explained is not None:
             variance = f" · variance kept **{fraction(picture.projection.explained)}**"
@@ -129,7 +140,7 @@ def draw_quality(shown: Shown) -> None:
         )
 
 
-def neighbors(space: Named, word: str, k: int) -> Found:
+def find_nearest_tokens(space: NamedSpace, word: str, k: int) -> Found:
     """Return a word and its k nearest neighbors by exact cosine in the original space; raise
     InputError if it is missing.
     """
@@ -146,21 +157,21 @@ def neighbors(space: Named, word: str, k: int) -> Found:
     return [(own, rows.words[own], 1.0), *((row, rows.words[row], score) for row, score in near)]
 
 
-def _find_neighbors(shown: Shown, word: str, k: int) -> list[Found] | None:
+def _find_neighbors(shown: OpenedProjection, word: str, k: int) -> list[Found] | None:
     """Return the neighbors of a word in each space; None if no word is searched."""
     if not word:
         return None
     found: list[Found] = []
     for space in shown.spaces:
         try:
-            found.append(neighbors(space, word, k))
+            found.append(find_nearest_tokens(space, word, k))
         except InputError:
             # The other space may have the word: its card says that it is missing here.
             found.append([])
     return found
 
 
-def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
+def _rings(shown: OpenedProjection, found: Found, selected: Sequence[int]) -> Rings:
     """Return the highlighted points: a word and its neighbors in the original space, by their ids
     in the first space.
     """
@@ -171,7 +182,7 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
     return Rings(index.get(found[0][1]), near, selected)
 
 
-def _draw_cards(shown: Shown, word: str, found: Sequence[Found] | None) -> None:
+def _draw_cards(shown: OpenedProjection, word: str, found: Sequence[Found] | None) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
         draw_neighbor_cards([])  # so that the browser loads the component before the first search
@@ -211,17 +222,17 @@ def _draw_cards(shown: Shown, word: str, found: Sequence[Found] | None) -> None:
         )
 
 
-def _selected_ids(shown: Shown) -> list[int]:
+def _selected_ids(shown: OpenedProjection) -> list[int]:
     """Return the selected ids: those of the address, or a large selection of this session."""
     # A selection belongs to its space: ids mean other tokens in another one.
     link = address.read_link(PICKED)
     if link:
-        st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))
+        st.session_state[BY_HAND] = (shown.spaces[0].stamp, parse_selection(link, len(shown.space)))
     ids: list[int]
     stamp, ids = st.session_state.get(BY_HAND, ("", []))
     if stamp != shown.spaces[0].stamp:
         ids = []
-    address.write(PICKED, [to_address(ids)])
+    address.write(PICKED, [format_selection(ids)])
     return ids
 
 
@@ -230,9 +241,9 @@ def _search(word: str) -> None:
     st.session_state["projection_word"] = word
 
 
-def _select_in_lasso(key: str, shown: Shown) -> None:
+def _select_in_lasso(key: str, shown: OpenedProjection) -> None:
     """Callback: select the tokens in a lasso or box."""
-    ids = ids_of(st.session_state[key]["selection"]["points"], len(shown.space))
+    ids = read_point_ids(st.session_state[key]["selection"]["points"], len(shown.space))
     if not ids:
         return
     st.session_state["projection_slice"] = None

@@ -104,7 +104,9 @@ def pick_score(kind: TaskKind) -> str:
     show_spinner="Comparing the runs …",
     hash_funcs={RunSet: lambda one: f"{one.folder} {one.artifact.stamp if one.artifact else ''}"},
 )
-def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str) -> Results:
+def compute_results(
+    runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str
+) -> Results:
     """Return the results of runs."""
     return build_results(list(runs), baseline, scorer)
 
