@@ -72,7 +72,7 @@ def test_a_short_recipe_keeps_the_defaults(tmp_path: Path) -> None:
     [
         ("[alignment]\nmethode = 'ridge'", "no setting 'methode'"),
         ("[alignment]\nmethod = 'magic'", "magic"),
-        ("[vocabulary]\nmax_added = 'many'", "expected int, came 'many'"),
+        ("[vocabulary]\nmax_added = 'many'", "expected int, got 'many'"),
         ("vocabulary = 3", "expected a group of settings"),
         ("tokenizer = 'suffix'", "Unknown tokenizer mode"),
         ("not toml at all", "not valid TOML"),
@@ -94,7 +94,7 @@ def test_missing_recipe_and_unknown_preset(tmp_path: Path) -> None:
 
 
 def test_a_bool_is_no_number() -> None:
-    with pytest.raises(InputError, match="expected float, came True"):
+    with pytest.raises(InputError, match="expected float, got True"):
         settings_from(AlignmentSettings, {"ridge": True})
 
 

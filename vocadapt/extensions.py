@@ -3,7 +3,7 @@ starts.
 
     VOCADAPT_EXTENSIONS=my_initializer.py vocadapt adapt --initializer mine …
 
-A file imports the `register_…` function beside a registry and calls it:
+A file imports the `register_…` function of a registry and calls it:
 
     from vocadapt.vocabulary.initializers.initialize import register_initializer
 
@@ -32,7 +32,7 @@ GROUP = "vocadapt.extensions"  # of entry points
 PROGRAMS = {"-m", "vocadapt", "streamlit"}
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
-_errors: list[InputError] = []  # why an extension could not be loaded; empty or one
+_errors: list[InputError] = []  # at most one: the extension that could not be loaded
 
 
 def load_extensions() -> None:
@@ -70,8 +70,8 @@ def check_extensions() -> None:
 def register(registry: dict[str, T], kind: str, name: str, entry: T) -> None:
     """Add an entry to a registry.
 
-    kind: what the entries are, for the message. Raises InputError for a name that is taken, and for
-    one that is not lowercase words joined by hyphens.
+    kind: noun for an entry, for the message. Raises InputError if the name is taken, or is not
+    lowercase words joined by hyphens.
     """
     if not NAME.fullmatch(name):
         raise InputError(
@@ -91,7 +91,7 @@ def _import_file(path: Path) -> None:
         )
     name = f"vocadapt_extension:{path}"
     spec = spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # the suffix is that of Python source
+    assert spec is not None and spec.loader is not None  # true for the suffix .py
     module = module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look up the module that defines them
     try:
@@ -101,8 +101,8 @@ def _import_file(path: Path) -> None:
 
 
 def _describe_failure(source: str, error: BaseException) -> InputError:
-    """Return the InputError for an exception that an extension raised, with its last line there."""
-    # The last line of the extension itself: what it called may be deep in a library.
+    """Return the InputError for an exception in an extension, with the line number."""
+    # The last frame in the extension's own file: later ones are in libraries.
     own = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == source]
     where = f"{source}, line {own[-1]}" if own else source
     cause = f"{type(error).__name__}: {error}"
@@ -110,5 +110,5 @@ def _describe_failure(source: str, error: BaseException) -> InputError:
         cause = f"{error.problem} {error.remedy}".strip()
     return InputError(
         f"The extension {where} could not be loaded: {cause}",
-        f"Correct it, or take it out of {VARIABLE}.",
+        f"Correct it, or remove it from {VARIABLE}.",
     )

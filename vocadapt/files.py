@@ -124,7 +124,7 @@ def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str
 
     Raises InputError for more than `max_bytes`, for other encodings, and as `check_file` does.
     """
-    # Decoded here, not by the reader: the error then names the byte and its place.
+    # Decoded here, not by the file object, so that the error names the byte and its position.
     raw = read_whole(named, max_bytes)
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
@@ -153,7 +153,7 @@ def parse_json(text: str, place: str, remedy: str = "Write or download it again.
         value, MAX_JSON_DEPTH
     ):
         raise _too_deep(place, remedy)
-    # The plain search is quick, and finds nothing in most documents.
+    # The plain search is fast, and most documents contain no escapes.
     if "\\u" in text and SURROGATE.search(text):
         _refuse_half_characters(value, place)
     return value
@@ -205,7 +205,7 @@ def show_path(path: str | Path) -> str:
     text = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
     if len(text) <= MAX_SHOWN:
         return text
-    # The end of a path tells more than its middle.
+    # The middle of a path is the least informative part.
     half = MAX_SHOWN // 2
     return f"{text[:half]}…{text[-half:]}"
 
@@ -213,14 +213,14 @@ def show_path(path: str | Path) -> str:
 def build_size_error(named: str | Path, max_bytes: int) -> InputError:
     """Return the error for a file of more than `max_bytes` that must be read as a whole."""
     return InputError(
-        f"{show_path(named)}: larger than {max_bytes / MEGABYTE:,.0f} MB, the most that is read of"
-        " such a file.",
+        f"{show_path(named)}: larger than {max_bytes / MEGABYTE:,.0f} MB, the limit for such a"
+        " file.",
         "Name a smaller file, or split this one.",
     )
 
 
 def check_utf8_path(named: str | Path) -> None:
-    """Raise InputError for a path that is not UTF-8: it could not be written to a manifest."""
+    """Raise InputError for a path that is not UTF-8: a manifest could not contain it."""
     try:
         os.path.abspath(named).encode("utf-8")
     except UnicodeEncodeError:
@@ -324,9 +324,9 @@ _scratch: ContextVar[Path | None] = ContextVar("scratch", default=None)
 
 @contextmanager
 def use_scratch(folder: Path) -> Iterator[None]:
-    """Context manager: temporary folders are made inside `folder`, which is removed at the end.
+    """Context manager: create temporary folders inside `folder`, and remove it at the end.
 
-    Without it they are in the system's temporary folder, which is often in memory.
+    The default is the system's temporary folder, which is often in memory.
     """
     folder.mkdir()
     former = _scratch.set(folder)

@@ -45,9 +45,10 @@ SHORT = 5.0
 class Sources:
     """The inputs of a recipe.
 
-    corpus: text of the domain; vectors: word vectors that are ready.
+    corpus: text of the domain.
+    vectors: word vectors of the domain.
     target: another model, for its vocabulary and embeddings.
-    counts: words of the text, as the model's splitter makes them, if they are already counted.
+    counts: word counts of the text under the model's splitter, if already computed.
     """
 
     corpus: Corpus | None = None
@@ -71,7 +72,7 @@ def adapt(
     """Return a copy of a model with an adapted vocabulary; `model` itself is not changed.
 
     checkpoint: folder from which an interrupted pretraining resumes. Raises InputError if a source
-    is missing, and for a model that the recipe does not fit.
+    is missing, or if the recipe does not fit the model.
 
     1. Load or train the word vectors of the domain.
     2. Plan the vocabulary.
@@ -81,7 +82,7 @@ def adapt(
     6. Continue pretraining, if the recipe includes it.
     """
     check_adaptable(model, recipe.module, recipe.further)
-    # The share of the progress bar of each stage.
+    # The part of the progress bar of each stage.
     stages = parts(
         progress, weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
     )
@@ -121,8 +122,7 @@ def load_domain_space(
         return sources.vectors
     if sources.corpus is None:
         raise InputError(
-            f"The recipe {recipe.name} needs a text of the domain or ready word vectors, and got"
-            " neither.",
+            f"The recipe {recipe.name} needs a text or word vectors of the domain, and got neither.",
             "Give one of them.",
         )
     return train_domain_vectors(sources.corpus, model, recipe.vectors, progress)
@@ -135,9 +135,9 @@ def plan_adaptation(
     domain: EmbeddingSpace | None = None,
     progress: Progress = silent,
 ) -> VocabularyPlan:
-    """Make the plan of a recipe; the words of the text are counted if the recipe needs them."""
+    """Build the plan of a recipe; count the words of the text if the recipe needs them."""
     progress(0.0, "planning the vocabulary")
-    # 1. The words of the text, unless they are counted already.
+    # 1. The word counts of the text.
     counts, target = sources.counts, sources.target
     if counts is None and "counts" in recipe.needs:
         corpus = require_corpus(recipe, sources, "the words of a text")
@@ -145,7 +145,7 @@ def plan_adaptation(
     # 2. Tokens of another casing would never match the text.
     if target is not None and target.splitter.lowercase != model.splitter.lowercase:
         raise InputError(
-            f"Of {target.name} and {model.name} one is cased, the other uncased.",
+            f"{target.name} and {model.name} differ in casing: one is cased, the other uncased.",
             "Choose two models of the same casing, or give the casing of a vocab.txt.",
         )
     # 3. The plan.
@@ -158,8 +158,8 @@ def load_target_space(
 ) -> EmbeddingSpace | None:
     """Return the space in which similar tokens are looked up: the embeddings of the target model.
 
-    None if the recipe does not use them. A target that is only a vocab.txt has no embeddings: vectors
-    as wide as the model's are trained on the text, tokenized by its vocabulary.
+    Returns None if the recipe does not use it. A target that is only a vocab.txt has no embeddings:
+    vectors of the model's dimension are trained on the text, tokenized with its vocabulary.
     """
     target = sources.target
     if target is None or not recipe.needs_similar_tokens:
@@ -186,18 +186,19 @@ def compute_embeddings(
     target: EmbeddingSpace | None,
     progress: Progress = silent,
 ) -> NewEmbeddings:
-    """Compute the new embeddings of a plan, (tokens, dim) float32; the alignment is fitted if the
-    initializer needs one.
+    """Compute the new embeddings of a plan, (tokens, dim) float32.
+
+    Fits the alignment if the initializer needs one.
     """
     progress(0.0, "initializing the new embeddings")
     distiller, alignment, source = None, None, domain or target
-    if recipe.distils:
+    if recipe.distills:
         corpus = require_corpus(recipe, sources, "a text to train its embeddings on")
         distiller = build_distiller(model, corpus, whole_words=recipe.tokenizer == "exact-word")
     # The distiller comes first: a missing text is reported even if no token is new.
     if not plan.new_embeddings:
         return NewEmbeddings((), np.empty((0, model.dim), dtype=np.float32), ())
-    # Words of the domain are spelled as tokens, so that anchors are found by equal names.
+    # Spell the words of the domain as tokens: anchors are matched by name.
     if domain is not None:
         source = domain = model.vocabulary.spell_words(domain)
     if recipe.needs_alignment and source is not None:
@@ -207,7 +208,10 @@ def compute_embeddings(
 
 
 def require_corpus(recipe: Recipe, sources: Sources, what: str) -> Corpus:
-    """Return the text; raises InputError if there is none, with what the recipe needs it for."""
+    """Return the text; raise InputError if there is none.
+
+    what: the purpose of the text, for the message.
+    """
     if sources.corpus is None:
         raise InputError(f"The recipe {recipe.name} needs {what}, and got none.", "Give a text.")
     return sources.corpus
@@ -216,15 +220,15 @@ def require_corpus(recipe: Recipe, sources: Sources, what: str) -> Corpus:
 def weigh_stages(recipe: Recipe, has_vectors: bool, has_bare_target: bool) -> dict[str, float]:
     """Return stage → relative cost, for the progress bar.
 
-    has_vectors: word vectors of the domain are ready. has_bare_target: the target is a vocabulary
-    without embeddings, so that vectors of its tokens are trained.
+    has_vectors: word vectors of the domain were given. has_bare_target: the target is a vocabulary
+    without embeddings, and vectors of its tokens are trained.
     """
     weights = {"vectors": 0.0, "plan": 10.0, "target": SHORT, "embeddings": SHORT, "model": 10.0}
     if "vectors" in recipe.needs and not has_vectors:
         weights["vectors"] = WORD_VECTORS
     if recipe.needs_similar_tokens and has_bare_target:
         weights["target"] = WORD_VECTORS
-    if recipe.distils:
+    if recipe.distills:
         weights["embeddings"] = DISTILLATION
     if recipe.further.stage:
         weights["pretraining"] = PRETRAINING

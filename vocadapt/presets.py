@@ -37,8 +37,9 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
     """
     return Recipe(
         f"reduced-{heuristic}-{percent:g}",
-        f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
-        " as it was (Fast 2023, section 4.4.4); lengths include the marks of continuations (3.3.3)",
+        f"removes {percent:g} % of the vocabulary by the heuristic {heuristic}; the remaining"
+        " embeddings are unchanged (Fast 2023, section 4.4.4); lengths include the marks of"
+        " continuations (section 3.3.3)",
         vocabulary=PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True),
         tokenizer="replacement",
     )
@@ -51,8 +52,8 @@ def build_reduction(settings: ReductionSettings) -> Recipe:
     named = build_reduction_preset(settings.heuristic, percent)
     if not settings.count_marks:
         about = (
-            f"{percent:g} % of the vocabulary goes, by heuristic {settings.heuristic}; every row"
-            " that stays is as it was"
+            f"removes {percent:g} % of the vocabulary by the heuristic {settings.heuristic}; the"
+            " remaining embeddings are unchanged"
         )
         named = replace(named, name=f"{settings.heuristic}-{percent:g}", about=about)
     plan = replace(
@@ -69,7 +70,8 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
     """
     return Recipe(
         f"combined-{heuristic}-{percent}",
-        f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens"
+        f"replaces {percent} % of the vocabulary, removed by the heuristic {heuristic}, by the"
+        " target's first tokens; a new token's embedding is the mean of its pieces' embeddings"
         " (Fast 2023, section 4.4.6)",
         vocabulary=PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True),
         rows=InitializerSettings("syntactic"),
@@ -80,13 +82,13 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
 def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
     """Return a recipe with continued pretraining on the text: `green-bert+mlm`.
 
-    Fast 2023 does without this step.
+    Fast 2023 has no such step.
     """
     return replace(
         recipe,
         name=f"{recipe.name}+mlm",
-        about=f"{recipe.about}; then masked-word training on the text: of the new rows, or of"
-        " everything (stage continued)",
+        about=f"{recipe.about}; then continued pretraining on the text: of the new embeddings, or"
+        " of all parameters (stage continued)",
         further=ContinuedSettings(stage),
     )
 
@@ -110,12 +112,12 @@ def _build_exbert(
 
 
 EXTENSION = 17_748  # tokens that exBERT added as published
-PUBLISHED_CUTS = ("last", "longest", "freq", "random")
-FOLLOWED = (
+PUBLISHED_HEURISTICS = ("last", "longest", "freq", "random")
+WITH_PRETRAINING = (
     "green-bert",
     "transfer-syntactic",
     "transfer-semantic",
-)  # by masked-word training, in a preset of its own
+)  # presets with a variant …+mlm, which adds continued pretraining
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -126,18 +128,18 @@ PRESETS: dict[str, Recipe] = {
         ),
         Recipe(
             "green-bert-identity",
-            "the same without an alignment, W = 1 (their ablation)",
+            "green-bert without an alignment, W = I (an ablation of Poerner et al. 2020)",
             rows=InitializerSettings("identity"),
         ),
         Recipe(
             "green-bert-random",
-            "the same words with random embeddings (their ablation)",
+            "green-bert with random embeddings (an ablation of Poerner et al. 2020)",
             rows=InitializerSettings("random-normal"),
         ),
         Recipe(
             "green-bert-replace",
-            "their radical variant: every original token that has a word vector takes it, too; the"
-            " others keep their embeddings",
+            "green-bert that also replaces the embedding of every original token with a word"
+            " vector (a variant of Poerner et al. 2020)",
             vocabulary=PlanSettings("replace"),
         ),
         Recipe(
@@ -176,7 +178,7 @@ PRESETS: dict[str, Recipe] = {
         ),
         *(
             build_reduction_preset(heuristic, percent)
-            for heuristic in PUBLISHED_CUTS
+            for heuristic in PUBLISHED_HEURISTICS
             for percent in (25, 50, 75)
         ),
         *(build_combination_preset("last", percent) for percent in (25, 50, 75, 100)),
@@ -197,11 +199,13 @@ PRESETS: dict[str, Recipe] = {
         ),
     )
 }
-PRESETS |= {recipe.name: recipe for recipe in (add_pretraining(PRESETS[name]) for name in FOLLOWED)}
+PRESETS |= {
+    recipe.name: recipe for recipe in (add_pretraining(PRESETS[name]) for name in WITH_PRETRAINING)
+}
 FAMILIES = {
     "reduced": build_reduction_preset,
     "combined": build_combination_preset,
-}  # <family>-<cut heuristic>-<percent removed>
+}  # <family>-<removal heuristic>-<percent removed>
 FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
 
 
@@ -231,10 +235,8 @@ def is_preset(recipe: Recipe) -> bool:
 
 
 def format_recipe_name(recipe: Recipe) -> str:
-    """Return the name of a recipe for display; one that differs from the preset of its name is
-    marked.
-    """
-    # A recipe of a name of its own has no preset that it could differ from.
+    """Return the name of a recipe for display, marked if it differs from the preset of that name."""
+    # A recipe with another name has no preset to differ from.
     named = recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)
     if named and not is_preset(recipe):
         return f"{recipe.name}, changed"

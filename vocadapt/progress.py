@@ -1,7 +1,7 @@
 """Progress reports: a callable that takes a fraction and a message; formatting of times and counts.
 
 A caller that wants the work to stop raises `Canceled` from its Progress. The tokenizers library
-cannot be interrupted, so `report_block` reports the begin and end of each block of lines, and a
+cannot be interrupted, so `report_block` reports the start and end of each block of lines, and a
 watchdog in another process (`vocadapt.lab.jobs.watchdog`) can stop a block that takes too long.
 """
 
@@ -22,13 +22,12 @@ def silent(fraction: float | None, message: str = "") -> None:
     """Report nothing."""
 
 
-BlockWatch = Callable[
-    [str | None], None
-]  # called with the name of a block when it begins, with None when it ends
+# Called with the name of a block when it starts, and with None when it ends.
+BlockWatch = Callable[[str | None], None]
 
 
 class _Blocks:
-    """The watcher of tokenized blocks, and whether a block is open."""
+    """State of this process: the function that receives the reports, and whether a block is open."""
 
     watch: BlockWatch | None = None
     reported = False
@@ -56,14 +55,14 @@ def report_block(block: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Also if the work is canceled within the block: the watch must know that it is over.
+        # Also report the end of a canceled block.
         _Blocks.reported = False
         watch(None)
 
 
 def part(progress: Progress, start: float, end: float, name: str = "") -> Progress:
-    """Return the Progress of a sub-task: its 0 to 1 becomes `start` to `end`, its messages get its
-    name.
+    """Return the Progress of a subtask: fractions are mapped from [0, 1] to [start, end], and
+    messages are prefixed with the name.
     """
 
     def report(fraction: float | None, message: str = "") -> None:
@@ -75,8 +74,9 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
 
 
 def parts(progress: Progress, weights: Mapping[str, float]) -> dict[str, Progress]:
-    """Divide a Progress into consecutive parts, in proportion to their weights; weight 0 reports no
-    advance.
+    """Divide a Progress into consecutive parts, proportional to their weights.
+
+    A part of weight 0 does not advance the fraction.
     """
     whole, done, found = sum(weights.values()) or 1.0, 0.0, {}
     for name, weight in weights.items():
@@ -86,12 +86,12 @@ def parts(progress: Progress, weights: Mapping[str, float]) -> dict[str, Progres
 
 
 def count(value: int) -> str:
-    """A whole number, in groups of three: 9 881."""
+    """Format a whole number with its digits in groups of three: 9 881."""
     return f"{value:,}".replace(",", NARROW)
 
 
 def duration(seconds: float) -> str:
-    """A time a person can plan with: 4 s, 2 min, 1 h 20 min."""
+    """Format a duration, rounded: 4 s, 2 min, 1 h 20 min."""
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
     minutes = round(seconds / 60)

@@ -19,10 +19,10 @@ from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an adapted model is made from a model and its sources: a group of settings for each step.
+    """All settings of an adaptation, one group for each stage.
 
     rows: how the embeddings of new tokens are initialized. module: exBERT's extension modules, if any.
-    further: continued pretraining afterwards; none if its stage is "".
+    further: continued pretraining; disabled if its stage is "".
     """
 
     name: str = "green-bert"
@@ -68,7 +68,7 @@ class Recipe:
         )
 
     @property
-    def distils(self) -> bool:
+    def distills(self) -> bool:
         """Whether the embeddings are trained on the text, which takes long."""
         return self.makes_embeddings and INITIALIZERS[self.rows.method].needs == "text"
 
@@ -79,13 +79,13 @@ class Recipe:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The sources it needs, of "vectors", "target", "counts", "text"."""
+        """The sources that the recipe needs: a subset of "vectors", "target", "counts", "text"."""
         # What the plan needs, what the initializer needs, and the text of the pretraining.
         plan = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
-        rows = self._rows_need(plan) if self.makes_embeddings else set[str]()
+        rows = self._find_initializer_inputs(plan) if self.makes_embeddings else set[str]()
         return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
 
-    def _rows_need(self, plan: set[str]) -> set[str]:
+    def _find_initializer_inputs(self, plan: set[str]) -> set[str]:
         """Return the sources that the initializer needs.
 
         "similar" is satisfied by the target if the plan has one, and by the word vectors otherwise.

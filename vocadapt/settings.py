@@ -7,15 +7,15 @@
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
 The readers: `check_settings` validates values (`CheckedSettings` calls it); `settings_from` reads
-JSON and TOML; the command line has `cli/command.py` (options of a command) and
-`lab/steps/command_lines.py` (the way back); pages have `ui/components/setting_inputs.py`. Whether a
-number is whole, and whether a setting is a list, follows from its annotation.
+JSON and TOML; `cli/command.py` builds the options of a command, and `lab/steps/command_lines.py`
+the command line of given settings; `ui/components/setting_inputs.py` builds the inputs of a page.
+The annotation of a field determines whether a number is whole and whether a setting is a list.
 
-Why no library: transformers' `HfArgumentParser` makes options of dataclass fields, but knows no
-bounds, no command line of given values, and no widgets. `tyro` does the same for nested
-dataclasses, with flags and error screens of its own kind instead of one line with the nearest
-match. `pydantic` checks bounds and reads JSON, but reports errors in its own words, and knows
-neither flags nor widgets. All of it is a walk over `field(metadata=…)`, which these readers share.
+Why no library: transformers' `HfArgumentParser` builds options from dataclass fields, but supports
+neither bounds nor widgets, and cannot write a command line. `tyro` also supports nested
+dataclasses, but has its own flags, and error screens instead of one line with the nearest match.
+`pydantic` checks bounds and reads JSON, but has its own error messages, and neither flags nor
+widgets. All readers here iterate over the same `field(metadata=…)`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -52,7 +52,7 @@ class Bounds:
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
         low, high = f"from {show_value(self.lowest)}", f"to {show_value(self.highest)}"
-        # The limits that stand for an open end are not shown as numbers.
+        # ABOVE_ZERO and 1 - ABOVE_ZERO mean "above 0" and "below 1".
         if self.lowest == ABOVE_ZERO:
             low, high = "above 0", f"and up to {show_value(self.highest)}"
         if self.highest == 1 - ABOVE_ZERO:
@@ -131,7 +131,7 @@ class Setting:
         """Raise InputError, with the label, if a value is not allowed."""
         if not self.several:
             return self._check_one(value)
-        least = int(bool(self.default))  # a list is empty only where its default is
+        least = int(bool(self.default))  # a list may be empty only if its default is
         if not isinstance(value, tuple) or not least <= len(value) <= MAX_VALUES:
             found = f"{len(value):,}" if isinstance(value, tuple) else show_value(value)
             raise self._error(f"expected {least} to {MAX_VALUES:,} values, got {found}")
@@ -171,14 +171,14 @@ def setting(
 ) -> T:
     """Declare a setting as a dataclass field.
 
-    help: what it is, as a phrase without a period. low, high: bounds of a number. choices: what a
-    text may be, or a function that returns it, for registries that are filled later; the values
-    of a mapping explain its keys (a text, or an object with `about`). label: its name on pages and
-    in messages (default: the field's name). flag: its command-line flag (default: the field's name
-    after --, or after --no- if it is True by default); "" for none; `--flag=value` if several
-    booleans share a repeatable flag. other_flag: flag of another setting whose value applies if
-    this one's flag is not given. empty: what an empty value (0 or "") stands for. words: words that
-    stand for numbers, such as last for -1. always: its flag is part of every command line.
+    help: a noun phrase without a period. low, high: bounds of a number. choices: the allowed texts,
+    or a function that returns them, for registries that are filled later; the values of a mapping
+    explain its keys (a text, or an object with `about`). label: the name on pages and in messages
+    (default: the field's name). flag: the command-line flag (default: the field's name after --, or
+    after --no- if the default is True); "" for none; `--flag=value` if several booleans share a
+    repeatable flag. other_flag: flag of another setting whose value applies if this one's flag is
+    not given. empty: the meaning of an empty value (0 or ""). words: words that stand for numbers,
+    such as last for -1. always: include the flag in every generated command line.
     """
     declared = Setting(
         default,
@@ -197,8 +197,8 @@ def setting(
 
 
 def show_only(*names: str) -> dict[str, tuple[str, ...]]:
-    """Return the metadata of a field of nested settings of which only some have a flag and an input
-    there; without names none has.
+    """Return the metadata of a field that holds nested settings: only the named ones get a flag and
+    an input.
     """
     return {SHOWN: names}
 
@@ -211,7 +211,7 @@ def _settings_of(kind: type) -> Mapping[str, Setting]:
         if declared is None:
             continue
         hint = hints[one.name]
-        # What the annotation tells is not declared again: the kind, and whether it is a list.
+        # The annotation declares the kind, and whether the setting is a list.
         several = get_origin(hint) is tuple
         if several:
             hint = get_args(hint)[0]
@@ -261,7 +261,7 @@ def walk_settings(
         if one.name in declared:
             yield declared[one.name], getattr(settings, one.name)
         elif one.name in groups:
-            # An instance has its own nested settings; a class has what makes the defaults.
+            # An instance has nested settings; a class has only the factory of their defaults.
             inner: Any = getattr(settings, one.name, one.default_factory)
             if not is_dataclass(inner):
                 inner = inner()
@@ -275,7 +275,7 @@ def check_settings(settings: Any) -> None:
 
 
 class CheckedSettings:
-    """Base class of settings: a dataclass whose values are checked when it is made."""
+    """Base class of settings dataclasses: values are checked on construction."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -286,7 +286,7 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
 
     Raises InputError for an unknown name and for a value of the wrong type.
     """
-    # 1. Refuse unknown names: most often a misspelled one, which would be ignored otherwise.
+    # 1. Refuse unknown names: they are usually misspelled.
     hints = get_type_hints(kind)
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     unknown = [name for name in values if name not in known]
@@ -303,7 +303,7 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
     ]
     if lacking:
         raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
-    # 3. The settings check their own bounds; the message gets the place.
+    # 3. The constructor checks the bounds; add the place to its message.
     try:
         return kind(**given)
     except InputError as error:
@@ -326,22 +326,23 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return {name: _value(item, one, f"{where}.{name}") for name, one in value.items()}
     if kind is float and type(value) is int and value.bit_length() <= MAX_FLOAT_BITS:
         return float(value)
-    # Not isinstance: True is an int, and no number of a setting.
+    # Not isinstance, because True is an instance of int.
     if kind in (int, float, str, bool) and type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, came {show_value(value)}.")
+        raise InputError(f"{where}: expected {kind.__name__}, got {show_value(value)}.")
     return value
 
 
 def _require(value: Any, kinds: Any, expected: str, where: str) -> None:
     """Raise InputError if a value is not an instance of the expected kinds."""
     if not isinstance(value, kinds):
-        raise InputError(f"{where}: expected {expected}, came {show_value(value)}.")
+        raise InputError(f"{where}: expected {expected}, got {show_value(value)}.")
 
 
 def show_value(value: object) -> str:
     """Format any value for a message, shortened."""
     if isinstance(value, int) and not isinstance(value, bool):
-        # Python refuses to print integers of thousands of digits: estimate them, log10(2) per bit.
+        # Python refuses to print integers of thousands of digits: estimate their number.
+        # log10(2) = 0.30103 digits per bit.
         digits = int(value.bit_length() * 0.30103) + 1
         return f"{value:,}" if digits <= MAX_DIGITS else f"a number of about {digits:,} digits"
     if isinstance(value, float):

@@ -19,7 +19,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import open_model
-from vocadapt.presets import FOLLOWED, PRESETS, get_preset, is_preset
+from vocadapt.presets import PRESETS, WITH_PRETRAINING, get_preset, is_preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.settings import find_new_ids
 
@@ -237,9 +237,9 @@ def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
 
 def test_every_such_preset_is_its_own_with_training_behind():
     assert [name for name in PRESETS if name.endswith("+mlm")] == [
-        f"{name}+mlm" for name in FOLLOWED
+        f"{name}+mlm" for name in WITH_PRETRAINING
     ]
-    for name in FOLLOWED:
+    for name in WITH_PRETRAINING:
         assert PRESETS[f"{name}+mlm"].needs == PRESETS[name].needs | {"text"}
         assert (
             PRESETS[f"{name}+mlm"].further.stage == "embeddings" and not PRESETS[name].further.stage

@@ -127,7 +127,7 @@ def test_no_entity_in_a_split_is_said():
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        ("kind = 3\n", "kind: expected str, came 3"),
+        ("kind = 3\n", "kind: expected str, got 3"),
         ('kind = "parsing"\n', "no kind of task 'parsing'"),
         ("", "no kind of task ''"),
         ('kind = "ner"\n', "there are no splits"),
@@ -144,9 +144,9 @@ def test_no_entity_in_a_split_is_said():
         ('kind = "ner"\n[splits]\ntrain = "{fold}.tsv"\n', "folds and {fold} go together"),
         (
             'kind = "ner"\nlabels = "X"\n[splits]\ntrain = "train.tsv"\n',
-            "labels: expected a list, came 'X'",
+            "labels: expected a list, got 'X'",
         ),
-        ('kind = "ner"\n[splits]\ntrain = 3\n', "splits.train: expected str, came 3"),
+        ('kind = "ner"\n[splits]\ntrain = 3\n', "splits.train: expected str, got 3"),
         (
             'kind = "ner"\n[splits]\ntrain = "train.tsv"\n[columns]\nbody = "x"\n',
             "no column role 'body'",
