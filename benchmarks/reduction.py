@@ -172,7 +172,7 @@ def needs_marks(name: str, keep: float) -> bool:
 
 def grown(chooser: Reducer, judge: Reducer, settings: ReductionSettings) -> float:
     """Growth of one text where another chose what leaves."""
-    return judge.table.count_tokens(chooser.removed_mask(settings)) / judge.tokens - 1
+    return judge.table.count_tokens(chooser.build_removed_mask(settings)) / judge.tokens - 1
 
 
 def speed() -> None:
@@ -230,7 +230,7 @@ def growth(name: str) -> None:
         for keep in KEEPS:
             seeds = SEEDS if heuristic == "random" else SEEDS[:1]
             gone = [
-                chooser.removed_mask(
+                chooser.build_removed_mask(
                     ReductionSettings(heuristic, keep, seed, needs_marks(name, keep))
                 )
                 for seed in seeds

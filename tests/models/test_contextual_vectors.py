@@ -14,7 +14,7 @@ from vocadapt.models.contextual.occurrences import (
 )
 from vocadapt.models.contextual.word_vectors import (
     compute_contextual_vectors,
-    count_most_tokens,
+    count_max_tokens,
     estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import open_model
@@ -227,7 +227,7 @@ def test_it_can_be_stopped_and_says_its_cost(model, read):
     targets = find_targets(counts, model.vocabulary, settings)
     with pytest.raises(Canceled):
         compute_contextual_vectors(sentences, targets, model, settings, stop)
-    most = count_most_tokens(counts, targets, model, settings)
+    most = count_max_tokens(counts, targets, model, settings)
     assert most >= compute_contextual_vectors(sentences, targets, model, settings).tokens - 2 * 4
     assert (
         0

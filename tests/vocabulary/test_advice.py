@@ -15,7 +15,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.advice import advise, apply_rules, suggest_recipes
-from vocadapt.vocabulary.advice.rules import WORDS, forecast, words_needed_for
+from vocadapt.vocabulary.advice.rules import WORDS, compute_needed_words, forecast
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.word_tokenizations import (
     Gain,
@@ -331,5 +331,5 @@ def test_nothing_heavy_is_loaded_on_the_way():
 
 def test_the_words_for_a_quality_are_those_at_which_it_is_forecast():
     for p5 in (0.05, 0.15):
-        words = words_needed_for(p5)
+        words = compute_needed_words(p5)
         assert forecast(words, 5000, 384).p5 >= p5 > forecast(words - 1000, 5000, 384).p5

@@ -15,8 +15,8 @@ from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.growth.growth import (
     Reducer,
+    compute_parameter_fraction,
     measure_growth_over_seeds,
-    parameter_fraction,
     study,
 )
 from vocadapt.vocabulary.lens import count_text
@@ -31,9 +31,9 @@ from vocadapt.vocabulary.plan.reduction import (
 @pytest.mark.parametrize(("keep", "percent"), [(0.75, 5.35), (0.5, 10.71), (0.25, 16.06)])
 def test_model_size_against_vocabulary_size(keep: float, percent: float) -> None:
     """Figure 3.1, from BERT-base: 109 482 240 parameters, 30 522 rows of 768."""
-    assert round(100 * parameter_fraction(109_482_240, 30_522, 768, keep), 2) == pytest.approx(
-        percent, abs=0.011
-    )
+    assert round(
+        100 * compute_parameter_fraction(109_482_240, 30_522, 768, keep), 2
+    ) == pytest.approx(percent, abs=0.011)
 
 
 def test_a_study_worked_by_hand() -> None:

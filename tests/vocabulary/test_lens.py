@@ -22,7 +22,7 @@ from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.lens import (
     TERMS,
     Change,
-    Piece,
+    TextToken,
     WordTokenizer,
     count_for_each_splitter,
     count_text,
@@ -70,10 +70,10 @@ def word_tokenizer(tokenizer: Tokenizer, name: str = "m") -> WordTokenizer:
 
 def test_a_cut_has_ids_places_and_joins() -> None:
     assert tokenize_text(tiny(), "No Hypertension?") == (
-        Piece("no", 10, 0, 2, False),
-        Piece("hyper", 6, 3, 8, False),
-        Piece("##tension", 7, 8, 15, True),
-        Piece("[UNK]", 1, 15, 16, False),
+        TextToken("no", 10, 0, 2, False),
+        TextToken("hyper", 6, 3, 8, False),
+        TextToken("##tension", 7, 8, 15, True),
+        TextToken("[UNK]", 1, 15, 16, False),
     )
 
 

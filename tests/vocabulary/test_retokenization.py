@@ -102,13 +102,15 @@ def test_losses_are_what_each_token_costs_alone() -> None:
         frozenset(SPECIAL),
     )
     table = build_word_table(vocabulary, {"hypertension": 10, "hyper": 2, "hypers": 1})
-    losses = dict(zip(vocabulary.tokens, table.removal_costs().tolist(), strict=True))
+    losses = dict(zip(vocabulary.tokens, table.compute_removal_costs().tolist(), strict=True))
     for token in ("hyper", "##tension", "##per", "##ten"):
         assert (
             losses[token]
             == table.count_tokens(token_mask(vocabulary, {token})) - table.count_tokens()
         )
-    after = table.removal_costs(token_mask(vocabulary, {"hyper"}))[vocabulary.ids["##tension"]]
+    after = table.compute_removal_costs(token_mask(vocabulary, {"hyper"}))[
+        vocabulary.ids["##tension"]
+    ]
     assert after == 10
 
 

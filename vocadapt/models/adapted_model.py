@@ -22,7 +22,7 @@ from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
 from vocadapt.models.loading import Loaded, load_network, run_quietly
-from vocadapt.models.model_files import weight_files
+from vocadapt.models.model_files import list_weight_files
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -322,7 +322,7 @@ def copy_unused_tensors(source: Path, folder: Path, unused: tuple[str, ...]) -> 
         return
     target = folder / "model.safetensors"
     tensors = load_file(target)
-    for file in weight_files(source):
+    for file in list_weight_files(source):
         with safe_open(file, "pt") as stored:
             tensors |= {name: stored.get_tensor(name) for name in stored.keys() if name in unused}  # noqa: SIM118
     save_file(tensors, target, metadata={"format": "pt"})

@@ -20,7 +20,7 @@ INDEX, WHOLE = "model.safetensors.index.json", "model.safetensors"
 SUFFIX = ".safetensors"
 # Types of embeddings that numpy and torch can compute with on any machine.
 NUMBERS = ("F64", "F32", "F16", "BF16")
-AGAIN = "Download or save the model again."
+SAVE_AGAIN = "Download or save the model again."
 CONFIG = "config.json"
 MAX_CONFIG_BYTES = 16 * MEGABYTE
 MAX_SHOWN = 60  # characters of a value in a message
@@ -41,7 +41,7 @@ class StoredTensor:
     shape: tuple[int, ...]
 
 
-def weight_files(folder: Path) -> list[Path]:
+def list_weight_files(folder: Path) -> list[Path]:
     """Return the safetensors files of a model folder.
 
     Raises InputError if there are none, naming other weight files, or if one of them or the index
@@ -73,7 +73,7 @@ def read_headers(folder: Path) -> dict[str, StoredTensor]:
     from safetensors import safe_open
 
     found: dict[str, StoredTensor] = {}
-    for file in weight_files(folder):
+    for file in list_weight_files(folder):
         try:
             with safe_open(file, "np") as tensors:
                 stored = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 (not a dict)
@@ -83,12 +83,12 @@ def read_headers(folder: Path) -> dict[str, StoredTensor]:
                 }
         except Exception as error:  # safetensors raises its own exception or OSError
             raise InputError(
-                f"{show_path(file)} is not a readable safetensors file: {error}.", AGAIN
+                f"{show_path(file)} is not a readable safetensors file: {error}.", SAVE_AGAIN
             ) from error
         if twice := found.keys() & headers.keys():
             raise InputError(
                 f"{show_path(file)}: the tensor {min(twice)[:200]!r} is also in another file.",
-                AGAIN,
+                SAVE_AGAIN,
             )
         found |= headers
     return found
@@ -100,10 +100,11 @@ def _shard_names(index: Path) -> list[str]:
     shards = content.get("weight_map")
     if not isinstance(shards, dict) or not shards:
         raise InputError(
-            f'{show_path(index)}: expected "weight_map", an object from tensors to files.', AGAIN
+            f'{show_path(index)}: expected "weight_map", an object from tensors to files.',
+            SAVE_AGAIN,
         )
     if not isinstance(content.get("metadata"), dict):
-        raise InputError(f'{show_path(index)}: expected "metadata", an object.', AGAIN)
+        raise InputError(f'{show_path(index)}: expected "metadata", an object.', SAVE_AGAIN)
     for tensor, name in shards.items():
         if not isinstance(name, str) or Path(name).name != name or not name.endswith(SUFFIX):
             raise InputError(

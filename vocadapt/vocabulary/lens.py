@@ -1,10 +1,11 @@
-"""Tokenizer lens: how models tokenize a text, into how many wordpieces, and which words differ.
+"""Tokenizer lens: compare how models tokenize a text, and list the words that they tokenize
+differently.
 
-`tokenize_text` shows one text as the tokenizer itself tokenizes it. All figures are computed from
-distinct words and their counts: a word is tokenized once, however often it occurs. For a plain
-WordPiece model the two agree piece by piece. They differ if an exact-word tokenizer departs from
-its rule (see `vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if a text spells out a
-special token such as [MASK], which is one token for the tokenizer and three words in the figures.
+`tokenize_text` runs the tokenizer on a text. All statistics are computed from distinct words and
+their counts instead: each word is tokenized only once. For a plain WordPiece model both give the
+same tokens. They differ if an exact-word tokenizer departs from its rule (see
+`vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if the text contains a special token
+such as [MASK]: it is one token for the tokenizer, but three words in the statistics.
 """
 
 import json
@@ -21,7 +22,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import Vocabulary
 
-Counts = Mapping[str, int]  # distinct words and how often each stands in a text
+Counts = Mapping[str, int]  # distinct words of a text and their counts
 
 # The terms of Fast 2023, table 2.1, after the PubMedBERT paper. Their tokenization is always computed
 # from the given vocabularies.
@@ -47,10 +48,10 @@ TERMS = (
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextToken:
     """One token of a text.
 
-    start, end: its position in the text, in characters; continues: whether it continues a word.
+    start, end: its character offsets in the text; continues: whether it continues a word.
     """
 
     token: str
@@ -60,52 +61,56 @@ class Piece:
     continues: bool
 
 
-def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
-    """Return the tokens of a text by its tokenizer, without special tokens around it.
+def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
+    """Tokenize a text without adding special tokens.
 
-    Raises InputError for a lone surrogate, which no valid UTF-8 text has.
+    Raises InputError for a lone surrogate, which valid UTF-8 cannot contain.
     """
     _check_utf8(text)
     encoding = encode(tokenizer, text, add_special_tokens=False)
-    pieces: list[Piece] = []
+    pieces: list[TextToken] = []
     previous = None  # the word of the previous token; None outside of words
     for i, word in enumerate(encoding.word_ids):
         continues = word is not None and word == previous
-        pieces.append(Piece(encoding.tokens[i], encoding.ids[i], *encoding.offsets[i], continues))
+        pieces.append(
+            TextToken(encoding.tokens[i], encoding.ids[i], *encoding.offsets[i], continues)
+        )
         previous = word
     return tuple(pieces)
 
 
 @dataclass(frozen=True, eq=False)
 class WordTokenizer:
-    """The parts of a model that tokenize words: its vocabulary, and the splitter that makes them."""
+    """The splitter of a model, which splits a text into words, and the vocabulary that tokenizes
+    these words.
+    """
 
     name: str
     vocabulary: Vocabulary
     splitter: Splitter
 
     def tokenize(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
-        """Return the wordpieces of distinct words that `splitter` made.
+        """Return the wordpieces of distinct words that `splitter` produced.
 
-        If it is not the model's own splitter, each word is first split by the model's own. A word
-        that the model's normalizer removes has no wordpieces.
+        If `splitter` is not that of the model, each word is first split by the model's splitter. A
+        word that the model's normalizer removes has no wordpieces.
         """
         tokenize = self.vocabulary.tokenize
         if splitter == self.splitter:
             return {word: tokenize(word) for word in words}
         return {
-            word: tuple(piece for own in self.splitter.words(word) for piece in tokenize(own))
+            word: tuple(piece for part in self.splitter.words(word) for piece in tokenize(part))
             for word in words
         }
 
     def measure(self, counts: Counts) -> "TokenizationFigures":
-        """Measure the tokenization of a text from its distinct words, made by this model's
-        splitter, and their counts.
+        """Compute statistics of the tokenization of a text.
 
+        counts: distinct words, as this model's splitter produces them, with their counts.
         Raises InputError for a text without words.
         """
         if not counts:
-            raise InputError("The text holds no words.", "Give a text with words in it.")
+            raise InputError("The text has no words.", "Give a text with at least one word.")
         by_pieces = Counter[int]()
         distinct_pieces = unknown_words = 0
         for word, pieces in self.tokenize(counts, self.splitter).items():
@@ -115,12 +120,12 @@ class WordTokenizer:
             else:
                 by_pieces[len(pieces)] += counts[word]
         words = unknown_words + by_pieces.total()
-        pieces_in_all = unknown_words + sum(size * count for size, count in by_pieces.items())
+        total_pieces = unknown_words + sum(size * count for size, count in by_pieces.items())
         return TokenizationFigures(
             self.name,
             words,
             len(counts),
-            pieces_in_all,
+            total_pieces,
             distinct_pieces,
             unknown_words,
             dict(sorted(by_pieces.items())),
@@ -155,7 +160,7 @@ class TokenizationFigures:
 
     @property
     def one_piece(self) -> float:
-        """Fraction of running words that are one wordpiece; [UNK] is none."""
+        """Fraction of running words that are a single wordpiece other than [UNK]."""
         return self.by_pieces.get(1, 0) / self.words
 
     @property
@@ -164,8 +169,8 @@ class TokenizationFigures:
         return self.unknown_words / self.words
 
     def shares(self, last: int = 6) -> dict[str, float]:
-        """Fraction of running words by number of pieces: "1", …, one entry for `last` and more,
-        then "unknown".
+        """Return the fraction of running words with 1, 2, …, and `last` or more wordpieces, and
+        the fraction of unknown words.
         """
         bars = {str(size): self.by_pieces.get(size, 0) / self.words for size in range(1, last)}
         bars[f"{last}+"] = (
@@ -194,7 +199,7 @@ class Change:
 
     @property
     def saved(self) -> int:
-        """Wordpieces that the second model saves in the whole text; negative if it takes more."""
+        """Wordpieces that the second model saves in the whole text; negative if it needs more."""
         return (len(self.before) - len(self.after)) * self.count
 
 
@@ -203,21 +208,22 @@ def list_changes(
 ) -> list[Change]:
     """List the words of a text that two models tokenize differently.
 
-    counts: words as `splitter` made them, with their counts. Sorted by wordpieces saved or lost in
-    the whole text, then by count, then by word. [UNK] counts as
-    one token: a word that was unknown and now has three pieces has lost two.
+    counts: words as `splitter` produced them, with their counts. The list is sorted by the
+    difference in wordpieces over the whole text, largest first, then by count, then by word.
+    [UNK] counts as one wordpiece: an unknown word that gets three wordpieces needs two more.
     """
-    olds, news = before.tokenize(counts, splitter), after.tokenize(counts, splitter)
+    tokens_before = before.tokenize(counts, splitter)
+    tokens_after = after.tokenize(counts, splitter)
     changed = [
-        Change(word, count, olds[word], news[word])
+        Change(word, count, tokens_before[word], tokens_after[word])
         for word, count in counts.items()
-        if olds[word] != news[word]
+        if tokens_before[word] != tokens_after[word]
     ]
     return sorted(changed, key=lambda change: (-abs(change.saved), -change.count, change.word))
 
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
-    """Return the distinct words of a text and their counts; raises InputError as `tokenize_text` does."""
+    """Count the distinct words of a text; raises InputError for a lone surrogate."""
     _check_utf8(text)
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
@@ -232,7 +238,7 @@ def count_for_each_splitter(
     count: reads the text and counts its words for one splitter.
     """
     counted: dict[Splitter, Counts] = {}
-    # Cased splitters first: the words of an uncased one follow from those of a cased one.
+    # Cased splitters first: the counts of an uncased one can be computed from those of a cased one.
     for splitter in sorted(dict.fromkeys(splitters), key=lambda one: one.lowercase):
         finer = next((other for other in counted if refines(other, splitter)), None)
         if finer is None:
@@ -243,27 +249,27 @@ def count_for_each_splitter(
 
 
 def find_finest_splitter(splitters: Sequence[Splitter]) -> Splitter:
-    """Return the splitter that refines all others; the first one if there is none."""
+    """Return the splitter that refines all others; the first one if none does."""
     return next(
         (one for one in splitters if all(refines(one, other) for other in splitters)), splitters[0]
     )
 
 
 def recount_words(counts: Counts, splitter: Splitter) -> dict[str, int]:
-    """Return the word counts for a splitter from those for a finer one (see `refines`)."""
+    """Compute the word counts of a splitter from those of a finer one (see `refines`)."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
-        for own in splitter.words(word):
-            words[own] += count
+        for part in splitter.words(word):
+            words[part] += count
     return dict(words)
 
 
 def refines(finer: Splitter, coarser: Splitter) -> bool:
-    """Return whether the words of `coarser` follow from those of `finer`, without the text.
+    """Return whether the words of `coarser` can be computed from those of `finer`.
 
-    True for BERT's cased splitter and the uncased one, not assumed for any other pair: both split
-    at whitespace and punctuation and drop control characters, and lowercasing and stripping accents
-    never join what was split.
+    True only for equal splitters, and for BERT's cased and uncased splitters: both split at
+    whitespace and punctuation and remove control characters, and lowercasing or stripping accents
+    never joins two words.
     """
     if finer == coarser:
         return True
@@ -276,4 +282,4 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
 
 def _check_utf8(text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise InputError("The text is not valid UTF-8.", "Give it in the terminal's own encoding.")
+        raise InputError("The text is not valid UTF-8.", "Save or enter it as UTF-8.")

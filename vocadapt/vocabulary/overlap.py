@@ -54,9 +54,9 @@ class Profile:
 
     lengths: number of tokens by length, without special and unused ones.
     positions: number of tokens by position class (POSITIONS).
-    single, single_more: single characters it has as word starts, and as continuations.
+    single, single_more: single characters that are word starts, and that are continuations.
     unreachable: tokens that no text can produce.
-    unreachable_others: those of them that are no placeholders such as [unused7].
+    unreachable_others: unreachable tokens other than placeholders such as [unused7].
     """
 
     tokens: tuple[str, ...]
@@ -69,23 +69,23 @@ class Profile:
 
     @property
     def unreachable_unused(self) -> int:
-        """Number of the unreachable tokens that are placeholders."""
+        """Number of unreachable tokens that are placeholders."""
         return len(self.unreachable) - len(self.unreachable_others)
 
 
 def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
     """Compute the statistics of a vocabulary; `splitter` splits a text into its words."""
-    places = {token: vocabulary.position(token) for token in vocabulary.tokens}
-    counted = Counter(places.values())
+    positions = {token: vocabulary.position(token) for token in vocabulary.tokens}
+    position_counts = Counter(positions.values())
     unreachable = vocabulary.find_unreachable(splitter)
     others = [token for token in unreachable if not vocabulary.is_placeholder(token)]
-    short = [(place, vocabulary.body(token)) for token, place in places.items()]
+    bodies = [(position, vocabulary.body(token)) for token, position in positions.items()]
     return Profile(
         vocabulary.tokens,
         count_lengths(vocabulary, vocabulary.tokens),
-        {place: counted[place] for place in POSITIONS},
-        frozenset(text for place, text in short if place == "word start" and len(text) == 1),
-        frozenset(text for place, text in short if place == "continuation" and len(text) == 1),
+        {position: position_counts[position] for position in POSITIONS},
+        frozenset(body for place, body in bodies if place == "word start" and len(body) == 1),
+        frozenset(body for place, body in bodies if place == "continuation" and len(body) == 1),
         unreachable,
         tuple(others),
     )
@@ -93,5 +93,5 @@ def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
 
 def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
     """Count tokens by length, shortest first, without special and unused tokens."""
-    written = (token for token in tokens if vocabulary.position(token) not in ("special", "unused"))
-    return dict(sorted(Counter(len(vocabulary.body(token)) for token in written).items()))
+    counted = (token for token in tokens if vocabulary.position(token) not in ("special", "unused"))
+    return dict(sorted(Counter(len(vocabulary.body(token)) for token in counted).items()))

@@ -36,9 +36,9 @@ from vocadapt.vocabulary.initializers.initialize import (
     InitializerSettings,
     Materials,
     NewEmbeddings,
+    compute_mean_embedding,
     initialize,
     match_norms,
-    mean_embedding,
 )
 from vocadapt.vocabulary.initializers.materials import list_trained_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord
@@ -322,7 +322,7 @@ class _InitializerJudge:
         self.hidden, self.of = choose_hidden_tokens(materials, settings.held_out, settings.seed)
         self.without = materials_without(materials, self.hidden)
         self.truth = TrueEmbeddings(
-            materials.model, mean_embedding(self.without.model), self.hidden
+            materials.model, compute_mean_embedding(self.without.model), self.hidden
         )
         self.few = sample_materials(materials, settings.judged, settings.seed)
         self.around = NewTokenJudge(self.few, settings.neighbors)

@@ -40,7 +40,7 @@ from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
 from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.lens import (
     TERMS,
-    Piece,
+    TextToken,
     WordTokenizer,
     count_for_each_splitter,
     count_text,
@@ -220,7 +220,7 @@ def _tokenize_text(
     """
     tokenizations, shown = {}, []
     for name, model in models.items():
-        pieces: Sequence[Piece] = tokenize_text(model.fast_tokenizer, text)
+        pieces: Sequence[TextToken] = tokenize_text(model.fast_tokenizer, text)
         tokens = [piece.token for piece in pieces]
         casing = "uncased" if model.splitter.lowercase else "cased"
         shown.append(f"{name} ({casing}, {len(tokens)} tokens)\n  {' '.join(tokens)}")

@@ -13,7 +13,7 @@ from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_word
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.model_files import weight_files
+from vocadapt.models.model_files import list_weight_files
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.entities import EntityWords, read_entity_words
@@ -192,7 +192,7 @@ def count_parameters(model: LanguageModel) -> int:
     from safetensors import SafetensorError, safe_open
 
     total = 0
-    for file in weight_files(model.path):
+    for file in list_weight_files(model.path):
         try:
             with safe_open(file, "np") as tensors:
                 total += sum(prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 (not a dict)

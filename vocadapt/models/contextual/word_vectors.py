@@ -36,7 +36,7 @@ SPEED = 45e9  # multiplications and additions a second (two cores, 2.5 GHz)
 
 
 @dataclass(frozen=True, eq=False)
-class InContext:
+class ContextualVectors:
     """Averaged vectors with the corpus counts of their words, and the amount of text read."""
 
     space: EmbeddingSpace
@@ -54,7 +54,7 @@ def compute_contextual_vectors(
     model: LanguageModel,
     settings: ContextualSettings,
     progress: Progress = silent,
-) -> InContext:
+) -> ContextualVectors:
     """Run the network over the windows with a drawn occurrence, and average the vectors of each
     target.
 
@@ -89,7 +89,7 @@ def compute_contextual_vectors(
     taken = targets.taken(settings.occurrences)
     matrix = (sums.numpy() / taken[:, None]).astype(np.float32)
     space = EmbeddingSpace(targets.names, matrix, targets.counts, f"{model.name}, layer {layer}")
-    return InContext(
+    return ContextualVectors(
         space,
         layer,
         count_layers(model),
@@ -133,7 +133,7 @@ def count_layers(model: LanguageModel) -> int:
     return layers
 
 
-def count_most_tokens(
+def count_max_tokens(
     counts: Mapping[str, int],
     targets: VectorTargets,
     model: LanguageModel,

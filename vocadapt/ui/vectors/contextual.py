@@ -15,7 +15,7 @@ from vocadapt.models.contextual.occurrences import (
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
     count_layers,
-    count_most_tokens,
+    count_max_tokens,
     estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import LanguageModel
@@ -130,4 +130,4 @@ def _find_targets(
         targets = find_targets(_counts, model.vocabulary, settings)
     except InputError:
         return None, 0
-    return targets, count_most_tokens(_counts, targets, model, settings)
+    return targets, count_max_tokens(_counts, targets, model, settings)

@@ -29,7 +29,11 @@ from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import Mask
 from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
 from vocadapt.vocabulary.growth.word_tokenizations import ModelSize
-from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, min_keep_fraction
+from vocadapt.vocabulary.plan.reduction import (
+    REDUCTIONS,
+    ReductionSettings,
+    compute_min_keep_fraction,
+)
 
 FLOAT32 = 4  # bytes
 STEPS = 8  # sizes on a curve
@@ -55,7 +59,7 @@ def draw_reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: 
     settings = _choose_settings(reducer.vocabulary)
     with mistakes.show_errors():
         with st.spinner("Ordering the tokens …"):
-            removed = reducer.removed_mask(settings)
+            removed = reducer.build_removed_mask(settings)
         grown = measure_growth_over_seeds(reducer, settings, SEEDS)
         _draw_metrics(seen, reducer, grown, removed)
         _draw_charts(reducer, settings, grown, removed)
@@ -89,7 +93,7 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
     """
     left, right = st.columns([1, 1.6], gap="large")
     # Rounded up: the slider must not offer a size that is impossible.
-    least = min(100, int(np.ceil(100 * min_keep_fraction(vocabulary))))
+    least = min(100, int(np.ceil(100 * compute_min_keep_fraction(vocabulary))))
     heuristic = left.selectbox(
         "Heuristic",
         list(REDUCTIONS),
@@ -203,7 +207,7 @@ def _curves(reducer: Reducer) -> Curves:
 
 def _compute_curves(reducer: Reducer) -> Curves:
     """Compute the growth for every heuristic, from the whole vocabulary to the smallest possible."""
-    least = min(1.0, np.ceil(1000 * min_keep_fraction(reducer.vocabulary)) / 1000)
+    least = min(1.0, np.ceil(1000 * compute_min_keep_fraction(reducer.vocabulary)) / 1000)
     curves: Curves = {name: {} for name in REDUCTIONS}
     for name, curve in curves.items():
         for keep in np.linspace(1.0, least, STEPS + 1).tolist():

@@ -39,7 +39,7 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 # On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
 # of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 are nearest to their
 # kind, against .02, .05, .12 (benchmarks/domain_words.py).
-BETTER_MAP = AlignmentSettings(unit=True, center=True)
+SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
@@ -194,7 +194,7 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
             f"Words seen {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
             f" tokens, {format_fraction(gain.mended)} of the split words become one token."
         )
-        recipes[gain.words] = Suggestion(name, "green-bert", gain.words, BETTER_MAP, about)
+        recipes[gain.words] = Suggestion(name, "green-bert", gain.words, SUGGESTED_ALIGNMENT, about)
     about = (
         "The same words with random embeddings: shows whether the embeddings help, or only the"
         " tokenization."

@@ -58,7 +58,7 @@ MIN_SAVED = 0.03
 MIN_ADDED = 100
 # A task alone is reason enough if this fraction of its entity words is split, and the words of the
 # text join at least the second fraction of those into one token.
-MIN_SPLIT_ENTITIES, MIN_MENDED = 0.25, 0.10
+MIN_SPLIT_ENTITIES, MIN_JOINED = 0.25, 0.10
 MAX_RARE = 0.5  # of the words that could be added
 
 # The forecast.
@@ -106,7 +106,7 @@ def forecast(words: int, anchors: int, width: int | None) -> Forecast:
     )
 
 
-def words_needed_for(p5: float) -> int:
+def compute_needed_words(p5: float) -> int:
     """Return the number of running words for which a P@5 is expected: the inverse of the line."""
     return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
 
@@ -159,7 +159,7 @@ class Figures:
         """
         mended = self.gain(FEW_OCCURRENCES).mended_task or 0.0
         return (
-            self.task is not None and self.task.share >= MIN_SPLIT_ENTITIES and mended >= MIN_MENDED
+            self.task is not None and self.task.share >= MIN_SPLIT_ENTITIES and mended >= MIN_JOINED
         )
 
 
@@ -233,7 +233,7 @@ RULES: tuple[Rule, ...] = (
             f" {format_fraction(f.forecast.p5)}, chance {format_fraction(f.forecast.chance)}."
         ),
         f"Below {format_fraction(USABLE)} new words were not near words of their kind: about"
-        f" {words_needed_for(USABLE):,} words that get a vector are expected to reach it. Get more text.",
+        f" {compute_needed_words(USABLE):,} words that get a vector are expected to reach it. Get more text.",
     ),
     Rule(
         "too few words",
@@ -284,13 +284,13 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f.task is not None
             and f.task.split > 0
-            and (f.gain(FEW_OCCURRENCES).mended_task or 0.0) < MIN_MENDED
+            and (f.gain(FEW_OCCURRENCES).mended_task or 0.0) < MIN_JOINED
         ),
         lambda f: (
             f"{format_fraction(f.gain(FEW_OCCURRENCES).mended_task)} of the task's entity words that"
             " are split become one token if these words are added."
         ),
-        f"Under {format_fraction(MIN_MENDED)} this is not the text of that task.",
+        f"Under {format_fraction(MIN_JOINED)} this is not the text of that task.",
     ),
     Rule(
         "task hardly split",

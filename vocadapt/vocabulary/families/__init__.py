@@ -1,10 +1,9 @@
 """Tokenizer families: how tokens are spelled, how words are tokenized, and how tokenizers are read,
-trained and edited. Everything above these modules asks a Vocabulary or a TokenizerFamily.
+trained and edited. All other packages use a Vocabulary or a TokenizerFamily.
 
-Three words that are easily confused: a *tokenizer* is an object of the tokenizers library; its
-*vocabulary* answers questions about its tokens, without the library; the *family* is the kind of
-tokenizer (WordPiece), of which there is one object: it makes a vocabulary from a tokenizer, and new
-tokenizers from old ones.
+Three terms: a *tokenizer* is an object of the tokenizers library. Its *vocabulary* holds its tokens
+and does not need that library. Its *family* is the kind of tokenizer (WordPiece): one object for
+each kind, which builds vocabularies from tokenizers, and new tokenizers from old ones.
 
 Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
 BERT), `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing

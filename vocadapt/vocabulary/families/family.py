@@ -1,8 +1,8 @@
 """TokenizerFamily: what differs between kinds of tokenizers, and the registry of the families.
 
 A family reads, builds, trains and edits the tokenizers of one kind; its Vocabulary spells tokens
-and tokenizes words. To add one: derive both classes in a file of its own, and call
-`register_family`. Nothing else names a family.
+and tokenizes words. To add a family, derive both classes in a new module and call
+`register_family`. No other module names a family.
 """
 
 import json
@@ -38,13 +38,13 @@ class Trainer(Protocol):
 
     @property
     def source(self) -> str:
-        """Who published it."""
+        """Publication or library that it comes from."""
 
 
 class TokenizerFamily(ABC):
     """A kind of tokenizer.
 
-    name: in FAMILIES; title: in messages.
+    name: its key in FAMILIES; title: its name in messages.
     trainers: ways to train a vocabulary, by name; empty if the family has none.
     """
 
@@ -58,14 +58,14 @@ class TokenizerFamily(ABC):
     def recognizes(self, content: Json) -> bool:
         """Return whether a tokenizer is of this family, from its tokenizer.json.
 
-        content: normalizer, pre-tokenizer and decoder; of the model the type at least.
+        content: has the normalizer, the pre-tokenizer, the decoder, and at least the model's type.
         """
 
     @abstractmethod
     def check_model(self, model: Json) -> dict[str, int]:
         """Check the model of a tokenizer.json before a library reads it; return its ids by token.
 
-        Raises UnfitError (of `tokenizer_checks`) with the problem.
+        Raises UnfitError (of `tokenizer_checks`) if the model is invalid.
         """
 
     @abstractmethod
@@ -73,16 +73,16 @@ class TokenizerFamily(ABC):
         """Return the vocabulary of a tokenizer, with its added tokens."""
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
-        """Return what splits a text into the words of a tokenizer, without any marks."""
+        """Return the splitter of a tokenizer, which splits a text into words without marks."""
         return Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
 
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
-        """Return why no model can be used with a tokenizer; None if it can."""
+        """Return why a model cannot use a tokenizer; None if it can."""
         return None
 
     def build_from_folder(self, folder: Path) -> Tokenizer | None:
-        """Build the tokenizer of a folder without a tokenizer.json; None if the family's own files
-        are not there.
+        """Build the tokenizer of a folder without a tokenizer.json; return None if the folder lacks
+        the family's own files.
         """
         return None
 
@@ -93,11 +93,11 @@ class TokenizerFamily(ABC):
     def inspect_file(
         self, path: Path, lowercase: bool | None = None
     ) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
-        """Read a bare vocabulary file as it is, with its faults, to show it."""
+        """Read a bare vocabulary file and list its faults, without raising an error for them."""
         raise InputError(f"{path}: {self.title} has no vocabulary file.", "Give a model folder.")
 
     def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
-        """Return the kinds of words that may be tokens of this family."""
+        """Return the token kinds of words, some of which may be tokens of this family."""
         return NO_KINDS
 
     # Edit
@@ -112,7 +112,7 @@ class TokenizerFamily(ABC):
     def insert_tokens(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy whose vocabulary also has `tokens`, with the next free ids.
 
-        They may also match in longer words. Raises InputError if the tokenizer cannot take them.
+        They may also match in longer words. Raises InputError if they cannot be inserted.
         """
 
     @abstractmethod
@@ -126,10 +126,10 @@ class TokenizerFamily(ABC):
     ) -> Iterator[str]:
         """Generate tokens trained on the words of a text, best first, without special tokens.
 
-        vocabulary: of this family; the tokens are spelled as its own.
+        vocabulary: a vocabulary of this family, whose spelling the tokens use.
         """
         raise InputError(
-            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another way."
+            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another trainer."
         )
 
     def train(
@@ -137,7 +137,7 @@ class TokenizerFamily(ABC):
     ) -> tuple[str, ...]:
         """Train a vocabulary of at most `size` tokens, special tokens included."""
         raise InputError(
-            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another way."
+            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another trainer."
         )
 
     def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
@@ -155,7 +155,7 @@ FAMILIES: dict[str, TokenizerFamily] = {}
 def register_family(family: TokenizerFamily) -> None:
     """Add a family; raises InputError for a name that is taken or invalid.
 
-    A tokenizer that two families recognize is of the one that was registered later.
+    If two families recognize a tokenizer, it belongs to the one that was registered later.
     """
     register(FAMILIES, "a tokenizer family", family.name, family)
 
@@ -210,32 +210,33 @@ def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer
     elif lowercase is None:
         tokenizer = _read_folder(path)
     else:
-        raise InputError(f"{path} stores its own casing.", "Give the casing of a vocab.txt only.")
+        raise InputError(
+            f"{path} is a model folder, which stores its casing.",
+            "Set the casing only for a vocab.txt.",
+        )
     problem = family_of(tokenizer).explain_unusable(tokenizer)
     if problem is not None:
-        raise InputError(
-            f"{path}: {problem}.", "Correct the files: no model can be made from them."
-        )
+        raise InputError(f"{path}: {problem}.", "Correct the files: no model can use them.")
     tokenizer.no_truncation()  # a stored limit (128 in MiniLM) would silently truncate long text
     tokenizer.no_padding()
     return tokenizer
 
 
 def find_word_kinds(words: Sequence[str]) -> TokenKinds:
-    """Return the kinds of the words of a space without a model, which may hold tokens."""
+    """Return the token kinds of the words of a space without a model, some of which may be tokens."""
     return FAMILIES[DEFAULT].find_word_kinds(words)
 
 
 def inspect_file(
     path: Path, lowercase: bool | None = None
 ) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
-    """Read a bare vocabulary file as it is, with its faults."""
+    """Read a bare vocabulary file and list its faults, without raising an error for them."""
     return FAMILIES[DEFAULT].inspect_file(path, lowercase)
 
 
 def _read_folder(folder: Path) -> Tokenizer:
     """Read the tokenizer.json of a folder, or build a tokenizer from other files of a family."""
-    # 1. A tokenizer.json has all that is needed; it is checked and tested before it is loaded.
+    # 1. A tokenizer.json is complete; it is checked and tested before it is loaded.
     content = check_tokenizer_files(folder, _check_model)
     if content is not None:
         if find_family(content) is None:
@@ -252,7 +253,7 @@ def _read_folder(folder: Path) -> Tokenizer:
         tokenizer = family.build_from_folder(folder)
         if tokenizer is not None:
             return tokenizer
-    # 3. Neither: say what is there instead.
+    # 3. Report what the folder contains instead.
     kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
     if (folder / "vocab.json").is_file() or kinds[".model"]:
         raise InputError(
@@ -262,12 +263,12 @@ def _read_folder(folder: Path) -> Tokenizer:
         )
     raise InputError(
         f"{folder}: expected tokenizer.json or vocab.txt, found neither.",
-        "A model needs its vocabulary: copy the tokenizer's files into the folder of the weights.",
+        "Copy the files of the model's tokenizer into the folder.",
     )
 
 
 def _check_model(content: Json) -> dict[str, int] | None:
-    """Check the model of a tokenizer.json by its family; None if it has none, and is refused."""
+    """Check the model of a tokenizer.json by its family; return None if no family recognizes it."""
     family = find_family(content)
     if family is None:
         return None
@@ -275,7 +276,7 @@ def _check_model(content: Json) -> dict[str, int] | None:
 
 
 def _describe_parts(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return a tokenizer as in tokenizer.json, without the vocabulary, which takes long to write."""
+    """Return a tokenizer as in tokenizer.json, without the vocabulary, which is slow to serialize."""
     content: dict[str, Any] = {"model": {"type": type(tokenizer.model).__name__}}
     for part in ("normalizer", "pre_tokenizer", "decoder"):
         value = getattr(tokenizer, part)

@@ -133,7 +133,7 @@ class LongestMatchTable(WordTable):
             rest[places] = np.where(step > 0, 1 + rest[places + step], UNREADABLE)
         return rest
 
-    def removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
+    def compute_removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
         """Count for each token the additional wordpieces of the text if that token is removed too,
         (V,) float64.
 

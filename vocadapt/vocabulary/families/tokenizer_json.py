@@ -1,4 +1,4 @@
-"""Edit a tokenizer as the JSON of its tokenizer.json: what families have in common."""
+"""Edit a tokenizer through the JSON of its tokenizer.json, for all families."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
 
 
 def list_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Return the tokens by id; an id without a token is named `[no token 7]`."""
+    """Return the tokens by id; an id without a token gets a name such as `[no token 7]`."""
     ids = tokenizer.get_vocab(with_added_tokens=True)
     tokens = [f"[no token {i}]" for i in range(max(ids.values(), default=-1) + 1)]
     for token, i in ids.items():
@@ -53,8 +53,9 @@ def renumber_special(part: Any, ids: Mapping[str, int]) -> None:
 
 
 def fill_id_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the tokenizer as JSON, with a token for every id: the library counts tokens to find
-    the next free id.
+    """Return the tokenizer as JSON, with a token for every id.
+
+    Without gaps the number of tokens is the next free id, as the library assumes.
     """
     content = to_json(tokenizer)
     known = tokenizer.get_vocab(with_added_tokens=True)

@@ -1,8 +1,8 @@
-"""Read a vocab.txt as a list of lines, and find what is wrong with them.
+"""Read the lines of a vocab.txt and find their faults.
 
-A damaged vocabulary can be inspected (`read_listing`), but no model is made or opened with it
-(`read_tokens` refuses it): each of these faults gives an id another token, or none, and the
-libraries do not report it.
+A vocabulary with faults can be inspected (`read_listing`), but no model can use it: `read_tokens`
+raises an error. Each of these faults assigns the wrong token, or none, to an id, and the libraries
+do not report it.
 """
 
 import os
@@ -15,7 +15,7 @@ from vocadapt.files import read_whole
 # In the order of ROLES.
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MAX_WORD_LENGTH = 100  # characters; a longer word is [UNK] in BERT
-MAX_NAMED = 3  # faulty lines that a message names
+MAX_NAMED = 3  # faults that a message lists
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Listing:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The distinct tokens, in the order of their first lines; empty lines are skipped unless
-        the empty line is a token (`is_empty_token`).
+        """The distinct tokens, in the order of their first lines; empty lines are skipped, except
+        one that is a token (`is_empty_token`).
         """
         keep_empty = is_empty_token(self.lines)
         return tuple(dict.fromkeys(line for line in self.lines if line or keep_empty))
@@ -61,7 +61,7 @@ def read_listing(path: Path) -> Listing:
         text = read_whole(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}: expected a vocab.txt in UTF-8, byte {error.start} is not."
+            f"{path}: expected a vocab.txt in UTF-8, but byte {error.start} is not valid UTF-8."
         ) from error
     lines = tuple(text.removesuffix("\n").split("\n"))
     if not any(lines):
@@ -75,8 +75,7 @@ def read_tokens(path: Path) -> tuple[str, ...]:
     """Read the lines of a vocab.txt, in the order of their ids.
 
     Raises InputError if the file is missing, not UTF-8, empty, not a WordPiece vocabulary, or has a
-    faulty line: empty, repeated, a special token in lower case, a truncated last
-    line.
+    faulty line: an empty or repeated line, a special token in lower case, or a truncated last line.
     """
     listing = read_listing(path)
     if "[UNK]" not in listing.lines:
@@ -88,13 +87,13 @@ def read_tokens(path: Path) -> tuple[str, ...]:
     if listing.faults:
         raise InputError(
             f"{path}: {format_faults(listing.faults)}.",
-            "Correct the file: no model can be made from it. `vocabulary compare` reads it as it is.",
+            "Correct the file: no model can use it. `vocabulary compare` can read it nevertheless.",
         )
     return listing.lines
 
 
 def is_empty_token(lines: tuple[str, ...]) -> bool:
-    """Return whether the empty line is a token: it is the only one, and tokens follow it.
+    """Return whether an empty line is a token: it is the only empty line, and tokens follow it.
 
     The published vocabulary of SciBERT has such a token (line 30,107). No text is ever tokenized
     into it, but it has an id and an embedding: without it every later token would get a wrong id.
@@ -103,7 +102,7 @@ def is_empty_token(lines: tuple[str, ...]) -> bool:
 
 
 def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
-    """Return what is wrong with the lines of a vocab.txt, in their order.
+    """Return the faults of the lines of a vocab.txt, in the order of the lines.
 
     ended: whether the last line ends in a line break.
     """
@@ -131,10 +130,10 @@ def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
 
 def format_faults(faults: tuple[Fault, ...]) -> str:
     """Return the first faults and the number of the others, in one line."""
-    named = "; ".join(map(str, faults[:MAX_NAMED]))
-    return named if len(faults) <= MAX_NAMED else f"{named}; and {len(faults) - MAX_NAMED:,} more"
+    listed = "; ".join(map(str, faults[:MAX_NAMED]))
+    return listed if len(faults) <= MAX_NAMED else f"{listed}; and {len(faults) - MAX_NAMED:,} more"
 
 
 def is_lowercase(tokens: tuple[str, ...]) -> bool:
-    """Return whether a vocabulary is uncased: no token but [bracketed] ones has a capital."""
+    """Return whether a vocabulary is uncased: only [bracketed] tokens have capital letters."""
     return not any(token != token.lower() for token in tokens if not token.startswith("["))

@@ -1,17 +1,17 @@
 """Vocabulary: the tokens of a model, how they are spelled, and how they tokenize a word.
 
-What differs between tokenizer families is abstract here. A family marks either the tokens that
-continue a word (WordPiece: hyper ##tension) or those that start one (byte-level BPE: Ġhyper
-tension; Unigram: ▁hyper tension). Everything above asks `continues`, `body` and `spell`, and never
-looks at a mark:
+Methods that differ between tokenizer families are abstract here. A family marks either the tokens
+that continue a word (WordPiece: hyper ##tension) or those that start one (byte-level BPE: Ġhyper
+tension; Unigram: ▁hyper tension). Other code calls `continues`, `body` and `spell` instead of
+reading marks:
 
                        continues   body
     ##tension          True        tension     spell("tension", continues=True)  → ##tension
     Ġhyper             False       hyper       spell("hyper", continues=False)   → Ġhyper
 
-A WordTable is the words of a text, prepared to be tokenized again and again without some tokens:
-reduction heuristics and studies of growth try thousands of vocabularies on one text. How a family
-does this fast is its own affair (see `longest_match`).
+A WordTable holds the words of a text, prepared for repeated tokenization without some of the
+tokens: reduction heuristics and growth studies tokenize one text with thousands of vocabularies.
+Each family has a fast implementation of its own (for WordPiece, see `longest_match`).
 """
 
 import sys
@@ -42,9 +42,7 @@ TOO_LONG = "longer than any word the model tokenizes"
 
 @dataclass(frozen=True)
 class Notation:
-    """The mark before tokens that start a word, or before those that continue one; the other is
-    empty.
-    """
+    """The mark of tokens that start a word, or of those that continue one; the other is empty."""
 
     word_start: str = ""
     continuation: str = ""
@@ -76,7 +74,7 @@ class Tokenization:
 class WordTable(ABC):
     """Distinct words with their counts, prepared for a vocabulary of V tokens.
 
-    counts: (words,) float64, occurrences of each word.
+    counts: (words,) float64, occurrences of each word in the text.
     """
 
     counts: NDArray[np.float64]
@@ -91,14 +89,14 @@ class WordTable(ABC):
         """Tokenize every word without the tokens in `removed`, a mask over ids (V,)."""
 
     @abstractmethod
-    def removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
-        """Count for each token the additional tokens of the text if that token is removed too,
+    def compute_removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
+        """Compute for each token how many more tokens the text has if that token is removed too,
         (V,) float64.
         """
 
     def count_tokens(self, removed: Mask | None = None) -> int:
-        """Count the tokens of the whole text without those in `removed` (V,); an unknown word is
-        one.
+        """Count the tokens of the text if those in `removed`, (V,), are removed; an unknown word
+        counts as one.
         """
         return round(float(self.counts @ self.tokenize(removed).pieces))
 
@@ -175,7 +173,7 @@ class Vocabulary(ABC):
         return token.removesuffix(body)
 
     def is_placeholder(self, token: str) -> bool:
-        """Return whether a token is an unused slot that no text contains."""
+        """Return whether a token is an unused placeholder that no text contains."""
         return False
 
     def position(self, token: str) -> str:
@@ -205,8 +203,8 @@ class Vocabulary(ABC):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """A distinct name for each token by id. A token that starts a word is named by its text, so
-        that the words of a text find their tokens; other tokens are named as they are spelled.
+        """A distinct name for each token, by id. The name of a token that starts a word is its
+        text, so a word of a text can be looked up; the name of any other token is its spelling.
 
         Example: Ġhyper, hyper → hyper, -hyper; in WordPiece hyper, ##hyper → hyper, ##hyper.
         """
@@ -221,9 +219,7 @@ class Vocabulary(ABC):
         return tuple(names[token] for token in self.tokens)
 
     def find_kinds(self, names: Sequence[str], tokens: Sequence[str]) -> TokenKinds:
-        """Return the kinds of some tokens, as plain values for a space; each token has a name
-        there.
-        """
+        """Return the kinds of some tokens, for a space that contains them under these names."""
         named = list(zip(names, tokens, strict=True))
         bodies = {name: self.body(token) for name, token in named if self.continues(token)}
         return TokenKinds(
@@ -235,7 +231,7 @@ class Vocabulary(ABC):
         )
 
     def spell_words(self, space: EmbeddingSpace) -> EmbeddingSpace:
-        """Return word vectors by token: each word as the token that it would be."""
+        """Return word vectors with each word replaced by its spelling as a token."""
         return replace(space, words=tuple(self.spell(word) for word in space.words))
 
     def has_word(self, word: str) -> bool:
@@ -258,23 +254,21 @@ class Vocabulary(ABC):
         return {role: self.ids[token] for role, token in self.roles.items() if token in self.ids}
 
     def list_missing(self, *roles: str) -> list[str]:
-        """Return the special tokens of these roles that the vocabulary lacks, by their usual
-        names.
-        """
+        """Return the special tokens of these roles that the vocabulary lacks."""
         return [self.roles.get(role, role) for role in roles if role not in self.role_ids]
 
     # Tokenization
 
     @abstractmethod
     def tokenize(self, word: str) -> tuple[str, ...]:
-        """Return the tokens of one normalized word; (unknown,) if they cannot spell it."""
+        """Return the tokens of one normalized word; (unknown,) if no tokens spell it."""
 
     @abstractmethod
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
         """Return the tokens that spell a token, in its position.
 
         A continuation is tokenized as a continuation, never as the start of a word.
-        without: leave the token itself out, to see its pieces before it was added.
+        without: exclude the token itself, to get its pieces before it was added.
         Returns (unknown,) if no tokens spell it.
         """
 
@@ -293,14 +287,14 @@ class Vocabulary(ABC):
         body = self.body(token)
         return [word for word in words if body in word and token in self.tokenize(word)]
 
-    # Reach and change
+    # Reachable tokens, and changes of the vocabulary
 
     @abstractmethod
     def explain_unreachable(
         self, token: str, splitter: Splitter, exact: bool = False
     ) -> str | None:
-        """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if
-        it can. Whether other tokens take its place is not examined.
+        """Return why a tokenizer with this vocabulary and splitter can never produce a token; None
+        if it can. Whether other tokens match instead is not examined.
 
         exact: the token would be an exact-word token instead of an entry of the vocabulary.
         """
@@ -319,7 +313,7 @@ class Vocabulary(ABC):
         return False
 
     def without(self, tokens: Collection[str]) -> Self:
-        """Return the vocabulary without some tokens; the ids after them move up."""
+        """Return the vocabulary without some tokens; later tokens get lower ids."""
         return self.with_tokens(token for token in self.tokens if token not in tokens)
 
     def with_tokens(self, tokens: Iterable[str], whole: frozenset[str] | None = None) -> Self:

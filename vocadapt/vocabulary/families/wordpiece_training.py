@@ -261,7 +261,7 @@ class Pieces:
         self.pair_counts.update(change)
         return [changed for changed, difference in change.items() if difference > 0]
 
-    def frequent_pairs_with(self, piece: str, min_count: int) -> set[Pair]:
+    def list_frequent_pairs(self, piece: str, min_count: int) -> set[Pair]:
         """Return the pairs that contain a piece and occur at least `min_count` times.
 
         The rarer ones are removed from the index until a merge makes them more frequent again.
@@ -381,4 +381,4 @@ def merge_best_pairs(
         # 3. If a rounded count fell, the bounds of all pairs of that piece are too low: renew them.
         for piece, before in rounded_counts.items():
             if round_down(pieces.piece_counts[piece]) < before:
-                queue.push(pieces.frequent_pairs_with(piece, min_count))
+                queue.push(pieces.list_frequent_pairs(piece, min_count))

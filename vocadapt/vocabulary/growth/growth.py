@@ -97,7 +97,7 @@ class Reducer:
             self._rankings[key] = rank_removable(self.vocabulary, settings, self.table)
         return self._rankings[key]
 
-    def removed_mask(self, settings: ReductionSettings) -> Mask:
+    def build_removed_mask(self, settings: ReductionSettings) -> Mask:
         """Return a mask over ids, (V,) bool, that is True for the removed tokens."""
         mask = np.zeros(len(self.vocabulary), dtype=np.bool_)
         if n_removed := count_removed(self.vocabulary, settings):
@@ -106,7 +106,7 @@ class Reducer:
 
     def measure_growth(self, settings: ReductionSettings) -> Growth:
         """Measure how much longer the text becomes by a reduction."""
-        removed = self.removed_mask(settings)
+        removed = self.build_removed_mask(settings)
         tokenization = self.table.tokenize(removed)
         tokens = round(float(self.table.counts @ tokenization.pieces))
         newly_unknown = tokenization.unknown & ~self.tokenization.unknown
@@ -195,7 +195,7 @@ def measure_growth_over_seeds(
     )
 
 
-def parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> float:
+def compute_parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> float:
     """Return the fraction of a model's parameters that a reduction removes, if the output layer
     shares the embeddings.
 

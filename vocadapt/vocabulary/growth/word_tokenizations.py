@@ -175,8 +175,8 @@ def measure_gain(
         model_share=model_share,
         saved=saved / tokens if tokens else 0.0,
         fertility=(tokens - saved) / running if running else 0.0,
-        mended=_compute_mended_fraction(added, text),
-        mended_task=None if task is None else _compute_mended_fraction(added, task),
+        mended=_compute_joined_fraction(added, text),
+        mended_task=None if task is None else _compute_joined_fraction(added, task),
         under_few=_compute_fraction_below(occurrences, FEW_OCCURRENCES),
         under_enough=_compute_fraction_below(occurrences, ENOUGH_OCCURRENCES),
         median=float(median(occurrences)) if occurrences else None,
@@ -188,7 +188,7 @@ def count_saved_tokens(added: Sequence[str], text: TokenizedText) -> int:
     return sum(text.counts[word] * (len(text.pieces[word]) - 1) for word in added)
 
 
-def _compute_mended_fraction(added: Sequence[str], text: TokenizedText) -> float:
+def _compute_joined_fraction(added: Sequence[str], text: TokenizedText) -> float:
     """Return the fraction of the split running words of a text that are among these words."""
     if not text.statistics.split:
         return 0.0

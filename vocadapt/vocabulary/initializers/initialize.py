@@ -19,9 +19,9 @@ from vocadapt.vocabulary.initializers.materials import (
     Materials,
     NewEmbeddings,
     Provenance,
+    compute_mean_embedding,
     format_provenance,
     list_trained_tokens,
-    mean_embedding,
 )
 from vocadapt.vocabulary.initializers.methods import DISTILLED, METHODS
 from vocadapt.vocabulary.initializers.sparse import SPARSE
@@ -35,10 +35,10 @@ __all__ = [
     "Materials",
     "NewEmbeddings",
     "Provenance",
+    "compute_mean_embedding",
     "format_provenance",
     "initialize",
     "match_norms",
-    "mean_embedding",
     "register_initializer",
 ]
 

@@ -304,7 +304,7 @@ def has_vector(space: EmbeddingSpace, token: str) -> bool:
     return token in space and bool(space[token].any())
 
 
-def mean_embedding(model: EmbeddingSpace) -> Matrix:
+def compute_mean_embedding(model: EmbeddingSpace) -> Matrix:
     """Return the mean of all embeddings, (dim,) float32, summed in double precision."""
     mean: Matrix = model.matrix.mean(axis=0, dtype=np.float64).astype(np.float32)
     return mean

@@ -22,7 +22,7 @@ from vocadapt.vocabulary.initializers.materials import (
     InitializerSettings,
     Materials,
     Provenance,
-    mean_embedding,
+    compute_mean_embedding,
 )
 from vocadapt.vocabulary.initializers.mixing import (
     Mix,
@@ -98,14 +98,14 @@ def initialize_random_uniform(materials: Materials, settings: InitializerSetting
 
 def initialize_global_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
     """Return the mean of all old embeddings, the same for every token."""
-    rows = np.tile(mean_embedding(materials.model), (len(materials.plan.new_embeddings), 1))
+    rows = np.tile(compute_mean_embedding(materials.model), (len(materials.plan.new_embeddings), 1))
     return _add_provenance(rows, f"mean of all {len(materials.model):,} original embeddings")
 
 
 def initialize_common_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
     """Return the mean of the common tokens' embeddings, the same for every token."""
     common = materials.model.take(materials.model.rows(materials.donors))
-    rows = np.tile(mean_embedding(common), (len(materials.plan.new_embeddings), 1))
+    rows = np.tile(compute_mean_embedding(common), (len(materials.plan.new_embeddings), 1))
     return _add_provenance(rows, f"mean of the rows of all {len(common):,} common tokens")
 
 

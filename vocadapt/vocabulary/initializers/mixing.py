@@ -19,8 +19,8 @@ from vocadapt.vocabulary.initializers.materials import (
     Initialized,
     Materials,
     Provenance,
+    compute_mean_embedding,
     has_vector,
-    mean_embedding,
 )
 
 GROUP_SIZE = 16  # columns of a group of which the maximum is taken
@@ -153,7 +153,7 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
     )
     # 2. The others get the mean of all embeddings, not that of the unknown token, which says
     #    nothing about them.
-    embeddings[~np.array(spelled, dtype=bool)] = mean_embedding(model)
+    embeddings[~np.array(spelled, dtype=bool)] = compute_mean_embedding(model)
     unspelled = Provenance("global mean: the model cannot spell it", fallback=True)
     provenance: list[Provenance] = []
     for source, can in zip(sources, spelled, strict=True):

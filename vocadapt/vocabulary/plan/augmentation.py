@@ -47,7 +47,7 @@ class AugmentationMaterials:
     exact: bool = False
 
     @cached_property
-    def staying(self) -> Vocabulary:
+    def remaining(self) -> Vocabulary:
         """The base without the removed tokens."""
         if self.kept is None:
             return self.base
@@ -146,7 +146,7 @@ def _explain_skipped(
     """Return why a candidate is skipped; None if it is added."""
     if "target" in chosen.needs and materials.target and token in materials.target.special:
         return SPECIAL
-    if token in materials.staying:
+    if token in materials.remaining:
         return SPECIAL if token in materials.base.special else IN_VOCABULARY
     if chosen.makes_words and materials.base.continues(token):
         return LIKE_A_CONTINUATION
@@ -200,7 +200,7 @@ def _rank_words(materials: AugmentationMaterials) -> Candidates:
 
 def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the wordpieces they save; ties keep the order of counts (stable sort)."""
-    tokenize = materials.staying.tokenize
+    tokenize = materials.remaining.tokenize
     saved = {word: count * (len(tokenize(word)) - 1) for word, count in materials.words}
     return map(materials.base.spell, sorted(saved, key=lambda word: -saved[word]))
 

@@ -149,7 +149,7 @@ def count_removed(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
     return len(vocabulary) - size
 
 
-def min_keep_fraction(vocabulary: Vocabulary, count_marks: bool = False) -> float:
+def compute_min_keep_fraction(vocabulary: Vocabulary, count_marks: bool = False) -> float:
     """Return the smallest fraction of a vocabulary that can be kept."""
     groups = group_protected_tokens(vocabulary, count_marks)
     return sum(map(len, groups.values())) / len(vocabulary)
@@ -260,7 +260,7 @@ def rank_by_cost(
     order: list[Ints] = []
     left = ids
     while len(left):
-        cost = table.removal_costs(removed) + prior.removal_costs(removed)
+        cost = table.compute_removal_costs(removed) + prior.compute_removal_costs(removed)
         n_round = max(ROUND_MIN, int(ROUND_FRACTION * len(left)))
         cheapest = _sort_by(left, cost[left])[:n_round]
         order.append(cheapest)
