@@ -341,7 +341,7 @@ def test_align_all_judges_what_can_be_fitted_and_says_what_was_left_out(
     }
     assert answer["left_out"] == {
         "least-squares": "22 of 34 anchors to fit on in each of 3 folds, for 24 dimensions",
-        "identity": "the vectors are 24 wide, the model 16",
+        "identity": "the vectors have 24 dimensions, the model 16",
     }
     assert (
         json.loads((tmp_path / "a" / "alignment.json").read_text())["settings"]["method"] == "ridge"

@@ -64,7 +64,7 @@ VECTORS: dict[str, tuple[bytes, bytes, str]] = {
     "line.vec.gz": (b"2 3\n", b"a", "expected a word and 3 numbers"),
     "numbers.vec.gz": (b"2 3\nheart", b" 1", "expected a word and 3 numbers"),
     "bare.vec.gz": (b"", b"a", "vectors of 1 to"),
-    "words.bin.gz": (b"9 3\n\x01", b"a", "breaks off"),
+    "words.bin.gz": (b"9 3\n\x01", b"a", "ends within row"),
 }
 PACKED = {**BOMBS, **TASKS, **VECTORS}
 TABLES = {  # parquet: what is said of it

@@ -141,7 +141,7 @@ def test_bad_settings(settings, said):
 def test_bad_spaces():
     with pytest.raises(InputError, match="no word in common"):
         measure_neighborhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))
-    with pytest.raises(InputError, match="4 neighbors need 6 words at least, and 5 of the 5"):
+    with pytest.raises(InputError, match="4 neighbors need at least 6 words, but only 5 of the 5"):
         measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=4))
     measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=3))
     with pytest.raises(InputError, match="not among the 5 words"):

@@ -129,7 +129,7 @@ def test_identity_is_left_out_where_widths_differ():
         result.settings.method for result in compare_alignments(narrow, target, folds=2)
     }
     assert find_infeasible_methods(narrow, target, 300, folds=2) == {
-        "identity": "the vectors are 6 wide, the model 8"
+        "identity": "the vectors have 6 dimensions, the model 8"
     }
 
 

@@ -229,12 +229,12 @@ def test_one_and_two_points(method, n):
     ],
 )
 def test_vectors_that_are_all_alike(method, matrix, metric):
-    with pytest.raises(InputError, match="alike by the"):
+    with pytest.raises(InputError, match="equal by the"):
         project(space_of(matrix), ProjectionSettings(method, metric=metric))
 
 
 def test_vectors_that_are_not_finite_are_no_space():
-    with pytest.raises(InputError, match="1 of 3 vectors hold NaN"):
+    with pytest.raises(InputError, match="1 of 3 vectors contain NaN"):
         space_of([[1, 2], [np.nan, 1], [3, 4]])
 
 

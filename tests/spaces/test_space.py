@@ -45,7 +45,7 @@ def test_other_precisions_become_float32() -> None:
         (("a", "b"), np.ones((1, 2)), None, "2 words and a matrix of shape"),
         (("a",), np.ones(2), None, "shape"),
         (("a", "a"), np.ones((2, 2)), None, "1 words occur more than once"),
-        (("a", "b"), np.array([[1, np.nan], [1, 1]]), None, "1 of 2 vectors hold NaN"),
+        (("a", "b"), np.array([[1, np.nan], [1, 1]]), None, "1 of 2 vectors contain NaN"),
         (("a",), np.ones((1, 2)), np.array([1, 2]), "one count per word"),
     ],
 )

@@ -128,7 +128,7 @@ def test_limit_and_only(tmp_path, content):
     some = read_space(path, only={"x", "the", "other"})
     assert some.space.words == ("the", "x")
     np.testing.assert_array_equal(some.space.matrix, ROWS[[0, 3]])
-    assert some.notes == ("2 of 4 words are wanted, the others were left out",)
+    assert some.notes == ("2 of 4 words were selected, the others were left out",)
     refused(path, "none of its 4 words", only={"other"})
     refused(path, "limit must be 1 or more", limit=0)
 
@@ -169,20 +169,20 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         ("2 2\na 1 2\nb 1 -inf\n", ["'b'", "infinity"]),
         ("a 1 2\nb 1 1e99\n", ["'b'", "infinity"]),
         (binary(rows=np.where(ROWS == 7, np.nan, ROWS)), ["'x'", "row 4"]),
-        ("5 3\n" + TEXT, ["header says 5 rows", "holds 4"]),
-        ("3 3\n" + TEXT, ["header says 3 rows", "holds 4"]),
+        ("5 3\n" + TEXT, ["header declares 5 rows", "file has 4"]),
+        ("3 3\n" + TEXT, ["header declares 3 rows", "file has 4"]),
         ("4 2\n" + TEXT, ["line 2", "2 numbers"]),
         ("4 4\n" + TEXT, ["line 2", "4 numbers"]),
-        ("999999999999 3\n" + TEXT, ["header says 999,999,999,999 rows"]),
+        ("999999999999 3\n" + TEXT, ["header declares 999,999,999,999 rows"]),
         ("4 999999999999\n" + TEXT, ["100,000 numbers"]),
         ("4 0\n" + TEXT, ["numbers"]),
-        ("0 3\n", ["holds no vectors"]),
-        (binary(header="5 3\n"), ["header says 5 rows", "holds 4"]),
-        (binary(header="3 3\n"), ["header says 3 rows", "holds 4"]),
-        (binary(header="999999999999 3\n"), ["header says 999,999,999,999 rows"]),
-        (binary(header="4 99999\n"), ["breaks off within row 1"]),
+        ("0 3\n", ["contains no vectors"]),
+        (binary(header="5 3\n"), ["header declares 5 rows", "file has 4"]),
+        (binary(header="3 3\n"), ["header declares 3 rows", "file has 4"]),
+        (binary(header="999999999999 3\n"), ["header declares 999,999,999,999 rows"]),
+        (binary(header="4 99999\n"), ["ends within row 1"]),
         (binary(header="4 999999999999\n"), ["100,000 numbers"]),
-        (binary()[:-4], ["breaks off within row 4"]),
+        (binary()[:-4], ["ends within row 4"]),
         (binary(header="4 2\n"), []),
         (binary(header="4 4\n"), []),
         (b"", ["empty"]),
@@ -190,7 +190,7 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         (gzip.compress(b"", mtime=0), ["empty"]),
         (gzip.compress(FORMS["GloVe"] * 99, mtime=0)[:-9], ["gzip"]),
         (gzip.compress(FORMS["GloVe"], mtime=0)[:20] + b"garbage", ["gzip"]),
-        (bytes(range(256)) * 40, ["binary file of an unknown kind"]),
+        (bytes(range(256)) * 40, ["binary file of an unknown format"]),
         (b"10 300\n" + bytes(range(256)) * 40, []),
         (TEXT.encode("utf-16"), []),
         (TEXT.replace("心臓", "é").encode("latin-1"), ["line 2", "not UTF-8", "iconv"]),
@@ -324,7 +324,7 @@ def test_bad_arrays(tmp_path):
     path.write_bytes(whole)
     refused(path, "not UTF-8", words=write(tmp_path, b"caf\xe9\nb\n", "latin"))
     refused(path, "no such file", words=tmp_path / "none")
-    refused(write(tmp_path, TEXT), "words file is not needed", words=words)
+    refused(write(tmp_path, TEXT), "takes no words file", words=words)
 
 
 def safetensors_file(path, **arrays):
@@ -383,9 +383,9 @@ def test_a_lying_safetensors_header_is_refused(tmp_path, change):
     path.write_bytes(struct.pack("<Q", len(header)) + header + raw[8 + length :])
     refused(path)
     path.write_bytes(raw[:-4])
-    refused(path, "not a whole safetensors file")
+    refused(path, "not a complete safetensors file")
     path.write_bytes(struct.pack("<Q", 10**7) + raw[8:])
-    refused(path, "not a whole safetensors file")
+    refused(path, "not a complete safetensors file")
 
 
 def test_damaged_files_raise_nothing_but_input_errors(tmp_path):
@@ -575,7 +575,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
 
 
 def test_damaged_artifacts_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"no vectors\.safetensors"):
+    with pytest.raises(InputError, match=r"vectors\.safetensors is missing"):
         load_space(tmp_path)
     save_space(space_of(), tmp_path)
     write(tmp_path, "a\nb\n", "words.txt")
@@ -590,7 +590,7 @@ def test_damaged_artifacts_are_refused(tmp_path):
     with pytest.raises(InputError, match="counts and vectors differ"):
         load_space(tmp_path)
     write(tmp_path, b"junk" * 9, "vectors.safetensors")
-    with pytest.raises(InputError, match="not a whole safetensors file"):
+    with pytest.raises(InputError, match="not a complete safetensors file"):
         load_space(tmp_path)
 
 

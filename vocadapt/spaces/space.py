@@ -1,6 +1,6 @@
 """EmbeddingSpace: words with one vector each; most functions of the package take or return one.
 
-TokenKinds tells which of the words are special tokens or parts of words.
+TokenKinds lists the words that are special tokens or parts of words.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +22,12 @@ BoolArray = NDArray[np.bool_]
 class TokenKinds:
     """Which words of a space are special tokens, continuations of a word, or placeholders.
 
-    By default all are ordinary words. A space does not know how tokens are marked; the tokenizer
-    family of its model computes the kinds.
+    By default all are ordinary words. A space does not know how a tokenizer marks its tokens, so the
+    tokenizer family of the model computes the kinds.
 
     continuations: tokens that continue a word; placeholders: tokens that no text contains.
-    bodies: texts of the continuations without their mark.
-    continuation_name: name of the continuations in messages.
+    bodies: texts of the continuations without their mark. continuation_name: their name in
+    messages.
     """
 
     special: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class EmbeddingSpace:
     """Words and their vectors, in the same order; immutable.
 
     `matrix` is (words, dim) float32; `counts` is (words,) int64, or None if corpus counts are
-    unknown; `kinds` tells which words are special tokens or parts of words. Raises InputError for a
+    unknown; `kinds` lists the special tokens and the parts of words. Raises InputError for a
     repeated word, NaN or infinity, or shapes that do not match.
     """
 
@@ -79,7 +79,7 @@ class EmbeddingSpace:
         if not np.isfinite(self.matrix).all():
             bad = int((~np.isfinite(self.matrix).all(axis=1)).sum())
             raise InputError(
-                f"{self.name}: {bad} of {len(self.words)} vectors hold NaN or infinity."
+                f"{self.name}: {bad} of {len(self.words)} vectors contain NaN or infinity."
             )
         self.matrix.flags.writeable = False
 

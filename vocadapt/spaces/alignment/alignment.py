@@ -42,7 +42,7 @@ class Alignment:
     """A fitted alignment; `apply` maps source vectors to target vectors.
 
     `matrix` (d_source, d_target) float32 maps between the prepared spaces: normalized and
-    mean-centered if the settings say so. `source_mean` (d_source,) and `target_mean` (d_target,)
+    mean-centered if the settings require it. `source_mean` (d_source,) and `target_mean` (d_target,)
     are zero without centering. `scale` is the mean norm of the anchors' target vectors if vectors
     are normalized, else 1. A kernel method also has `landmarks` (n, d_source), the anchors'
     prepared source vectors; its `matrix` (n, d_target) holds one row of coefficients for each.
@@ -77,7 +77,7 @@ class Alignment:
         return apply_kernel_alignment(rows, self.landmarks, self.matrix)
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
-        """Normalize and mean-center target vectors (n, d_target) as the settings say."""
+        """Normalize and mean-center target vectors (n, d_target) if the settings require it."""
         return np.asarray(self._normalize(vectors) - self.target_mean)
 
     def _normalize(self, vectors: Matrix) -> Matrix:
@@ -97,8 +97,9 @@ class Alignment:
             {name: np.ascontiguousarray(array) for name, array in arrays.items()},
             folder / "alignment.safetensors",
         )
-        facts = {"settings": asdict(self.settings), "scale": self.scale, "anchors": self.anchors}
-        (folder / "alignment.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        metadata = {"settings": asdict(self.settings), "scale": self.scale, "anchors": self.anchors}
+        text = json.dumps(metadata, indent=1) + "\n"
+        (folder / "alignment.json").write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> "Alignment":
@@ -111,12 +112,15 @@ class Alignment:
                     f"{folder}: expected a saved alignment, but {name} is missing.",
                     "Fit the alignment again.",
                 )
-        facts = read_json_object(folder / "alignment.json")
+        metadata = read_json_object(folder / "alignment.json")
         tensors = load_file(check_file(folder / "alignment.safetensors"))
-        settings = facts["settings"]
+        settings = metadata["settings"]
         settings["anchors"] = AnchorFilter(**settings["anchors"])
         return cls(
-            AlignmentSettings(**settings), scale=facts["scale"], anchors=facts["anchors"], **tensors
+            AlignmentSettings(**settings),
+            scale=metadata["scale"],
+            anchors=metadata["anchors"],
+            **tensors,
         )
 
 
@@ -138,7 +142,7 @@ def fit_on_anchors(
 ) -> Alignment:
     """Fit an alignment on the given anchors only, for example on the training folds.
 
-    Example: method "least-squares", unit and center on:
+    Example: the method least-squares with normalizing and mean-centering:
 
     1. Normalize the anchors' vectors; remember the mean norm of the targets as the scale.
     2. Subtract each side's mean.

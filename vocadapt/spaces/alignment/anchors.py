@@ -63,11 +63,11 @@ def find_anchors(
     target: EmbeddingSpace,
     filter: AnchorFilter = AnchorFilter(),
 ) -> Anchors:
-    """Return the words that both spaces have and that pass the filter; special tokens are none.
+    """Return the shared words that pass the filter, without special tokens.
 
-    Raises InputError if none is left, and for a minimum count on a source without counts.
+    Raises InputError if no word is left, and for a minimum count on a source without counts.
     """
-    # 1. The corpus counts; without a minimum they may be unknown.
+    # 1. The corpus counts, which are needed only for a minimum count.
     counts = source.counts
     if counts is None:
         if filter.min_count:

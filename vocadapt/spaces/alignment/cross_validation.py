@@ -4,13 +4,14 @@
 2. Fit on all folds but one; map the held-out words.
 3. Rank all wordpieces by similarity to each mapped word; its own wordpiece is the correct answer.
 
-Reported are the cosine to the own wordpiece, and P@k: the fraction of words whose own wordpiece is
-among the k nearest, of the anchors' wordpieces or of all wordpieces, by cosine and by CSLS.
-Similarities are computed in the prepared target space (centered by the training anchors' means).
+The results are the cosine to the own wordpiece and P@k: the fraction of words whose own wordpiece is
+among the k nearest. The candidates are the anchors' wordpieces or all wordpieces, ranked by cosine
+or by CSLS. Similarities are computed in the prepared target space (centered by the means of the
+training anchors).
 
-CSLS uses the hubness of a wordpiece among all mapped anchors, as the neighbor lists do. This
-includes training anchors, which helps: CSLS over the held-out words alone is .02 to .06 lower, most
-for kernel ridge. The residual of the fit is not reported: it falls if there is too little text.
+CSLS uses the hubness of a wordpiece among all mapped anchors, like the neighbor lists. These include
+the training anchors: with the held-out words alone, P@k by CSLS is .02 to .06 lower, most for kernel
+ridge. The residual of the fit is not reported, because it decreases if there is too little text.
 """
 
 import math
@@ -39,8 +40,8 @@ from vocadapt.spaces.space import (
 
 HITS = (1, 5, 10)
 RANKINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
-ALL = AnchorFilter()  # leaves no anchor out
-# P@5 by CSLS selects the best alignment: it varies less than P@1, and hubs do not dominate.
+ALL = AnchorFilter()  # excludes no anchor
+# P@5 by CSLS selects the best alignment: it varies less than P@1 and is not dominated by hubs.
 RANKING = "csls anchors"
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
@@ -49,8 +50,9 @@ CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 class HeldOutQuality:
     """The held-out results of one alignment, per anchor.
 
-    fold: (n,) int64, the fold that held the anchor out. cosine: (n,) float32, of the mapped word to
-    its own wordpiece; random_cosine: (n,) to another anchor's. ranks: for each ranking ("anchors",
+    fold: (n,) int64, the fold in which the anchor was held out. cosine: (n,) float32, between the
+    mapped word and its own wordpiece; random_cosine: (n,) float32, between the mapped word and
+    another anchor's wordpiece. ranks: for each ranking ("anchors",
     "pieces", "csls anchors", "csls pieces") an (n,) int64 array: the number of candidates nearer
     than the own wordpiece. candidates: the number of candidates of each ranking.
     """
@@ -149,17 +151,17 @@ def cross_validate(
     n = len(anchors)
     fold = assign_folds(n, folds, seed)
 
-    # 2. Evaluate each fold; its results go to the positions of its held-out anchors.
+    # 2. Evaluate each fold; store its results at the positions of its held-out anchors.
     cosine, random_cosine = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     sizes = dict(zip(RANKINGS, 2 * (n, len(target)), strict=True))
     ranks = {ranking: np.empty(n, dtype=np.int64) for ranking in RANKINGS}
     for i in range(folds):
-        share = part(
+        fold_progress = part(
             progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}"
         )
         test = fold == i
         cosine[test], random_cosine[test], ranks_of_fold = _evaluate_fold(
-            anchors, test, source, target, settings, share
+            anchors, test, source, target, settings, fold_progress
         )
         for ranking, values in ranks_of_fold.items():
             ranks[ranking][test] = values
@@ -173,8 +175,8 @@ def assign_folds(n: int, folds: int, seed: int) -> IntArray:
     """Return a random fold for each of n anchors (n,) int64; sizes differ by at most one."""
     if folds < 2 or n < folds:
         raise InputError(
-            f"Held-out quality needs two folds or more and an anchor for each, got {folds} folds"
-            f" and {n} anchors."
+            f"Cross-validation needs at least two folds and an anchor for each fold, got {folds}"
+            f" folds and {n} anchors."
         )
     return np.random.default_rng(seed).permutation(n) % folds
 
@@ -201,7 +203,7 @@ def _evaluate_fold(
     pieces = normalize_rows(alignment.prepare_target(target.matrix))
     hubness = compute_hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
 
-    # 3. Compare the held-out words with their own wordpiece, with another's, and with all.
+    # 3. Compare each held-out word with its own wordpiece, with another anchor's, and with all.
     own = anchors.target_rows[test]
     cosine = np.einsum("ij,ij->i", mapped[test], pieces[own])
     random_cosine = np.einsum("ij,ij->i", mapped[test], pieces[np.roll(own, 1)])
@@ -239,8 +241,8 @@ def select_anchors(anchors: Anchors, chosen: BoolArray) -> Anchors:
 class FoldComparison:
     """The difference of two alignments' P@k over the folds, with a paired t-test.
 
-    The test is corrected for training data that folds share (Nadeau and Bengio 2003, Inference for
-    the generalization error).
+    won: number of folds in which the first is better. The test is corrected for the training data
+    that folds share (Nadeau and Bengio 2003, Inference for the generalization error).
     """
 
     difference: float
@@ -272,19 +274,19 @@ def find_infeasible_methods(
 
     folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
-    # 1. The number of anchors that are left to fit on.
+    # 1. The number of anchors in the training folds.
     fitted, given = anchors, f"{anchors:,} anchors"
     if folds > 0:
         fitted -= math.ceil(anchors / folds)
         given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
 
-    # 2. Some methods need an anchor for each dimension, some need spaces of equal dimensions.
+    # 2. Some methods need an anchor for each dimension, others need spaces of equal dimensions.
     reasons: dict[str, str] = {}
     if fitted < source.dim:
         few = f"{given} for {source.dim} dimensions"
         reasons = {name: few for name, method in METHODS.items() if method.full}
     if source.dim != target.dim:
-        unequal = f"the vectors are {source.dim} wide, the model {target.dim}"
+        unequal = f"the vectors have {source.dim} dimensions, the model {target.dim}"
         reasons |= {name: unequal for name, method in METHODS.items() if method.equal_dimensions}
     return reasons
 
@@ -317,8 +319,8 @@ def compare_alignments(
     alignments = alignments or list_feasible_alignments(source, target, folds)
     results = []
     for i, settings in enumerate(alignments):
-        share = part(progress, i / len(alignments), (i + 1) / len(alignments))
-        results.append(cross_validate(source, target, settings, folds, seed, share))
+        report = part(progress, i / len(alignments), (i + 1) / len(alignments))
+        results.append(cross_validate(source, target, settings, folds, seed, report))
     return tuple(results)
 
 
@@ -346,7 +348,7 @@ def compare_fold_by_fold(
     difference = one.hits(k, ranking) - other.hits(k, ranking)
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
-    # Without any variation the test is not defined: p is 1 for equal alignments, else 0.
+    # Without variation the test is undefined: p is 1 for equal alignments, else 0.
     p = float(mean == 0)
     if error:
         p = float(2 * stdtr(folds - 1, -abs(mean) / error))

@@ -1,4 +1,4 @@
-"""Alignment methods: their settings, and the registry METHODS that page and command line read.
+"""Alignment methods: their settings, and the registry METHODS for the app and the command line.
 
 A method is one function from prepared anchors to a matrix; the solvers of least squares and of
 kernel ridge regression are at the end.
@@ -24,8 +24,8 @@ DEFAULT_KERNEL_RIDGE = 0.1
 # text used for evaluation.
 KERNEL_WIDTH = 0.1
 
-# Below this reciprocal condition of XᵀX (1-norm, columns at unit length) the normal equations lose
-# more than 1e-6 of W.
+# Below this reciprocal condition number of XᵀX (1-norm, columns of unit length) the relative error of
+# W from the normal equations exceeds 1e-6.
 MIN_RECIPROCAL_CONDITION = 1e-12
 
 
@@ -33,7 +33,8 @@ MIN_RECIPROCAL_CONDITION = 1e-12
 class AlignmentSettings(CheckedSettings):
     """Settings of an alignment; the defaults are those of Poerner et al. 2020.
 
-    Both sides are centered over the anchors; `apply` reverts normalizing and centering.
+    Both spaces are centered by the means of their anchors; `apply` reverts normalizing and
+    centering.
     """
 
     method: str = setting(
@@ -62,7 +63,7 @@ class AlignmentSettings(CheckedSettings):
             takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
             raise InputError(
                 f"The method {self.method} takes no ridge penalty, got {self.ridge:g}.",
-                f"Penalties are for {takers}.",
+                f"Set it to 0, or choose the method {takers}.",
                 "ridge",
             )
 
@@ -92,7 +93,8 @@ class AlignmentMethod:
 
     kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
     it needs at least as many anchors as dimensions. equal_dimensions: it needs spaces of equal
-    dimensions. baseline: a comparison does not repeat it with normalized, centered vectors.
+    dimensions. baseline: comparisons of all methods do not repeat it with
+    normalized, centered vectors.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating]]
@@ -165,7 +167,7 @@ WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
 METHODS: dict[str, AlignmentMethod] = {
     "least-squares": AlignmentMethod(
         _fit_least_squares,
-        "the matrix that maps the anchors nearest to their wordpieces",
+        "the matrix that maps the anchors as close as possible to their wordpieces",
         "Poerner et al. 2020",
         full=True,
     ),
@@ -176,7 +178,9 @@ METHODS: dict[str, AlignmentMethod] = {
         penalty=True,
     ),
     "procrustes": AlignmentMethod(
-        _fit_procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"
+        _fit_procrustes,
+        "the best rotation, which preserves the distances between words",
+        "Schönemann 1966",
     ),
     "kernel-ridge": AlignmentMethod(
         _fit_kernel_ridge,
@@ -187,7 +191,7 @@ METHODS: dict[str, AlignmentMethod] = {
     ),
     "identity": AlignmentMethod(
         _build_identity,
-        "no map: the vectors as they are",
+        "no alignment: the vectors are not changed",
         "Poerner et al. 2020, ablation W = 1",
         equal_dimensions=True,
     ),
@@ -248,7 +252,7 @@ def _factorize(gram: FloatArray, scale: FloatArray) -> FloatArray | None:
 
 
 def _solve_by_svd(x: FloatArray, y: FloatArray, penalty: float) -> FloatArray:
-    """Solve least squares by numpy's SVD; the penalty becomes additional rows."""
+    """Solve least squares by NumPy's SVD; the penalty is added as rows."""
     if penalty:
         x = np.vstack([x, np.sqrt(penalty) * np.eye(x.shape[1])])
         y = np.vstack([y, np.zeros((x.shape[1], y.shape[1]))])

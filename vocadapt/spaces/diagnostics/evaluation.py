@@ -14,7 +14,7 @@ from vocadapt.spaces.diagnostics.word_lists import AnalogySection, PairList
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 from vocadapt.text.splitter import Splitter
 
-BLOCK = 1 << 24  # similarities held at a time
+BLOCK = 1 << 24  # similarities in memory at a time
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def score_analogies(
     splitter: Splitter | None = None,
     progress: Progress = silent,
 ) -> dict[str, AnalogyScore]:
-    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors), not a, b or c.
+    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors), excluding a, b and c.
 
     Returns a score for each section and "total". Candidates are all words of the space; the tool of
     Mikolov et al. 2013 used the first 30 000.

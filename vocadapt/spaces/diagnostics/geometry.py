@@ -1,6 +1,6 @@
 """Geometry of one space: isotropy, hubness, norms, and their correlation with frequency.
 
-A zero vector has no direction: it is excluded, and counted in `Norms`.
+Zero vectors have no direction: they are excluded, and counted in `Norms`.
 """
 
 from collections.abc import Collection
@@ -13,9 +13,9 @@ from vocadapt.spaces.diagnostics.statistics import compute_spearman, sum_directi
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
-HUB_K = 10  # of N_k: Radovanović et al. use 10
-HUBS = 12  # words named
-ROWS = 4096  # projected at a time
+HUB_K = 10  # number of neighbors, as in Radovanović et al. 2010
+HUBS = 12  # number of hubs to list
+ROWS = 4096  # rows multiplied by the directions at a time
 # Seconds of hubness on two cores: per multiplication of a similarity, and per similarity to select.
 SECONDS = (1.5e-11, 4e-9)
 
@@ -25,11 +25,11 @@ class Isotropy:
     """How evenly the vectors are distributed over all directions; None for too few vectors.
 
     partition: I(W) = min Z(c) / max Z(c) with Z(c) = Σ exp(c·w) over the eigenvectors c of WᵀW,
-    both signs of each (Mu and Viswanath 2018, All-but-the-Top, section 3.1), on rows of length 1,
-    so that spaces of other lengths compare; 1 is isotropic.
+    both signs of each (Mu and Viswanath 2018, All-but-the-Top, section 3.1), on unit vectors, which
+    makes spaces with different norms comparable; 1 is isotropic.
     partition_as_published: the same without normalizing the rows. isoscore: IsoScore of the rows
-    without normalizing (Rudman et al. 2022), 0 for one direction only, 1 for an even covariance; it
-    does not depend on the mean. first_direction: the fraction of the unit rows' squared length
+    without normalizing (Rudman et al. 2022), 0 if all variance is in one direction, 1 if it is
+    equal in all; it does not depend on the mean. first_direction: the fraction of the unit rows' squared length
     along their first principal direction, 1/dim if all directions are equal.
     """
 
@@ -111,7 +111,7 @@ def measure_isotropy(space: EmbeddingSpace) -> Isotropy:
     # 1. Principal directions of the unit rows.
     values, vectors = np.linalg.eigh(_compute_gram(space.unit))
 
-    # 2. The same of the rows as they are: WᵀW from the centered rows, without another pass.
+    # 2. The same without normalizing: WᵀW follows from the centered rows, without another pass.
     mean = space.matrix.mean(axis=0, dtype=np.float64)
     centered = _compute_gram(space.matrix - mean.astype(np.float32))
     raw = centered + len(space) * np.outer(mean, mean)
@@ -147,7 +147,7 @@ def count_k_occurrences(
     """Count for each row the other rows with it among their k nearest by cosine (words,) int64."""
     own = np.arange(len(space))
     found = find_nearest(
-        space.unit, space, k, leave_out=own, progress=part(progress, 0, 1, "looking for hubs")
+        space.unit, space, k, leave_out=own, progress=part(progress, 0, 1, "measuring hubness")
     )
     return np.bincount(found.rows.ravel(), minlength=len(space))
 
@@ -252,7 +252,7 @@ def _compute_partition_ratio(rows: Matrix, vectors: FloatArray) -> float:
     for start in range(0, len(rows), ROWS):
         inner = rows[start : start + ROWS] @ vectors.astype(np.float32)
         for side, signed in enumerate((inner, -inner)):
-            # log Σ exp of this block, added to that of the blocks before.
+            # Add the sum of this block to that of the previous blocks, in logarithms.
             top = signed.max(axis=0)
             log_sum = top + np.log(np.exp(signed - top).sum(axis=0, dtype=np.float64))
             log_z[side] = np.logaddexp(log_z[side], log_sum)

@@ -1,8 +1,8 @@
 """Lexical relations (Fast 2023, section 3.4): cosines of related words, corrected by the mean.
 
 A cosine of .5 is high in a space with a mean cosine of 0, and average in one with .5, so table 3.4
-of Fast 2023 subtracts the diagonal of table 3.2. Words of one kind (two capitals) are still similar
-for that reason alone; a permutation test pairs the same words at random to control for it.
+of Fast 2023 subtracts the diagonal of table 3.2. Words of one kind, such as two capitals, are
+similar even if unrelated; a permutation test pairs the same words at random to control for this.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,9 @@ class RelationScore:
     """Statistics of a relation in a space, over the `usable` of `of` pairs.
 
     A pair is usable if the space has both words, they differ and neither vector is zero. mean, sd:
-    of the cosines (sample sd). corrected: mean − the space's mean cosine. null_mean, null_sd: of
-    the mean cosine of the same words paired at random. z: (mean − null_mean) / null_sd. p: the
+    mean and sample standard deviation of the cosines. corrected: mean − the space's mean cosine.
+    null_mean, null_sd: mean and standard deviation of the mean cosine over random pairings of the
+    same words. z: (mean − null_mean) / null_sd. p: the
     fraction of random pairings at least as high, the pairs themselves counted as one. None if there
     are too few pairs, or if all pairings are the same. lacking: words that the space lacks, each
     once, in the order of the list.
@@ -158,7 +159,7 @@ def _score(
     n = len(first)
     if not n:
         return RelationScore(0, n_pairs)
-    # 1. The pairs themselves.
+    # 1. The mean cosine of the pairs.
     cosines = _compute_cosines(space, first, second)
     mean = float(cosines.mean())
     found: dict[str, Any] = {"mean": mean}

@@ -1,13 +1,13 @@
 """Statistics of a space: mean cosines (tables 3.2 and 3.3 of Fast 2023) and rank correlation.
 
-The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact,
-at one pass over the rows:
+The mean cosine over all pairs follows from the sum S of the unit vectors, so one pass over the rows
+gives the exact value:
 
-    within    (S·S − n) / (n (n − 1))   every token with every other, none with itself
-    between   S₁·S₂ / (n₁ n₂)           every token of one with every token of the other, including
-                                        itself, as in Fast 2023
+    within    (S·S − n) / (n (n − 1))   each token with each other token
+    between   S₁·S₂ / (n₁ n₂)           each token of one with each token of the other, itself
+                                        included, as in Fast 2023
 
-All sums are float64. A zero vector has no direction: it is excluded from every mean, and counted.
+All sums are float64. Zero vectors have no direction: they are excluded from every mean, and counted.
 Between spaces of different dimensions the result is None.
 """
 
@@ -95,7 +95,7 @@ def compute_mean_cosine(space: EmbeddingSpace) -> float | None:
 
 
 def _compute_mean(one: Directions, other: Directions, same: bool) -> float | None:
-    """Return the mean cosine of all pairs; `same`: without the pairs of a token with itself."""
+    """Return the mean cosine of all pairs; `same`: without pairs of a token with itself."""
     if one.total.shape != other.total.shape:
         return None
     own = one.counted * same
@@ -131,7 +131,8 @@ def _compare_common(
 def compute_spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
     """Compute Spearman's rank correlation of two arrays (n,); tied values share their mean rank.
 
-    By NumPy, because the import of scipy.stats is slow. Returns None for fewer than three values, or if one side is constant.
+    Computed by NumPy, because the import of scipy.stats is slow. Returns None for fewer than three
+    values, or if one side is constant.
     """
     if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None

@@ -1,4 +1,4 @@
-"""Lists of word pairs and analogies, from files of many shapes and from what comes with gensim.
+"""Lists of word pairs and analogies: files in several formats, and the lists bundled with gensim.
 
     analogy questions    `: capital` lines, four words under them   each section is a relation
     pairs with a score   tiger TAB cat TAB 7.35                      one relation and a similarity
@@ -27,9 +27,9 @@ from statistics import mode
 from vocadapt.errors import InputError
 from vocadapt.spaces.io.word_files import find_gensim_file, read_word_lines
 
-BUNDLED = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}  # come with gensim
-SAMPLE = 20  # rows from which the columns are found
-SEPARATORS = "\t;,"  # else blanks
+BUNDLED = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}  # bundled with gensim
+SAMPLE = 20  # rows used to detect the columns
+SEPARATORS = "\t;,"  # if none fits, blanks separate the columns
 SCORE_REMEDY = "Expected two words and a score on each line, for example: tiger<TAB>cat<TAB>7.35"
 PARTS_OF_SPEECH = frozenset(
     {"adj", "adjective", "a", "s", "adv", "adverb", "r", "verb", "v", "noun", "n"}
@@ -37,7 +37,7 @@ PARTS_OF_SPEECH = frozenset(
 HEADERS = frozenset(
     {"first", "second", "word", "word1", "word2", "word_1", "word_2", "relation", "pos", "kind"}
 )
-SIMILAR, UNRELATED = 7.0, 2.0  # from the top and the bottom of scales that go from 0 to 10
+SIMILAR, UNRELATED = 7.0, 2.0  # bounds on the scales of both lists, 0 to 10
 FAST = "Fast 2023, table 3.4"
 TABLE_3_4 = {
     "verb tenses": "leave",
@@ -53,7 +53,7 @@ RELATION_REMEDY = (
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """Two words, and the similarity or relatedness that people judged."""
+    """Two words, and their similarity or relatedness as judged by people."""
 
     first: str
     second: str
@@ -62,7 +62,7 @@ class JudgedPair:
 
 @dataclass(frozen=True)
 class PairList:
-    """Word pairs under a name."""
+    """A named list of judged word pairs."""
 
     name: str
     pairs: tuple[JudgedPair, ...]
@@ -108,9 +108,7 @@ class RelationList:
 
 
 def load_bundled_pairs() -> tuple[PairList, ...]:
-    """Load WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), which come
-    with gensim.
-    """
+    """Load the pairs of WordSim-353 (relatedness) and SimLex-999 (similarity), bundled with gensim."""
     return tuple(
         PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items()
     )
@@ -126,7 +124,7 @@ def read_pairs(path: Path) -> PairList:
     if rows and not any(map(is_number, rows[0].fields)):  # a header
         rows = rows[1:]
     if not rows:
-        raise InputError(f"{path}: it holds no word pairs.", SCORE_REMEDY)
+        raise InputError(f"{path}: the file contains no word pairs.", SCORE_REMEDY)
     first, second, score = _detect_columns(rows[:SAMPLE], path)
     return PairList(path.stem, tuple(_parse_pair(row, first, second, score, path) for row in rows))
 
@@ -199,7 +197,7 @@ def is_number(field: str) -> bool:
 
 
 def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
-    """Read questions in Google's format: `: section` lines, below each one four words a line.
+    """Read questions in Google's format: `: section` lines, each followed by lines of four words.
 
     Raises InputError with the number of a line that is neither.
     """
@@ -215,20 +213,20 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
                 "An analogy is, for example: Athens Greece Oslo Norway.",
             )
         elif fields:
-            # Questions before the first section form one that is named as the file.
+            # Questions before the first section form a section with the name of the file.
             if not sections:
                 sections.append((path.stem, []))
             sections[-1][1].append((fields[0], fields[1], fields[2], fields[3]))
     if not any(questions for _, questions in sections):
         raise InputError(
-            f"{path}: it holds no analogy questions.",
-            "Expected four words a line: Athens Greece Oslo Norway.",
+            f"{path}: the file contains no analogy questions.",
+            "Expected four words per line, for example: Athens Greece Oslo Norway.",
         )
     return tuple(AnalogySection(name, tuple(questions)) for name, questions in sections)
 
 
 def load_bundled_analogies() -> tuple[AnalogySection, ...]:
-    """Load Google's 19 544 analogy questions, which come with gensim."""
+    """Load Google's 19 544 analogy questions, bundled with gensim."""
     return read_analogies(find_gensim_file("questions-words.txt"))
 
 
@@ -244,7 +242,7 @@ def load_bundled_relations() -> tuple[RelationList, ...]:
     """Load the pairs of Fast 2023 (table 3.4), Google's analogy questions, and the most and least
     similar pairs of WordSim-353 and SimLex-999.
 
-    All but the first come with gensim.
+    All but the first are bundled with gensim.
     """
     pairs_of_left = [Relation(FAST, name, (("left", other),)) for name, other in TABLE_3_4.items()]
     related, similar = load_bundled_pairs()
@@ -258,16 +256,16 @@ def load_bundled_relations() -> tuple[RelationList, ...]:
 
 
 def read_relations(path: Path) -> RelationList:
-    """Read a list of word pairs of any of the shapes above; raises InputError with the number of a
-    line that does not fit.
+    """Read a list of word pairs in any of the formats above; raises InputError with the number of
+    a line that does not fit.
     """
-    # The shape follows from the first thing that tells: a section, a header, the scores.
+    # The format is detected from a section line, else from the header, else from the scores.
     name = path.stem
     if any(line.lstrip("\ufeff").startswith(": ") for line in read_word_lines(path)):
         return RelationList(name, _build_section_relations(name, read_analogies(path)))
     rows = read_rows(path, columns=2)
     if not rows:
-        raise InputError(f"{path}: it holds no word pairs.", RELATION_REMEDY)
+        raise InputError(f"{path}: the file contains no word pairs.", RELATION_REMEDY)
     if rows[0].fields[0].lower() == "lemma":
         return RelationList(name, _build_paradigm_relations(name, rows, path))
     if 2 * sum(map(_is_scored, rows)) > len(rows):
@@ -305,7 +303,7 @@ def _build_paradigm_relations(
     for row in forms:
         _check_width(row, len(header.fields), path)
     if len(header.fields) < 2 or not forms:
-        raise InputError(f"{path}: a header and nothing to pair under it.", RELATION_REMEDY)
+        raise InputError(f"{path}: a header with nothing to pair under it.", RELATION_REMEDY)
     relations = []
     for column, name in enumerate(header.fields[1:], start=1):
         pairs = [(row.fields[0], row.fields[column]) for row in forms if row.fields[column]]
@@ -320,7 +318,7 @@ def _build_pair_relations(source: str, rows: list[TableRow], path: Path) -> tupl
     if HEADERS.issuperset(header):
         rows = rows[1:]
     if not rows:
-        raise InputError(f"{path}: it holds no word pairs.", RELATION_REMEDY)
+        raise InputError(f"{path}: the file contains no word pairs.", RELATION_REMEDY)
     width = 2
     if 2 * sum(len(row.fields) >= 3 for row in rows) > len(rows):
         width = 3
@@ -333,7 +331,8 @@ def _build_pair_relations(source: str, rows: list[TableRow], path: Path) -> tupl
     if width == 2:
         return (build_relation(source, source, ((row.fields[0], row.fields[1]) for row in rows)),)
 
-    # 2. The name is in the first column if the header or all its cells say so, else in the last.
+    # 2. The relation is named in the first column if its header or cells indicate so, else in the
+    #    last.
     name_column = 2
     first_cells = {row.fields[0].lower() for row in rows}
     if header[0] in ("relation", "pos", "kind") or first_cells <= PARTS_OF_SPEECH:

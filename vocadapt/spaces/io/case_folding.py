@@ -19,14 +19,14 @@ def fold_case(
     """Normalize each word as a model does; merge words that become equal, drop words that the model
     splits.
 
-    collisions: "first" keeps the first vector (files are sorted by frequency, so that of the most
-    frequent spelling), "mean" takes the mean, weighted by the counts if the space has them. Counts
+    collisions: "first" keeps the first vector (that of the most frequent spelling if the file is
+    sorted by frequency), "mean" takes the mean, weighted by the counts if the space has them. Counts
     are summed. The notes report the numbers. Raises InputError for an unknown rule, and if no word
     is left.
     """
     if collisions not in COLLISIONS:
         raise InputError(
-            f"Unknown rule for words that become one: {collisions!r}.",
+            f"Unknown rule for merging words: {collisions!r}.",
             f"Choose one of: {', '.join(COLLISIONS)}.",
         )
     # 1. Group the rows by normalized word, without the words that the model splits.
@@ -38,7 +38,7 @@ def fold_case(
     if not groups:
         raise InputError(
             f"{space.name}: the model splits every one of its {len(space):,} words.",
-            "Check that these are words.",
+            "Check that the file contains single words.",
         )
 
     # 2. One vector for each group, and the sum of its counts.

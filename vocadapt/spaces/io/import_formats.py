@@ -29,19 +29,19 @@ from vocadapt.spaces.io.tensors import index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
 from vocadapt.text.formats.text_file import convert_read_errors
 
-HEAD = 1 << 20  # bytes looked at before a format is chosen
+HEAD = 1 << 20  # bytes read to detect the format
 GZIP = b"\x1f\x8b"
 NPY = b"\x93NUMPY"
 MARK = b"\xef\xbb\xbf"  # byte order mark
 HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t]*\r?\n")
 NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-FORMATS = "Known are word2vec text and binary, fastText .vec, GloVe, .npy and safetensors."
-ROWS = 4096  # of an array, looked at together
+FORMATS = "Readable: word2vec text and binary, fastText .vec, GloVe, .npy and safetensors."
+ROWS = 4096  # of an array in memory at a time
 PICKLE = (
-    "It is not opened, as it could run code. In the tool that made it, save the vectors as word2vec"
-    " text or binary."
+    "It is not opened, because it could run code. In the program that wrote it, save the vectors as"
+    " word2vec text or binary."
 )
-REFUSED = {  # first bytes of what is never opened: what it is, and what to do
+REFUSED = {  # first bytes of files that are never opened -> format, remedy
     b"\x80": ("a Python pickle (gensim's .kv and .model, torch's .pt and .bin)", PICKLE),
     b"PK\x03\x04": ("a zip archive (torch's .pt and .bin, numpy's .npz)", PICKLE),
     b"\xba\x16\x4f\x2f": ("fastText's own binary model", "Give the .vec file next to it."),
@@ -64,9 +64,9 @@ def read_space(
 
     limit: number of rows to read. only: words to keep. words: the words file of an .npy or
     safetensors array (default: words.txt, vocab.txt or the array's name with .txt in its folder).
-    Of repeated words the first is kept, and the notes report their number. Raises InputError for a
-    file that is none of the formats, incomplete, ragged, not UTF-8, or holds NaN or infinity;
-    pickles are refused unread.
+    The first of repeated words is kept, and the notes report their number. Raises InputError for a
+    file of another format, or one that is incomplete, ragged, not UTF-8, or contains NaN or
+    infinity; pickles are refused without being opened.
     """
     with convert_read_errors(path, "Check the path."):
         head = _read_head(path)
@@ -75,8 +75,8 @@ def read_space(
         _refuse(path, head)
         if words is not None:
             raise InputError(
-                f"{path}: these rows hold their words, a words file is not needed.",
-                "Leave the words file out.",
+                f"{path}: this format contains the words, so it takes no words file.",
+                "Leave out the words file.",
             )
         return _read_rows(path, head, limit, only, progress)
 
@@ -127,7 +127,7 @@ def _read_rows(
     is_binary = NOT_TEXT.search(head, body, body + 4096) is not None
     if is_binary and not header:
         raise InputError(
-            f"{path}: expected word vectors, found a binary file of an unknown kind.", FORMATS
+            f"{path}: expected word vectors, found a binary file of an unknown format.", FORMATS
         )
 
     # 2. Read the rows.
@@ -152,14 +152,14 @@ def _read_rows(
 
 
 def _check_header(path: Path, rows: int, into: RowCollector) -> None:
-    """Raise InputError if a file, read to its end, has not the number of rows of its header."""
+    """Raise InputError if the number of rows read contradicts the header."""
     found = f"{into.read:,}"
     limited = into.read == into.limit
     if limited:
         found += " or more"
     if into.read > rows or (into.read < rows and not limited):
         raise InputError(
-            f"{path}: the header says {rows:,} rows, the file holds {found}.",
+            f"{path}: the header declares {rows:,} rows, the file has {found}.",
             "Download or write it again; if the rows are right, correct its first line.",
         )
 
@@ -168,7 +168,7 @@ def _read_array(
     path: Path, head: bytes, words: Path | None, limit: int | None, only: Container[str] | None
 ) -> ImportedSpace:
     """Read an array and its words, block by block."""
-    # 1. Map the array, and read one word for each of its rows.
+    # 1. Read the words, and map the array, which has one row for each.
     names = read_words(words or _find_words_file(path))
     if head.startswith(NPY):
         format, rows = "npy", _map_npy(path)
@@ -186,16 +186,16 @@ def _read_array(
     for start in range(0, end, ROWS):
         block = range(start, min(start + ROWS, end))
         wanted = [row - start for row in block if into.admits(names.words[row])]
-        # Numbers too large for float32 become infinite, and are refused.
+        # Numbers too large for float32 become infinite, which `add` refuses.
         with np.errstate(over="ignore"):
             into.add(rows[block.start : block.stop][wanted].astype(np.float32))
     return into.build_space(format, len(rows), names.counts)
 
 
 def _map_npy(path: Path) -> NDArray[Any]:
-    """Map the array of a .npy file; one of Python objects would be a pickle and is refused."""
+    """Map the array of a .npy file; an array of Python objects is a pickle and is refused."""
     try:
-        with np.errstate(over="ignore"):  # a header of absurd size
+        with np.errstate(over="ignore"):  # the header may declare an absurd size
             rows = np.asarray(np.load(check_file(path), mmap_mode="r", allow_pickle=False))
     except (ValueError, EOFError, SyntaxError, TokenError, TypeError, OverflowError) as error:
         raise InputError(
@@ -204,8 +204,7 @@ def _map_npy(path: Path) -> NDArray[Any]:
         ) from None
     if rows.ndim != 2 or rows.dtype.kind not in "fiu":
         raise InputError(
-            f"{path}: expected numbers in rows and columns, found {rows.dtype} of shape"
-            f" {rows.shape}.",
+            f"{path}: expected a matrix of numbers, found {rows.dtype} of shape {rows.shape}.",
             "Save one row for each word.",
         )
     return rows
@@ -214,7 +213,7 @@ def _map_npy(path: Path) -> NDArray[Any]:
 def _map_tensor(path: Path, words: int) -> NDArray[Any]:
     """Map the tensor of a safetensors file that holds the vectors.
 
-    That is the only matrix, else the one named "vectors" or "embeddings", else the only one with a
+    Return the only matrix, else the one named "vectors" or "embeddings", else the only one with a
     row for each word.
     """
     matrices = {name: found for name, found in index_tensors(path).items() if len(found.shape) == 2}
@@ -229,7 +228,7 @@ def _map_tensor(path: Path, words: int) -> NDArray[Any]:
     raise InputError(
         f"{path}: expected one matrix of {words:,} rows, found {len(fitting)} among {len(matrices)}"
         f" ({names}).",
-        "Save the vectors in a file of their own.",
+        "Save the vectors in a separate file.",
     )
 
 

@@ -20,9 +20,9 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 
-MAX_DIM = 100_000  # numbers a row; a header that claims more is not believed
-BLOCK = 1 << 22  # bytes of rows held at a time
-MAX_BLOCK = 1 << 26  # bytes of lines held at a time, however few rows they make
+MAX_DIM = 100_000  # numbers per row; a header that declares more is refused
+BLOCK = 1 << 22  # bytes of vectors in memory at a time
+MAX_BLOCK = 1 << 26  # bytes of lines in memory at a time, including very long ones
 MAX_LINE = 32 * MAX_DIM  # bytes
 MAX_WORD = 10_000  # bytes
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
@@ -43,7 +43,7 @@ class ImportedSpace:
 class RowCollector:
     """Collects the rows of a file: call `admits` for each word, then `add` the admitted rows.
 
-    Of repeated words the first is kept, as in gensim. only: words to admit. limit: maximum number
+    The first of repeated words is kept, as in gensim. only: words to admit. limit: maximum number
     of rows to read.
     """
 
@@ -52,7 +52,7 @@ class RowCollector:
     ) -> None:
         if not 0 < dim <= MAX_DIM:
             raise InputError(
-                f"{name}: expected vectors of 1 to {MAX_DIM:,} numbers, the file says {dim:,}.",
+                f"{name}: expected vectors of 1 to {MAX_DIM:,} numbers, the file declares {dim:,}.",
                 "Check the file.",
             )
         if limit is not None and limit < 1:
@@ -96,8 +96,8 @@ class RowCollector:
         if not finite.all():
             word, number = list(self.words.items())[self.filled + int(finite.argmin())]
             raise InputError(
-                f"{self.name}: the vector of {word!r} (row {number + 1:,}) holds NaN or infinity.",
-                "Take the row out, or make the vectors again.",
+                f"{self.name}: the vector of {word!r} (row {number + 1:,}) contains NaN or infinity.",
+                "Remove the row, or train the vectors again.",
             )
         self.filled = end
 
@@ -110,10 +110,10 @@ class RowCollector:
         InputError if nothing was collected.
         """
         if not self.read:
-            raise InputError(f"{self.name}: the file holds no vectors.", "Check the file.")
+            raise InputError(f"{self.name}: the file contains no vectors.", "Check the file.")
         if not self.words:
             raise InputError(
-                f"{self.name}: none of its {self.read:,} words is wanted.",
+                f"{self.name}: none of its {self.read:,} words is among the selected words.",
                 "Check the language and the casing.",
             )
         self.matrix.resize((self.filled, self.dim), refcheck=False)
@@ -139,13 +139,15 @@ class RowCollector:
         if self.unreadable:
             yield f"{self.unreadable:,} of {self.read:,} words are not UTF-8: left out"
         if self.only is not None:
-            yield f"{len(self.words):,} of {self.read:,} words are wanted, the others were left out"
+            yield (
+                f"{len(self.words):,} of {self.read:,} words were selected, the others were left out"
+            )
 
 
 def detect_dimension(head: bytes) -> int:
     """Return the most frequent number of numbers in the first rows of a file without header."""
     lines = [line for line in head.split(b"\n") if line.strip()]
-    whole = lines[:-1] or lines  # the last one may continue after the head
+    whole = lines[:-1] or lines  # the last line may be incomplete
     return Counter(len(line.split()) - 1 for line in whole[:200]).most_common(1)[0][0]
 
 
@@ -154,8 +156,8 @@ def read_text_rows(
 ) -> None:
     """Read text rows until the end or the limit; `first_line` is the number of the next line.
 
-    The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises
-    InputError with the line's number.
+    The last `dim` fields are the vector, and the word may contain blanks (GloVe's `. . .`). Raises
+    InputError with the number of the line.
     """
     lines = enumerate(iter(lambda: file.readline(MAX_LINE), b""), first_line)
     while block := _take_lines(lines, into):
@@ -165,9 +167,7 @@ def read_text_rows(
 
 
 def _take_lines(lines: Iterator[tuple[int, bytes]], into: RowCollector) -> list[tuple[int, bytes]]:
-    """Take the next lines with their numbers, of bounded total size; none at the end or the
-    limit.
-    """
+    """Return the next lines with their numbers, of bounded total size; [] at the end or limit."""
     block: list[tuple[int, bytes]] = []
     size = 0
     for number, line in islice(lines, _count_rows_per_block(into)):
@@ -187,7 +187,7 @@ def _take_lines(lines: Iterator[tuple[int, bytes]], into: RowCollector) -> list[
 def _parse_lines(lines: list[tuple[int, bytes]], into: RowCollector) -> Matrix:
     """Return the vectors (n, dim) float32 of the n lines whose words are wanted.
 
-    All lines are parsed together; only if that fails is the wrong line searched.
+    All lines are parsed together; only if that fails, each is parsed to find the wrong one.
     """
     rows = [(number, *_split_row(line, into, number)) for number, line in lines]
     wanted = [(number, values) for number, word, values in rows if into.admits(word)]
@@ -218,10 +218,10 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
 
     Example, dim 2: b". . .1 .2" -> (". .", b".1 .2").
     """
-    # 1. The usual line has single blanks between its fields: split it once.
+    # 1. Most lines have single blanks between their fields: split such a line once.
     word, _, values = line.partition(b" ")
     is_plain = word and values and values.count(b" ") == into.dim - 1 and b"\t" not in line
-    # 2. Any other is split from its end, because the word itself may contain blanks.
+    # 2. Split any other line from its end, because the word itself may contain blanks.
     if not is_plain:
         parts = line.rsplit(None, into.dim)
         word, values = parts[0], b" ".join(parts[1:])
@@ -253,9 +253,9 @@ def _parse_floats(text: bytes, dim: int) -> Matrix:
 def _build_row_error(into: RowCollector, line: int, found: str) -> InputError:
     """Return the error for a line that is not a word and `dim` numbers."""
     return InputError(
-        f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers with blanks between,"
-        f" found {found}.",
-        "Check the file: is it whole, and are these word vectors?",
+        f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers separated by"
+        f" blanks, found {found}.",
+        "Check that the file is complete and contains word vectors.",
     )
 
 
@@ -282,14 +282,14 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
     buffer, start, rows = b"", 0, 0
     size = 4 * into.dim  # bytes of a vector
     while True:
-        # A row that is complete in the buffer: the word ends at the first blank.
+        # The buffer contains a complete row: the word ends at the first blank.
         blank = buffer.find(b" ", start)
         end = blank + 1 + size
         if blank >= 0 and end <= len(buffer):
             yield buffer[start:blank].lstrip(b"\n"), buffer[blank + 1 : end]
             start, rows = end, rows + 1
             continue
-        # The row is incomplete: read on, unless no word is that long.
+        # The row is incomplete: read more, unless the word is too long.
         if blank < 0 and len(buffer) - start >= MAX_WORD:
             break
         more = file.read(max(BLOCK, 4 * size))
@@ -299,7 +299,7 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
     # Some tools end each row with a newline, the last one too.
     if buffer[start:].strip(b"\n"):
         raise InputError(
-            f"{into.name}: the file breaks off within row {rows + 1:,}.",
+            f"{into.name}: the file ends within row {rows + 1:,}.",
             "Download or write it again.",
         )
 
@@ -308,9 +308,9 @@ def _admits(into: RowCollector, word: bytes) -> bool:
     """Return whether a binary row is wanted; raises InputError if the bytes cannot be a word."""
     if not word or CONTROL.search(word):
         raise InputError(
-            f"{into.name}, row {into.read + 1:,}: no word where one should start, so the rows are"
-            f" not {into.dim:,} numbers long.",
-            "Check the file: is it whole, and are these word vectors?",
+            f"{into.name}, row {into.read + 1:,}: expected the beginning of a word, so the rows"
+            f" do not have {into.dim:,} numbers.",
+            "Check that the file is complete and contains word vectors.",
         )
     try:
         return into.admits(word.decode("utf-8"))

@@ -27,20 +27,20 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
     Writes atomically. Raises InputError if the disk is full, if a word contains a line break, and
     if numbers are too large for float16.
     """
-    # 1. Encode first: words or numbers that cannot be stored are refused before anything is written.
+    # 1. Encode first, to refuse words or numbers that cannot be stored before writing anything.
     words = encode_word_lines(space.words, space.name)
     tensors = _build_tensors(space, dtype)
     drafts = {folder / name: folder / f".{name}.draft" for name in (WORDS, VECTORS)}
     created = not folder.exists()
     try:
-        # 2. Write drafts, then rename them, so that no reader finds half a file.
+        # 2. Write drafts, then rename them: no reader finds an incomplete file.
         folder.mkdir(parents=True, exist_ok=True)
         drafts[folder / WORDS].write_bytes(words)
         _write_tensors(tensors, drafts[folder / VECTORS])
         for place, draft in drafts.items():
             os.replace(draft, place)
     except BaseException as error:
-        # 3. Leave nothing behind, whatever stopped the work.
+        # 3. After any error, remove the drafts and a folder that was created here.
         for draft in drafts.values():
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
@@ -49,11 +49,12 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
                 folder.rmdir()
         if isinstance(error, OSError) and error.errno in FULL:
             raise InputError(
-                f"{folder}: no space left on the disk.", "Make room, or choose another place."
+                f"{folder}: no space left on the disk.",
+                "Free disk space, or choose another folder.",
             ) from None
         if isinstance(error, OSError):
             raise InputError(
-                f"{folder}: cannot be written ({error.strerror}).", "Choose another place."
+                f"{folder}: cannot be written ({error.strerror}).", "Choose another folder."
             ) from None
         raise
 
@@ -69,11 +70,11 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
     for file in (VECTORS, WORDS):
         if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
             raise InputError(
-                f"{folder}: no {file} in it.",
+                f"{folder}: {file} is missing.",
                 "Give a folder of word vectors that were trained or imported here.",
             )
 
-    # 2. Map the vectors; read the counts, if they were known.
+    # 2. Map the vectors; read the counts, if they were saved.
     tensors = index_tensors(folder / VECTORS)
     if "vectors" not in tensors:
         raise InputError(

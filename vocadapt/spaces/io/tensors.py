@@ -50,7 +50,7 @@ def index_tensors(path: Path) -> dict[str, MappedTensor]:
         return _parse_header(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{path}: not a whole safetensors file ({error}).", "Download or write it again."
+            f"{path}: not a complete safetensors file ({error}).", "Download or write it again."
         ) from None
 
 
@@ -60,17 +60,17 @@ def is_safetensors(head: bytes) -> bool:
 
 
 def _parse_header(path: Path) -> dict[str, MappedTensor]:
-    """Parse the header of a safetensors file; a wrong one raises one of the built-in errors."""
+    """Parse the header of a safetensors file; an invalid one raises a built-in exception."""
     # 1. The first eight bytes hold the length of the header, which is JSON.
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if length > min(MAX_HEADER, size - 8):
-            raise ValueError(f"its header claims {length:,} bytes, the file has {size:,}")
+            raise ValueError(f"its header declares {length:,} bytes, the file has {size:,}")
         header = parse_json(file.read(length).decode("utf-8"), str(path))
 
-    # 2. Each tensor must lie within the file and have the size of its shape: what a wrong header
-    #    says would be mapped from outside the file.
+    # 2. Each tensor must be within the file and have the size of its shape: a wrong header could
+    #    map bytes outside the file.
     start = 8 + length
     tensors = {}
     for name, entry in header.items():
@@ -80,6 +80,8 @@ def _parse_header(path: Path) -> dict[str, MappedTensor]:
         shape = tuple(map(int, entry["shape"]))
         fits = 0 <= first <= last <= size - start and min(shape, default=0) >= 0
         if not fits or last - first != prod(shape) * SIZES[entry["dtype"]]:
-            raise ValueError(f"tensor {name!r} of shape {shape} is not where the header says")
+            raise ValueError(
+                f"tensor {name!r} of shape {shape} does not match its position in the file"
+            )
         tensors[name] = MappedTensor(path, name, entry["dtype"], shape, start + first)
     return tensors

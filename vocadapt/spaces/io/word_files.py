@@ -1,4 +1,4 @@
-"""Files of one word per line, for the rows of an array, and the word lists that come with gensim.
+"""Files of one word per line, for the rows of an array, and the word lists bundled with gensim.
 
 Only a newline ends a line: \\x85 and \\u2028 are part of the word.
 """
@@ -31,13 +31,13 @@ def encode_word_lines(words: Iterable[str], name: str) -> bytes:
     words = tuple(words)
     if broken := next((word for word in words if "\n" in word), None):
         raise InputError(
-            f"{name}: the word {broken!r} holds a line break.", "Take the word out first."
+            f"{name}: the word {broken!r} contains a line break.", "Remove the word first."
         )
     try:
         return "".join(f"{word}\n" for word in words).encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{name}: a word is not valid Unicode ({error.reason}).", "Take the word out first."
+            f"{name}: a word is not valid Unicode ({error.reason}).", "Remove the word first."
         ) from None
 
 

@@ -27,8 +27,8 @@ EXCLUDED_KINDS: dict[str, Callable[[TokenKinds], frozenset[str]]] = {
     "continuation": lambda kinds: kinds.continuations,
     "unused": lambda kinds: kinds.placeholders,
 }
-PER_VALUE = 2.5e-9  # seconds to choose the nearest, for each cosine (two cores, 2.5 GHz)
-PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
+PER_VALUE = 2.5e-9  # seconds per cosine to select the nearest (two cores, 2.5 GHz)
+PER_PRODUCT = 1.6e-11  # seconds per multiplication of the matrix product
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class NeighborhoodChange:
     @property
     def chance(self) -> float:
         """Expected overlap if both sides drew their k neighbors at random."""
-        # Both draw k of their candidates other than the word: hypergeometric.
+        # Each side draws k of its candidates except the word itself (hypergeometric distribution).
         common = len(set(self.before.words) & set(self.after.words)) - 1
         pairs = (len(self.before.words) - 1) * (len(self.after.words) - 1)
         return self.settings.k * common / pairs
@@ -153,11 +153,11 @@ def measure_neighborhood_change(
 ) -> NeighborhoodChange:
     """Compare the nearest neighbors of every shared word of two spaces.
 
-    only: compare these words only (those that the noise baseline has, too). A zero vector has no
+    only: the words to compare (those that the noise baseline also has). A zero vector has no
     neighbors, so its word is excluded. Raises InputError if the spaces share no word, or too few
     for k.
     """
-    # 1. The shared words, less the excluded ones.
+    # 1. The shared words without the excluded ones.
     shared = [word for word in before.words if word in after]
     words, left_out = select_compared_words(before, after, shared, settings, only)
     _check_size(before, after, len(shared), len(words), settings)
@@ -166,7 +166,7 @@ def measure_neighborhood_change(
     first = _find_neighbors(before, words, settings, part(progress, 0, 0.5, before.name))
     second = _find_neighbors(after, words, settings, part(progress, 0.5, 1, after.name))
 
-    # 3. What the two lists of each word have in common.
+    # 3. The overlap of the two lists of each word.
     return NeighborhoodChange(
         tuple(words),
         _compute_overlap(first, second),
@@ -197,7 +197,7 @@ def select_compared_words(
     if only is not None:
         reasons["not in the noise baseline"] = set(shared).difference(only)
 
-    # 2. Exclude them; a word that several reasons exclude is counted under the first.
+    # 2. Exclude them; a word with several reasons is counted under the first.
     words, left_out = shared, dict[str, int]()
     for reason, out in reasons.items():
         left = [word for word in words if word not in out]
@@ -293,11 +293,11 @@ def _check_size(
         raise InputError(
             f"{before.name} and {after.name} have no word in common ({len(before):,} and"
             f" {len(after):,} words).",
-            "Give two spaces over the same words, such as a model before and after it was adapted.",
+            "Give two spaces over the same words, such as a model before and after adaptation.",
         )
     if left < settings.k + 2:
         raise InputError(
-            f"{settings.k} neighbors need {settings.k + 2} words at least, and {left:,} of the"
-            f" {shared:,} shared ones are left.",
+            f"{settings.k} neighbors need at least {settings.k + 2} words, but only {left:,} of the"
+            f" {shared:,} shared words are left.",
             "Choose fewer neighbors, or exclude fewer words.",
         )

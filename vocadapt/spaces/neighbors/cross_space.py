@@ -1,8 +1,9 @@
-"""The four neighbor lists of a word: within the words, within the wordpieces, and across both ways.
+"""The four neighbor lists of a word: within each space, and across them in both directions.
 
 A list within a space excludes the query word; a list across spaces keeps it, because a good
 alignment maps a word near its own wordpiece. Similarities across spaces are computed in the
-prepared target space (normalized and centered if the settings say so), as in cross-validation.
+prepared target space (normalized and centered if the settings require it), as in
+cross-validation.
 """
 
 from collections import Counter
@@ -82,7 +83,7 @@ class CrossSpace:
 
     @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
-        """The ordinary wordpieces, normalized and centered as the alignment's settings say."""
+        """The ordinary wordpieces, normalized and centered if the alignment's settings require it."""
         settings = self.alignment.settings
         if not (settings.unit or settings.center):
             return self.ordinary
@@ -127,7 +128,7 @@ class CrossSpace:
     def lists_of_pieces(
         self, pieces: Sequence[str], settings: ListSettings = ListSettings()
     ) -> FourLists:
-        """Return the lists of a word of several wordpieces, by the mean of their embeddings.
+        """Return the lists of a word of several wordpieces, from the mean of their embeddings.
 
         The lists that need a word vector are None.
         """
@@ -170,11 +171,11 @@ class CrossSpace:
     def _suggest_spellings(self, word: str) -> str:
         """Return a remedy that names known words of similar spelling."""
         known = {*self.words.words, *self.ordinary.words}
-        # Comparing spellings is slow: only words of about the same length are compared.
+        # Comparing spellings is slow, so only words of similar length are compared.
         candidates = [other for other in known if abs(len(other) - len(word)) <= 2]
         close = get_close_matches(word, candidates, n=3, cutoff=0.7)
         if not close:
-            return "Words are spelled as the model's tokenizer leaves them."
+            return "Spell it as the model's tokenizer normalizes it."
         return f"Did you mean {', '.join(close)}?"
 
 

@@ -1,8 +1,8 @@
 """Noise baseline of a neighborhood change: the overlap of two spaces that differ only by chance.
 
-Such a pair is two training runs that differ only in the seed, or two runs on bootstrap resamples
-of the same text. Rare words agree less than frequent ones, so a word is compared with the words of
-its own frequency band.
+Such spaces come from two training runs that differ only in the seed, or from two runs on bootstrap
+resamples of the same text. Rare words agree less than frequent ones, so a word is compared with the words of its
+own frequency band.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class NoiseBaseline:
 
     overlap: overlap of the baseline's two spaces. band: frequency band, 0 the rarest (all 0 if
     counts are unknown). quantile: fraction of the baseline's overlaps in the band that are smaller,
-    ties counted half. z: distance from their mean in standard deviations, NaN if they do not vary.
+    ties counted half. z: difference from their mean in standard deviations, NaN if they are equal.
     threshold: their 5 % quantile. below: whether the word's overlap is below it.
     """
 
@@ -66,7 +66,7 @@ class NoiseBaseline:
 
     @property
     def same(self) -> bool:
-        """Whether its two spaces agree completely, so that they do not measure noise."""
+        """Whether the two spaces agree completely, so they do not measure noise."""
         return bool((self.overlap == 1).all())
 
 
@@ -94,8 +94,8 @@ def measure_change_with_baseline(
     """Measure the change between two spaces and compare it with the noise baseline of `pair`.
 
     With a baseline, only words that it also has are compared, so all four spaces have the same
-    candidates. Raises InputError if that leaves too few words, and for a change among all words of
-    each space, whose candidates the baseline does not share.
+    candidates. Raises InputError if that leaves too few words, or if the candidates are all words of
+    each space, because the baseline has other words.
     """
     if pair is None:
         return measure_neighborhood_change(before, after, settings, progress=progress), None

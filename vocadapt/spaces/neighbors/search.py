@@ -9,7 +9,7 @@ first, so one loop over blocks of queries computes them:
                               neighbors in the query space
 
 CSLS (Conneau et al. 2018, Word translation without parallel data, section 2.3) penalizes hubs:
-candidates that are near to every query.
+candidates that are near every query.
 """
 
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def find_nearest(
             left = normalize_rows(left)
         similarity = left @ candidates.T
         if hubness is not None:
-            # The product is computed anyway, so the hubness of the queries costs little here.
+            # The products are known here, so the hubness of the queries costs little.
             query_hubness = _mean_of_top_k(similarity, HUB_K)
         if offset is not None:
             similarity -= offset
@@ -85,7 +85,7 @@ def find_nearest(
             queries_with_own = np.flatnonzero(leave_out[block] >= 0)
             similarity[queries_with_own, leave_out[block][queries_with_own]] = -np.inf
 
-        # 3. The best k, with their scores computed anew: the offset hides them.
+        # 3. The best k, with their scores recomputed, because the offset changed them.
         rows[block] = select_top_k(similarity, n_neighbors)
         scores[block] = _compute_scores(left, candidates, rows[block], metric)
         if hubness is not None:

@@ -1,11 +1,11 @@
-"""Projection methods, registered in METHODS. A method is one function from vectors to 2-D
-coordinates.
+"""Projection methods, registered in METHODS: each is a function from vectors to 2-D coordinates.
 
-t-SNE and UMAP get exact neighbors. openTSNE reports and can be stopped every 50 iterations.
-umap-learn reports and is canceled by way of its progress bar, the only hook it has; it compiles its
-loops with numba, its approximate neighbor search alone for up to a minute. With exact neighbors
-this search is not compiled; the other three functions (about ten seconds) are cached on disk, so
-they are compiled once per machine.
+t-SNE and UMAP get exact neighbors. openTSNE calls back every 50 iterations, where it reports
+progress and can be stopped. umap-learn has no callback, so its progress bar is used for both.
+
+umap-learn compiles its loops with numba. Its approximate neighbor search alone takes up to a minute
+to compile, but is not needed with exact neighbors. The other three functions take about ten seconds
+and are cached on disk, so they are compiled once per machine.
 """
 
 import re
@@ -34,13 +34,13 @@ FFT_FROM = 2000
 ITERATIONS = 750
 EXAGGERATED_ITERATIONS = 250
 REPORT_EVERY = 50  # iterations
-# Width of a cell of the FFT grid: half the time of 1 at 30 522 rows, trustworthiness .9264 for .9263
+# Cell width of the FFT grid: half the time of width 1 at 30 522 rows, with equal trustworthiness (.926)
 GRID = 2
-INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, if nothing else is known
+INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, unless they are given
 
-UMAP_SPAN = 10.0  # half the width that UMAP's own starts have
-# Rows below which a layout of UMAP begins at the principal components: UMAP's spectral start fails on
-# graphs of three nodes
+UMAP_SPAN = 10.0  # half the width of UMAP's own initial layouts
+# Rows below which UMAP starts at the principal components: its spectral initialization fails on graphs
+# of three nodes.
 MIN_SPECTRAL_ROWS = 16
 COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
@@ -124,8 +124,8 @@ def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
     variance = rows.var(axis=0, dtype=np.float64).sum()
     if variance <= ROUNDING * np.square(rows, dtype=np.float64).mean(axis=0).sum():
         raise InputError(
-            f"All {len(space):,} vectors of {space.name} are alike by the {settings.metric}: there"
-            " is nothing to project.",
+            f"All {len(space):,} vectors of {space.name} are equal by the {settings.metric}, so"
+            " there is nothing to project.",
             "Choose other tokens, or another space.",
         )
     return rows
@@ -153,7 +153,7 @@ def _project_by_pca(
 
 
 def _reduce_dimensions(rows: Matrix, settings: ProjectionSettings, progress: Progress) -> Matrix:
-    """Reduce rows (n, dim) to the number of principal components that the settings say."""
+    """Reduce rows (n, dim) to the number of principal components in the settings."""
     if not settings.pca or rows.shape[1] <= settings.pca:
         return rows
     progress(0.0, f"{settings.pca} principal components")
@@ -209,7 +209,7 @@ def _project_by_umap(
             f" tokens, there are {len(rows)}.",
             f"Set neighbors to {len(rows) - 1} or less, or show more tokens.",
         )
-    # 1. The vectors, and where the layout starts.
+    # 1. The vectors and the initial coordinates.
     reduced = _reduce_dimensions(rows, settings, progress)
     initial: Matrix | str = "spectral"
     if start is not None or len(rows) < MIN_SPECTRAL_ROWS:
@@ -227,10 +227,10 @@ def _project_by_umap(
     itself = np.arange(len(rows))[:, None]
     table = np.hstack([itself, indices]), np.pad(distances, ((0, 0), (1, 0)))
 
-    # 3. Lay out, in one thread: with several, the same seed would not give the same coordinates.
+    # 3. Fit in one thread: with several, the same seed would not give the same coordinates.
     message = COMPILING
-    if _keep_compiled():
-        message = "building the graph and its spectral start"
+    if _enable_compile_cache():
+        message = "building the neighbor graph"
     report(0.2, message)
     layout = UMAP(
         n_neighbors=settings.neighbors,
@@ -244,7 +244,7 @@ def _project_by_umap(
         n_jobs=1,
         tqdm_kwds={"file": _Bar(report), "disable": False, "mininterval": 0},
     )
-    with warnings.catch_warnings(), _no_lock_kept():
+    with warnings.catch_warnings(), _release_tqdm_lock():
         warnings.simplefilter("ignore")
         xy = np.asarray(layout.fit_transform(reduced), dtype=np.float32)
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))
@@ -280,7 +280,7 @@ def count_iterations(settings: ProjectionSettings) -> int:
 def fit_tsne(
     rows: Matrix, settings: ProjectionSettings, start: Matrix, progress: Progress = silent
 ) -> Matrix:
-    """Lay rows (n, dim) float32 out in the plane; return coordinates (n, 2) float32.
+    """Compute the t-SNE coordinates (n, 2) float32 of rows (n, dim) float32.
 
     start: (n, 2), the initial coordinates.
     """
@@ -296,7 +296,7 @@ def fit_tsne(
         n_jobs=-1,
     )
 
-    # 2. Gradient descent. openTSNE counts the iterations of each phase from 0; we count them all.
+    # 2. Gradient descent. openTSNE counts each phase's iterations from 0; the report counts all.
     iterations, report = count_iterations(settings), part(progress, 0.1, 1.0)
     reached = iter(range(REPORT_EVERY, iterations + REPORT_EVERY, REPORT_EVERY))
 
@@ -326,7 +326,7 @@ def fit_tsne(
     )
 
 
-def _keep_compiled() -> bool:
+def _enable_compile_cache() -> bool:
     """Enable numba's disk cache for UMAP's functions; return whether they were compiled before.
 
     If no folder is writable, they are compiled each time.
@@ -352,17 +352,17 @@ def _keep_compiled() -> bool:
 
 
 @contextmanager
-def _no_lock_kept() -> Iterator[None]:
-    """Release tqdm's lock if drawing a bar raised.
+def _release_tqdm_lock() -> Iterator[None]:
+    """Release tqdm's lock if the block raises.
 
-    tqdm does not release it, and the next bar of another thread would wait forever.
+    tqdm does not release it, and the next progress bar of another thread would wait forever.
     """
     from tqdm.auto import tqdm
 
     try:
         yield
     except BaseException:
-        with suppress(RuntimeError, AssertionError):  # if it is not held any more
+        with suppress(RuntimeError, AssertionError):  # if it is no longer held
             tqdm.get_lock().release()  # type: ignore[no-untyped-call]
         raise
 
@@ -378,7 +378,7 @@ class _Bar(TextIOBase):
     def write(self, text: str) -> int:
         found = self.percent.search(text)
         if found and int(found[1]) > self.last:
-            # Set before the call, which may raise: the bar writes once more when it is closed.
+            # Set before the call, which may raise: the bar writes once more on closing.
             self.last = int(found[1])
             self.progress(0.3 + 0.7 * self.last / 100, f"{self.last} % of the epochs")
         return len(text)

@@ -23,8 +23,8 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 class Projection:
     """Words and their coordinates (n, 2) float32, in the same order.
 
-    engine, versions: the library that computed them, and the versions of all libraries. name: the
-    space's. explained: for PCA the fraction of the variance that the plane explains.
+    engine, versions: the library that computed them, and the versions of all libraries. name: name of
+    the space. explained: for PCA the fraction of the variance that the plane explains.
     """
 
     words: tuple[str, ...]
@@ -117,19 +117,19 @@ def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) 
 def _fit_projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
-    # 1. Lay out.
+    # 1. Compute the layout.
     layout = METHODS[settings.method].run(prepare_rows(space, settings), settings, start, progress)
     if not np.isfinite(layout.xy).all():
         remedy = "Choose PCA, or show more tokens."
         if settings.method == "tsne":
             remedy = "Set a lower learning rate."
         raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
-    progress(1.0, "laid out")
+    progress(1.0, "projected")
 
     # 2. Record the versions: another version of a library may give other coordinates.
     versions = {}
     for library in layout.libraries:
-        # A method of an extension may be part of no installed package.
+        # A method of an extension need not belong to an installed package.
         versions[library] = "vocadapt"
         with suppress(PackageNotFoundError):
             versions[library] = version(library)

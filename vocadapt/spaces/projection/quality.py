@@ -1,4 +1,4 @@
-"""Quality of a projection: which neighbors of the original space it keeps, and which are new."""
+"""Quality of a projection: how well it preserves the neighbors of the original space."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class ProjectionQuality:
     """Trustworthiness and neighborhood preservation at k, from 0 to 1.
 
     Evaluated on `n` of `of` tokens (a random sample if n < of). Trustworthiness (Venna and Kaski
-    2001): 1 − a penalty for each of the k neighbors in the plane that is none of the k in the
+    2001): 1 − a penalty for each of the k neighbors in the plane that is not among the k in the
     original space, by its rank there. Preservation: the fraction of the k original neighbors that
     are neighbors in the plane.
     """
@@ -47,12 +47,12 @@ def measure_projection_quality(
 ) -> ProjectionQuality:
     """Measure the quality of the coordinates xy (words, 2) of a space; exact, in bounded memory.
 
-    max_tokens: number of tokens to evaluate (0: all, or as many as PAIRS allows). k is reduced if there
-    are too few tokens. Raises InputError for fewer than three tokens.
+    max_tokens: number of tokens to evaluate (0: all, or as many as PAIRS allows). k is reduced if
+    there are too few tokens. Raises InputError for fewer than three tokens.
     """
     n = len(space)
     if n < 3:
-        raise InputError(f"The quality of a projection needs at least 3 tokens, there are {n}.")
+        raise InputError(f"Projection quality needs at least 3 tokens, got {n}.")
     k = min(k, (n - 1) // 2)
     limit = max_tokens or max(PAIRS // n, 1)
     queries = np.arange(n)

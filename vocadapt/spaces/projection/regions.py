@@ -52,7 +52,7 @@ def find_regions(
     named_by: int = 3,
     seed: int = 1,
 ) -> Regions:
-    """Cluster a layout (n, 2) into `count` regions (0: by n) by k-means; name each by its words.
+    """Cluster a layout (n, 2) into `count` regions by k-means (0: chosen from n); name each.
 
     A region is named by `named_by` words from the third of its tokens that is nearest to its
     center: the most frequent if `counts` (n,) are known, else the nearest. The same seed gives the

@@ -17,8 +17,8 @@ BANDS = ("rank", "count")
 class TokenChoice(CheckedSettings):
     """Which tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
 
-    Both ends of the frequency band are included; a rank is the order of the rows if there are no
-    counts (1: most frequent). The search ignores case; neighbors are nearest by cosine.
+    Both ends of the frequency band are included. Without counts, the rank of a token is its position
+    in the space (1: most frequent). The search ignores case; neighbors are nearest by cosine.
     """
 
     first: int = setting(
@@ -30,9 +30,9 @@ class TokenChoice(CheckedSettings):
         high=1_000,
         label="Min characters",
     )
-    specials: bool = setting(False, "show special tokens, too", label="Special tokens")
-    continuations: bool = setting(False, "show continuations, too", label="Continuations")
-    unused: bool = setting(False, "show [unusedN], too", label="[unused]")
+    specials: bool = setting(False, "include special tokens", label="Special tokens")
+    continuations: bool = setting(False, "include continuations", label="Continuations")
+    unused: bool = setting(False, "include the placeholders [unusedN]", label="[unused]")
     band: str = setting(
         "rank", "meaning of the ends of the frequency band", choices=BANDS, label="Frequency band"
     )
@@ -76,8 +76,8 @@ def choose_tokens(
 ) -> ChosenTokens:
     """Select the rows of a space.
 
-    Raises InputError if no token is left, if the space lacks the word `around`, and for a band of
-    counts in a space without counts.
+    Raises InputError if no token passes the filters, if the space lacks the word `around`, and for a
+    band of counts in a space without counts.
     """
     # 1. Filter.
     reasons: list[str] = []
@@ -135,7 +135,7 @@ def _filter_tokens(
         mask &= _filter_by_band(space, choice, reasons)
     if choice.search:
         mask &= [choice.search.casefold() in word.casefold() for word in words]
-        reasons.append(f"holding {choice.search!r}")
+        reasons.append(f"containing {choice.search!r}")
     zero = mask & ~space.matrix.any(axis=1)
     if zero.any():
         reasons.append("no zero vectors")
@@ -147,11 +147,11 @@ def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[st
     if choice.band == "count":
         if space.counts is None:
             raise InputError(
-                f"{space.name} has no counts, so the frequency band cannot be one of counts.",
+                f"{space.name} has no counts, so it cannot be filtered by a band of counts.",
                 "Choose a band of ranks.",
             )
         values = space.counts
-    reason = f"{choice.band} of {choice.low:,} and more"
+    reason = f"{choice.band} of at least {choice.low:,}"
     if choice.high:
         reason = f"{choice.band} from {choice.low:,} to {choice.high:,}"
     if space.counts is None:
@@ -177,12 +177,12 @@ def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: BoolArray) ->
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:
         raise InputError(
-            f"{choice.around[:100]!r} is none of the {len(space):,} tokens of {space.name}.",
+            f"{choice.around[:100]!r} is not among the {len(space):,} tokens of {space.name}.",
             "Check the spelling.",
         )
     if not space.matrix[own].any():
         raise InputError(
-            f"The vector of {choice.around[:100]!r} is zero: nothing is near it.",
+            f"The vector of {choice.around[:100]!r} is zero, so it has no nearest neighbors.",
             "Choose another word.",
         )
     among = np.flatnonzero(mask & (np.arange(len(space)) != own))

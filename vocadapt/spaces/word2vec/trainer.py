@@ -1,9 +1,9 @@
 """Training of word vectors by gensim's word2vec, slice by slice, with progress and cancellation.
 
-gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several
-threads its learning rate jumps at every epoch and the file is split at arbitrary bytes. Here the
-file is split into slices of whole lines; each slice is one call of gensim's compiled trainer with
-the learning rate that belongs to it, and all threads take slices from one queue.
+gensim trains on a file for a whole epoch per call. It cannot report progress or stop within an
+epoch, and with several threads its learning rate jumps at every epoch and it splits the file at
+arbitrary bytes. Here the file is split into slices of whole lines. Each slice is one call of
+gensim's compiled trainer with its own learning rate, and all threads take slices from one queue.
 """
 
 import logging
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from gensim.models import Word2Vec
 
 BATCH = 10_000  # words: gensim's trainer takes lines until it has more than this (MAX_SENTENCE_LEN)
-SLICE = 5 * BATCH  # words of one call: a fraction of a second
+SLICE = 5 * BATCH  # words per call of the trainer, which takes a fraction of a second
 REPORT = 0.2  # seconds between two reports
 
 
 @dataclass(frozen=True)
 class Word2VecSettings(CheckedSettings):
-    """How word vectors are trained; the defaults are word2vec's own, CBOW with negative sampling
+    """Settings of word2vec training; the defaults are word2vec's own, CBOW with negative sampling
     (Mikolov et al. 2013).
 
-    With one thread the same settings on the same text give the same bits.
+    With one thread, training is bit-reproducible.
     """
 
     dim: int = setting(
@@ -84,7 +84,7 @@ class Word2VecSettings(CheckedSettings):
 
 @dataclass(frozen=True)
 class TextSlice:
-    """Whole lines of the words file: where they start (byte) and how many words they hold."""
+    """Consecutive lines of the words file: byte offset of the first, and number of words."""
 
     offset: int
     words: int
@@ -102,14 +102,14 @@ def train_word2vec(
     if not settings.dim:
         raise InputError(
             "The dimension of the word vectors is unknown.",
-            "Give dim, or the model that they are for.",
+            "Give dim, or a model whose dimension to use.",
         )
     # 1. The vocabulary, and the slices of the text.
     words = _select_frequent_words(counts, settings.min_count)
     slices = split_into_slices(sentences)
     if not slices:
         raise InputError(
-            f"{sentences}: the words file is empty.", "Write it from a text that holds words."
+            f"{sentences}: the words file is empty.", "Write it from a text that contains words."
         )
 
     # 2. Train.
@@ -170,14 +170,14 @@ def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float
 
 
 def split_into_slices(sentences: Path) -> list[TextSlice]:
-    """Split a words file into slices of just over 50 000 words, where gensim ends a batch."""
+    """Split a words file into slices of just over 50 000 words that end where gensim ends a batch."""
     slices: list[TextSlice] = []
     start = offset = words = batch = 0
     with sentences.open("rb") as file:
         for line in file:
             length = len(line.split())
             offset, words, batch = offset + len(line), words + length, batch + length
-            # gensim ends a batch here: a slice that ends elsewhere would end with a small batch.
+            # gensim ends a batch here: a slice that ended elsewhere would end with a small batch.
             if batch > BATCH:
                 batch = 0
                 if words > SLICE:
@@ -194,8 +194,8 @@ def interleave_slices(slices: list[TextSlice], threads: int) -> list[TextSlice]:
     Neighboring slices contain the same words, and threads that update the same vectors at once lose
     some of the updates. Example, 2 threads: slices [0 1 2 3] -> [0 2 1 3].
     """
-    stretch = math.ceil(len(slices) / threads)
-    return [part for first in range(stretch) for part in slices[first::stretch]]
+    per_thread = math.ceil(len(slices) / threads)
+    return [part for first in range(per_thread) for part in slices[first::per_thread]]
 
 
 def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]:
@@ -206,7 +206,7 @@ def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]
     frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
     if not frequent:
         highest = max(counts.counts.values(), default=0)
-        remedy = "Give a text that holds words."
+        remedy = "Give a text that contains words."
         if highest:
             remedy = f"Give more text, or lower min_count to {highest} or less."
         raise InputError(
@@ -224,7 +224,7 @@ def _train_epochs(
     settings: Word2VecSettings,
     progress: Progress,
 ) -> None:
-    """Train all epochs, slice by slice, in several threads; a progress that raises stops them."""
+    """Train all epochs, slice by slice, in several threads; an exception from `progress` stops them."""
     from gensim.models.word2vec_corpusfile import CythonVocab, train_epoch_cbow, train_epoch_sg
 
     train = train_epoch_cbow
@@ -264,7 +264,7 @@ def _train_in_threads(
     slice, by `progress` or by a signal, stops the threads after their current slice. The message
     is, for example: epoch 2 of 5, 740,000 words/s, about 80 s left.
     """
-    # 1. All threads take slices from the executor's queue; what is finished comes back in `done`.
+    # 1. All threads take slices from the executor's queue; `done` receives the finished ones.
     words = sum(part.words for part in slices)
     total = words * settings.epochs
     done: SimpleQueue[Future[int]] = SimpleQueue()
@@ -277,7 +277,7 @@ def _train_in_threads(
         for number, part in enumerate(ordered):
             executor.submit(train, number, part).add_done_callback(done.put)
         while trained < total:
-            # 2. Wait for a slice, but not for long, so that `progress` can cancel meanwhile.
+            # 2. Wait for a slice, but briefly, because `progress` may cancel the training.
             with suppress(Empty):
                 trained += done.get(timeout=REPORT).result()
             now = time.perf_counter()
@@ -298,7 +298,7 @@ def _train_in_threads(
 
 @contextmanager
 def _quiet_gensim() -> Iterator[None]:
-    """Let gensim log nothing below an error while the block runs."""
+    """Suppress gensim's log messages below the level ERROR inside the block."""
     logger = logging.getLogger("gensim")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -321,7 +321,7 @@ def train_resampled(
     the stability of embedding-based word similarities). A sample has as many lines as the text,
     drawn with replacement: it lacks about 37 % of the lines and contains others several times.
 
-    The vocabulary is the words that occur `settings.min_count` times in the whole text and at least
+    The vocabulary consists of the words that occur `settings.min_count` times in the whole text and at least
     once in the sample. The sample is a temporary file in the folder of `sentences`. Raises
     InputError for too little text.
     """
