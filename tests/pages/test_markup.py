@@ -154,9 +154,9 @@ def test_cuts_show_names_and_tokens_as_they_are(text, written):
 def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
     chips = [
         markup.Chip("ta"),
-        markup.Chip("##chy", goes_on=True, mark="##"),
+        markup.Chip("##chy", continues=True, mark="##"),
         markup.Chip("[UNK]", kind="unknown"),
-        markup.Chip("##", goes_on=True),
+        markup.Chip("##", continues=True),
     ]
     markup.draw_tokenization_lines([markup.TokenizationLine("m", "", chips)])
     ((_, words),) = parsed(written[0])

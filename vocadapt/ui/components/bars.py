@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from vocadapt.ui.components.number_formats import count, fraction
 
-# What is measured → the note below its bars; {} is the score of a full bar.
+# Measure → note below its bars; {} is the score of a full bar.
 NOTES = {
     "similarity": "Bars: 0 to {}, the highest score shown.",
     "distance": "Bars: 0 to {}, the largest distance shown. A longer bar is farther away.",
@@ -16,8 +16,9 @@ NOTES = {
 
 @dataclass(frozen=True)
 class BarScale:
-    """Scale of a group of bars; highest: the score of a full bar; note: a sentence that states the
-    scale.
+    """Scale of a group of bars.
+
+    highest: the score of a full bar. note: a sentence that states the scale.
     """
 
     highest: float

@@ -1,5 +1,5 @@
-"""Blocks of a page, each drawn alike on every page: figure, table, note, metric, command, link, and
-Details & export, the folded block at the end of every page with settings, command and data.
+"""Blocks that look the same on every page: figure, table, note, metric, command, link, and the
+expander Details & export at the end of a page, with settings, command and data.
 """
 
 import json
@@ -31,23 +31,23 @@ def draw_note(text: str, place: Any = st) -> None:
 def draw_metric(
     place: Any, label: str, value: str, note: str | None = None, help: str | None = None
 ) -> None:
-    """Draw a metric with a note under its value; the note has neither color nor arrow."""
+    """Draw a metric with a note below its value, without color or arrow."""
     place.metric(label, value, note, delta_color="off", delta_arrow="off", help=help)
 
 
 def draw_metrics(*metrics: tuple[str | None, ...], places: Sequence[Any] = ()) -> None:
-    """Draw metrics, each given by its label, value, note and help, in columns of equal width.
+    """Draw metrics (label, value, note, help) side by side, in columns of equal width.
 
-    places: containers to draw them in instead, one for each.
+    places: containers to use instead of these columns, one for each metric.
     """
     for place, metric in zip(places or st.columns(len(metrics)), metrics, strict=True):
         draw_metric(place, *metric)  # type: ignore[arg-type]
 
 
 def draw_command(command: str | Sequence[str], title: str = "") -> None:
-    """Draw a shell command, or the program with these arguments, with its copy button.
+    """Draw a shell command with a copy button.
 
-    title: a line above it, in Markdown.
+    command: the command line, or the program's arguments. title: a line above it, in Markdown.
     """
     if title:
         st.markdown(title)
@@ -76,8 +76,9 @@ def draw_table(data: Any, **options: Any) -> Any:
 def draw_artifact_details(
     artifact: Artifact, downloads: Mapping[str, Download] | None = None
 ) -> None:
-    """Draw the folded block; `downloads` maps file names to functions that create the content on
-    click.
+    """Draw the expander Details & export of an artifact.
+
+    downloads: file name -> function that creates the content on click.
     """
     manifest = artifact.manifest
     with open_details():
@@ -90,7 +91,7 @@ def draw_artifact_details(
         figures = {
             "figures": manifest.numbers,
             "versions": manifest.versions,
-            "made": manifest.created,
+            "created": manifest.created,
         }
         draw_json(figures, "Figures and versions", right)
         path = artifact.folder / "manifest.json"
@@ -99,16 +100,16 @@ def draw_artifact_details(
 
 @contextmanager
 def open_details() -> Iterator[None]:
-    """Open the folded block at the end of a page, for commands, explanations and downloads."""
+    """Open the expander Details & export, for commands, explanations and downloads."""
     with st.expander("Details & export", icon=":material/data_object:"):
         yield
 
 
 def draw_downloads(files: Mapping[str, Download | str | bytes], suffix: str = "") -> None:
-    """Draw a row of download buttons, from file names to contents or to functions that create the
-    content on click.
+    """Draw a row of download buttons.
 
-    suffix: of the widgets' keys, where a page offers files of one name several times.
+    files: file name -> content, or a function that creates it on click. suffix: appended to the
+    widgets' keys, to distinguish files of the same name on one page.
     """
     with st.container(horizontal=True):
         for name, content in files.items():

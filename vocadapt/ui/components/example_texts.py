@@ -1,4 +1,4 @@
-"""Text fields with clickable examples; a short text is kept in the address."""
+"""Text fields with clickable examples; a short text is stored in the address."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import streamlit as st
 
 from vocadapt.ui.frame import address
 
-MAX_ADDRESS_LENGTH = 600  # characters of a text that is kept in the address
+MAX_ADDRESS_LENGTH = 600  # characters of a text that is stored in the address
 
 
 def draw_text(label: str, key: str, first: str, examples: Mapping[str, str], **options: Any) -> str:
@@ -24,7 +24,7 @@ def draw_examples(key: str, text: str, examples: Mapping[str, str]) -> None:
     """Draw the names of examples (name → text) of a text field with this key and text; a click fills
     the field.
     """
-    # The pill of the text in the field is selected; a text of the user's own selects none.
+    # Select the example that is in the field; none if the user typed another text.
     names = {example: name for name, example in examples.items()}
     st.session_state[f"{key}_example"] = names.get(text)
     st.pills(

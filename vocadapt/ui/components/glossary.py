@@ -1,6 +1,6 @@
 """The glossary: the terms of the lab, shown in a popover on each page, and docs/glossary.md.
 
-Run `python -m vocadapt.ui.components.glossary` after a change of a term: it writes docs/glossary.md.
+After changing a term, run `python -m vocadapt.ui.components.glossary` to write docs/glossary.md.
 """
 
 from pathlib import Path
@@ -22,8 +22,8 @@ TERMS = {
     ),
     "added token": "A token that the adapted vocabulary has and the original vocabulary lacks.",
     "alignment": (
-        "A map, fitted on anchors, from the space of word vectors to the space of a model's "
-        "wordpiece embeddings."
+        "A transformation, fitted on anchors, of the space of word vectors into the space of a "
+        "model's wordpiece embeddings."
     ),
     "anchor": (
         "A word that has both a word vector and a single wordpiece in the model's vocabulary."
@@ -31,7 +31,7 @@ TERMS = {
     "artifact": "A folder in the workspace that holds the result of a step and its manifest.",
     "base tokenization": "The tokens into which the original model's tokenizer splits a text.",
     "benchmark card": (
-        "A record of what is known of a published task: labels, sizes, metric, license and source."
+        "A description of a published task: labels, sizes, metric, license and source."
     ),
     "bootstrap": (
         "Repeated resampling of the units, with replacement, to estimate the confidence "
@@ -43,10 +43,10 @@ TERMS = {
     ),
     "chance": "The value that a score has on average if the candidates are ranked at random.",
     "contextual vector": (
-        "The output of a model's layer for a word, averaged over occurrences of the word in a text."
+        "The output of a model's layer for a word, averaged over its occurrences in a text."
     ),
     "continued pretraining": (
-        "More training of a pretrained model on unlabeled text with its pretraining objective."
+        "Additional training of a pretrained model on unlabeled text with its pretraining objective."
     ),
     "CSLS": (
         "Cross-domain similarity local scaling (Conneau et al. 2018): cosine similarity "
@@ -73,8 +73,8 @@ TERMS = {
         "remove or to add."
     ),
     "hubness": (
-        "The skewness of how often each embedding is among the nearest neighbors of others "
-        "(Radovanović et al. 2010)."
+        "The skewness of the distribution of how often each embedding is a nearest neighbor of "
+        "others (Radovanović et al. 2010)."
     ),
     "initializer": "A method that computes the first embeddings of added tokens.",
     "isotropy": "How evenly the embeddings of a space are spread over all directions.",
@@ -121,7 +121,7 @@ TERMS = {
     "stage": (
         "The part of a model that pretraining updates: extension, whole, continued or embeddings."
     ),
-    "step": "One operation of the lab with its settings and inputs, which makes an artifact.",
+    "step": "One operation of the lab, with its settings and inputs, that creates an artifact.",
     "task": (
         "A set of labeled examples of one kind, such as named entities or questions, with its"
         " splits and scorer."
@@ -132,8 +132,8 @@ TERMS = {
     ),
     "tokenization": "The tokens into which a tokenizer splits a word or a text.",
     "tokenizer family": (
-        "Tokenizers of one algorithm, such as WordPiece, with all that is particular to it: how "
-        "words are split and how tokens are marked, added and removed."
+        "The tokenizers of one algorithm, such as WordPiece, and its rules for splitting words and "
+        "for marking, adding and removing tokens."
     ),
     "unit": (
         "The element that a score counts and the bootstrap resamples: an example or a document."
@@ -147,7 +147,7 @@ TERMS = {
 
 
 def offer_terms(*names: str) -> None:
-    """Draw a popover with the sentences of some terms, in alphabetical order."""
+    """Draw a popover that explains some terms, in alphabetical order."""
     with st.popover("Terms", icon=":material/dictionary:", type="tertiary", key="terms"):
         for name in sorted(names, key=str.lower):
             st.markdown(f"**{name}**: {TERMS[name]}")

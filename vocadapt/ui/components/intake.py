@@ -1,4 +1,4 @@
-"""Intake of texts and vectors: uploads, written to disk at once, or a path on this machine."""
+"""File inputs: uploads, which are saved immediately, or a path on this machine."""
 
 import re
 import shutil
@@ -32,10 +32,10 @@ MAX_NAME_LENGTH = 80  # characters of an upload's name
 def choose_files(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
-    """Show the inputs for files, by upload or by path; return their paths, empty if there are none."""
+    """Show inputs for files, by upload or by path; return their paths, [] if there are none."""
     upload, path = st.tabs(["Upload", "A path on this machine"])
     with upload:
-        # Uploads are saved at once: the session keeps paths, not data.
+        # Save uploads immediately, so that the session keeps their paths and not their data.
         turn = st.session_state.setdefault(f"{key}_turn", 0)
         given = st.file_uploader(
             "Files",
@@ -60,8 +60,8 @@ def choose_files(
             persist_state="session",
             placeholder="/home/me/articles.txt.gz",
             help=(
-                "Reads a file or folder on this machine. For texts over 200 MB, the limit of"
-                " an upload."
+                "Reads a file or folder on this machine. Use it for texts over 200 MB, which"
+                " cannot be uploaded."
             ),
         ).strip()
     if typed:
@@ -70,7 +70,7 @@ def choose_files(
 
 
 def choose_one_each(workspace: Workspace, key: str, labels: Mapping[str, str]) -> dict[str, Path]:
-    """Show the inputs for one file of a task in each role, in columns; return the files by role.
+    """Show inputs for the files of a task, one file per role, in columns; return them by role.
 
     labels: role -> label (Markdown).
     """
@@ -85,7 +85,7 @@ def choose_one_each(workspace: Workspace, key: str, labels: Mapping[str, str]) -
 
 
 def forget_files(workspace: Workspace, key: str, files: Mapping[str, Path]) -> None:
-    """Forget the files that `choose_one_each` returned, and delete the uploads: there are copies."""
+    """Clear the inputs of `choose_one_each`, and delete the uploads, which have been copied."""
     for role, file in files.items():
         hand_over(f"{key}_{role}")
         if is_upload(file, workspace):
@@ -95,9 +95,9 @@ def forget_files(workspace: Workspace, key: str, files: Mapping[str, Path]) -> N
 def save_uploads(
     uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS
 ) -> list[Path]:
-    """Save uploads in a folder of the workspace under safe, free names.
+    """Save uploads in a folder of the workspace under safe, unused names; return their paths.
 
-    Uploads that were never imported are removed first.
+    Earlier uploads that were never imported are deleted first.
     """
     folder, saved = workspace.root / place, []
     with convert_write_errors(folder):
@@ -115,10 +115,10 @@ def save_uploads(
 
 
 def _save(upload: BinaryIO, target: Path) -> None:
-    """Save one upload completely or not at all; raise InputError if it cannot be written."""
+    """Save an upload completely or not at all; raise InputError if it cannot be written."""
     with convert_write_errors(target):
         try:
-            # x: two sessions may have found the same free name.
+            # Mode x fails if another session has taken the same name in the meantime.
             with target.open("xb") as file:
                 shutil.copyfileobj(upload, file)
         except BaseException:
@@ -127,12 +127,12 @@ def _save(upload: BinaryIO, target: Path) -> None:
 
 
 def make_safe_name(name: str) -> str:
-    """Return a file name that is valid on any system: letters, digits, dots and dashes, known
-    endings kept.
+    """Return a file name that is valid on any system; known endings are kept.
 
-    `../../x y.txt` -> `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
+    It consists of ASCII letters, digits, dots, dashes and underscores: `../../x y.txt` -> `x-y.txt`,
+    `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
     """
-    # A browser may send a whole path, of any system.
+    # A browser may send a full path, with the separators of any system.
     last = re.split(r"[/\\]", name)[-1]
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")
     found = ENDINGS.search(cleaned)
@@ -148,12 +148,12 @@ def make_safe_name(name: str) -> str:
 
 
 def hand_over(key: str) -> None:
-    """Forget the uploads of a form: the job that was started owns and removes them."""
+    """Clear the uploads of a form: the started job owns them and deletes them."""
     st.session_state.pop(f"{key}_files", None)
 
 
 def stem(files: Sequence[Path]) -> str:
-    """Return a name for an artifact made from these files."""
+    """Return the default name of an artifact that is created from these files."""
     if not files:
         return "text"
     return files[0].name.split(".")[0]

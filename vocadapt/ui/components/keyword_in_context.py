@@ -15,19 +15,20 @@ from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.frame import cache, mistakes
 
 SETTINGS = ContextSettings(limit=12)
-MAX_SAVED, WIDEST = 10_000, 200
-MAX_SHOWN_LENGTH = 60
+MAX_SAVED_LINES, SAVED_WIDTH = 10_000, 200  # of the download
+MAX_SHOWN_LENGTH = 60  # characters of the word
 SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
-PACKED, UNPACKED = (".gz", ".parquet"), 3  # compressed files: times the size on disk
-AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds of a search: without a click, at most
+COMPRESSED, COMPRESSION_RATIO = (".gz", ".parquet"), 3
+MAX_INSTANT_SECONDS = 1.5  # of a search that starts without a click
+MAX_PAGE_SECONDS = 120.0  # of a search that a page offers
 COLUMNS = ("file", "line", "left", "match", "right")
 
 
 def draw_lines_of_vectors(
     word: str, vectors: Artifact, workspace: Workspace, model: str | None
 ) -> None:
-    """Draw the lines of a word in the training text of word vectors, if it is available and
-    unchanged.
+    """Draw the lines that contain a word in the training text of word vectors, if the text is
+    available and unchanged.
     """
     text = None
     if model:
@@ -49,14 +50,15 @@ def draw_lines(
     command: str = "",
     key: str = "context",
 ) -> None:
-    """Draw the lines of a word or wordpiece, such as ##chy, with their number and a download.
+    """Draw the lines that contain a word or wordpiece, such as ##chy, with their number and a
+    download.
 
-    A search of more than AT_ONCE seconds starts on a click; for one of more than IN_THE_PAGE seconds
-    a command line is shown instead (command: if the files of the text are not enough for it).
+    A search of more than MAX_INSTANT_SECONDS starts on a click. Instead of one of more than
+    MAX_PAGE_SECONDS, a command line is shown: `command`, or one built from the text's files.
     """
     seconds, requested = estimate_seconds(text), (word, model, text)
     # 1. A long search: show its command.
-    if seconds > IN_THE_PAGE:
+    if seconds > MAX_PAGE_SECONDS:
         st.markdown(
             f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
             " terminal:"
@@ -65,8 +67,8 @@ def draw_lines(
             command or build_context_command(word, text.files, asdict(text.settings), model)
         )
         return
-    # 2. A search of some seconds: wait for a click, once for each word and text.
-    if seconds > AT_ONCE and st.session_state.get(f"{key}_requested") != requested:
+    # 2. A search of some seconds: wait for a click, once per word and text.
+    if seconds > MAX_INSTANT_SECONDS and st.session_state.get(f"{key}_requested") != requested:
         if not st.button(
             f"Show lines: about {format_estimate(seconds)}",
             key=f"{key}_show",
@@ -82,9 +84,9 @@ def draw_lines(
         return
     _draw(found)
     if found.hits:
-        most = replace(SETTINGS, limit=MAX_SAVED, width=WIDEST)
+        most = replace(SETTINGS, limit=MAX_SAVED_LINES, width=SAVED_WIDTH)
         st.download_button(
-            f"Up to {count(MAX_SAVED)} lines",
+            f"Up to {count(MAX_SAVED_LINES)} lines",
             lambda: format_table(
                 cache.context_of(text, word, cache.model_of(model), most, workspace.root), most
             ),
@@ -99,13 +101,13 @@ def estimate_seconds(text: Corpus) -> float:
     """Estimate the seconds of one search through a text from its size on disk."""
     size = 0
     for path in text.files:
-        factor = UNPACKED if path.suffix in PACKED else 1
+        factor = COMPRESSION_RATIO if path.suffix in COMPRESSED else 1
         size += factor * path.stat().st_size
     return size / SPEED
 
 
 def format_table(found: KeywordContext, settings: ContextSettings) -> str:
-    """Format the lines as TSV; the first line states how many of how many they are."""
+    """Format the lines as TSV; the first line states how many of the matching lines follow."""
     rows: list[tuple[object, ...]] = [
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
     ]
@@ -113,7 +115,7 @@ def format_table(found: KeywordContext, settings: ContextSettings) -> str:
 
 
 def _draw(found: KeywordContext) -> None:
-    """Draw the number of lines and the lines."""
+    """Draw the lines and their number."""
     word = markup.plain(found.word[:MAX_SHOWN_LENGTH])
     if not found.of:
         st.markdown(f"**{word}** does not occur in the text.")

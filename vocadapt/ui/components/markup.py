@@ -9,7 +9,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import EntryCard
-from vocadapt.text.display import escape_invisible as escape_invisible  # others take it from here
+from vocadapt.text.display import escape_invisible as escape_invisible  # re-exported
 from vocadapt.ui.components.bars import BarScale, build_scale
 from vocadapt.ui.components.markup_style import FILL, INK, STYLE
 from vocadapt.ui.components.number_formats import count, fraction
@@ -19,16 +19,15 @@ ESCAPED = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^
 ADDRESS = re.compile(
     r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE
 )  # where http://x, www.x.com and a@b.c are split
-EMPTY = ":small[]"  # Streamlit's directive for small text, around nothing
+EMPTY = ":small[]"  # Streamlit's directive for small text, without a text
 
 
 @dataclass(frozen=True)
 class Card:
-    """One list of neighbors: title, note, kind of token (a key of INK and FILL), (token, score)
-    pairs.
+    """One list of neighbors: title, note, kind of token, and (token, score) pairs.
 
-    measure: of the scores, "similarity", "distance" or "count". Cards of one measure that are drawn
-    together share the scale of their bars.
+    kind: a key of INK and FILL. measure: what the scores are, "similarity", "distance" or "count";
+    cards of one measure that are drawn together share the scale of their bars.
     """
 
     title: str
@@ -42,7 +41,7 @@ class Card:
 
 
 def draw_neighbor_cards(cards: Sequence[Card]) -> None:
-    """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
+    """Draw lists of neighbors side by side; tokens in `shared` are bold and underlined in green."""
     # Cards of one measure share a scale, so that bars can be compared.
     scores: dict[str, list[float]] = {}
     for card in cards:
@@ -68,9 +67,9 @@ class Scores:
 def draw_score_table(
     columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()
 ) -> None:
-    """Draw scores as a table: best of a column bold, second underlined, bars in the columns `bars`.
+    """Draw a table of scores, in each column the best one bold and the second underlined.
 
-    All bars of a table share one scale, from 0 to the highest score in these columns.
+    bars: names of the columns with bars, which share one scale from 0 to their highest score.
     """
     # 1. One scale for all bars of the table.
     barred = [i for i, name in enumerate(columns) if name in bars]
@@ -98,8 +97,9 @@ class Heat:
 def draw_heat_map(
     columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str
 ) -> None:
-    """Draw a table of cosines with their numbers, blue above 0 and orange below; rows: name, note,
-    cells.
+    """Draw a table of cosines as a heat map, blue above 0 and orange below, with their numbers.
+
+    rows: name, note and cells of each.
     """
     head = "".join(
         f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
@@ -116,15 +116,15 @@ def draw_heat_map(
 
 
 def draw_token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
-    """Draw the tokens of a text as chips; tokens of `new` in a green frame."""
+    """Draw the tokens of a text as chips; tokens in `new` have a green frame."""
     chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
     _write(f'<div class="va-cut">{chips}</div>')
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a concordance: the text left of the word, the word, the text right of it, its
-    place.
+    """One line of a concordance: the text left of the word, the word, the text right of it, and its
+    place in the files.
     """
 
     left: str
@@ -142,20 +142,22 @@ def draw_concordance(lines: Sequence[Line]) -> None:
 
 @dataclass(frozen=True)
 class Chip:
-    """One token of a text: its tooltip, whether it continues a word, and its kind ("", "new" or
-    "unknown"). `mark`: its beginning, if that only tells where in a word it is.
+    """One token of a text.
+
+    title: its tooltip. continues: whether it continues a word. kind: "", "new" or "unknown". mark:
+    its prefix that marks the position in a word, such as ##.
     """
 
     text: str
     title: str = ""
-    goes_on: bool = False
+    continues: bool = False
     kind: str = ""
     mark: str = ""
 
 
 @dataclass(frozen=True)
 class TokenizationLine:
-    """The tokenization of a text: name of the model or tokenization, a note, the tokens in order."""
+    """The tokens of a text, with the name of the model or tokenization, and a note."""
 
     name: str
     note: str
@@ -163,8 +165,8 @@ class TokenizationLine:
 
 
 def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
-    """Draw tokenizations of one text; the tokens of a word are joined, new ones green, unknown ones
-    violet.
+    """Draw tokenizations of one text; the chips of a word are joined, new tokens are green, unknown
+    ones violet.
     """
     _write(
         f'<div class="va-cuts" data-testid="cuts">{"".join(map(_tokenization_line, lines))}</div>'
@@ -172,15 +174,16 @@ def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
 
 
 def draw_outcome_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
-    """Draw the four counts of an error ledger: number, what it counts, its color ("good", "bad" or
-    ""); one is chosen.
+    """Draw the four outcome counts of an error ledger, the chosen one highlighted.
+
+    shown: number, label and color ("good", "bad" or "") of each.
     """
     _write(error_html.STYLE + error_html.render_counts(shown, chosen))
 
 
 def draw_entry_card(view: EntryCard, note: str = "") -> None:
-    """Draw an entry of an error ledger: gold, both predictions, the tokens before and after, the
-    provenance of new embeddings, and its note.
+    """Draw an entry of an error ledger: gold label, both predictions, the tokens before and after,
+    the provenance of new embeddings, and the user's note.
     """
     _write(
         error_html.STYLE + f'<div data-testid="entry">{error_html.render_card(view, note)}</div>'
@@ -196,17 +199,17 @@ def draw_plain_table(
 
 @dataclass(frozen=True)
 class Marked:
-    """A text with marked parts: name, note, and (start, end, label) in characters, in order and not
-    overlapping.
+    """A text with marked parts, and its name and note.
 
-    counts: it is the main one, and is highlighted.
+    marks: start and end (in characters) and label of each part, in order and without overlap.
+    is_main: whether the text is highlighted.
     """
 
     name: str
     note: str
     text: str
     marks: Sequence[tuple[int, int, str]] = ()
-    counts: bool = False
+    is_main: bool = False
 
 
 def draw_marked_texts(lines: Sequence[Marked]) -> None:
@@ -216,7 +219,7 @@ def draw_marked_texts(lines: Sequence[Marked]) -> None:
 
 @dataclass(frozen=True)
 class Strip:
-    """The job strip: step, name of the result, progress in words, and fraction done from 0 to 1."""
+    """The job strip: step, name of the result, progress as text, and fraction done from 0 to 1."""
 
     about: str
     name: str
@@ -238,7 +241,7 @@ def draw_strip(shown: Strip | None) -> None:
 
 
 def token(text: str, style: str = "") -> str:
-    """Return the HTML of a token: literal, monospaced, shortened by the browser, in full as its title."""
+    """Return the HTML of a token in monospace; the title has all of it if the browser truncates it."""
     shown = html.escape(escape_invisible(text))
     return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
 
@@ -254,10 +257,10 @@ def plain(text: str) -> str:
 
 
 def _tokenization_line(line: TokenizationLine) -> str:
-    # Chips of a word are joined: a chip that continues one goes to the last word.
+    # Group the chips by word: one that continues a word is appended to the last group.
     words: list[list[Chip]] = []
     for chip in line.chips:
-        if chip.goes_on and words:
+        if chip.continues and words:
             words[-1].append(chip)
         else:
             words.append([chip])
@@ -270,7 +273,7 @@ def _tokenization_line(line: TokenizationLine) -> str:
 
 
 def _marked(line: Marked) -> str:
-    # The text between two marks, then the mark; after the last, the rest.
+    # Before each mark, write the text since the last one; at the end, write the rest.
     parts, done = [], 0
     for start, end, label in line.marks:
         named = f"<small>{html.escape(escape_invisible(label))}</small>" if label else ""
@@ -283,7 +286,7 @@ def _marked(line: Marked) -> str:
     note = f"<small>{html.escape(escape_invisible(line.note))}</small>" if line.note else ""
     name = f'<div class="va-name">{html.escape(escape_invisible(line.name))}{note}</div>'
     return (
-        f'<div class="{"va-counts" if line.counts else ""}">{name}<div'
+        f'<div class="{"va-main" if line.is_main else ""}">{name}<div'
         f' class="va-text">{"".join(parts)}</div></div>'
     )
 
@@ -295,7 +298,7 @@ def _flowing(text: str) -> str:
 
 
 def _chip(chip: Chip) -> str:
-    """HTML of one token; its mark is dimmed, and there all the same."""
+    """Return the HTML of a token, with its mark dimmed."""
     style = f"va-{chip.kind}" if chip.kind else ""
     shown = html.escape(escape_invisible(chip.text.removeprefix(chip.mark)))
     if chip.mark:
@@ -317,20 +320,21 @@ def _card(card: Card, scale: BarScale) -> str:
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     style, text = "va-note", html.escape(card.note)
     if card.note_is_long:
-        style += " va-told"
+        style += " va-long"
     note = f'<div class="{style}" title="{text}">{text}</div>'
     return f'<div class="va-card">{head}{note}{"".join(rows) or html.escape(card.empty)}</div>'
 
 
 def _write_scale(note: str) -> None:
-    """Write the scale below the bars."""
+    """Write the sentence about the scale below the bars."""
     if note:
         _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
 
 
 def _concordance_line(line: Line, widest: str) -> str:
-    """Return the HTML of a line; it contains the widest word invisibly, so that all middle columns
-    have the same width.
+    """Return the HTML of a line.
+
+    It contains the widest word as invisible text, which gives all middle columns the same width.
     """
     left, match, right, place = (
         html.escape(escape_invisible(part))
@@ -348,7 +352,7 @@ def _concordance_line(line: Line, widest: str) -> str:
 
 
 def _heat(cell: Heat) -> str:
-    """Return the HTML of a cell; its color is mixed with the page's, so that the text has contrast."""
+    """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
     style = ""
     if cell.value is not None:
         color = FILL["source"] if cell.value >= 0 else FILL["domain"]

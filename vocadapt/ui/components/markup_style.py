@@ -1,6 +1,6 @@
-"""The colors and the style sheet of what `markup` writes.
+"""Colors and style sheet of the HTML that `markup` writes.
 
-Colors come as light-dark() pairs, so the browser chooses with the theme and nothing flickers.
+Colors are light-dark() pairs: the browser switches them with the theme, without flicker.
 """
 
 INK = {
@@ -25,7 +25,7 @@ STYLE = """<style>
 .va-title{font-weight:600}
 .va-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin:.1rem 0 .5rem;
  white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
-.va-told{white-space:normal;overflow-wrap:anywhere;min-height:3.6em}
+.va-long{white-space:normal;overflow-wrap:anywhere;min-height:3.6em}
 .va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55}
 .va-token{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.87rem;white-space:pre;overflow:hidden;
  text-overflow:ellipsis;min-width:0}
@@ -91,7 +91,7 @@ STYLE = """<style>
 .va-text mark{background:none;color:inherit;font-weight:600;padding-bottom:.05rem;
  border-bottom:3px solid light-dark(#0B6FB3,#58AEE6)}
 .va-text small{font-weight:400;margin-left:.3rem;color:light-dark(#0B6FB3,#7CC0EC)}
-.va-counts{border-left:3px solid light-dark(#0B6FB3,#58AEE6);padding-left:.7rem;margin-left:-.85rem}
+.va-main{border-left:3px solid light-dark(#0B6FB3,#58AEE6);padding-left:.7rem;margin-left:-.85rem}
 .va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
  color:light-dark(#96446F,#E8B5D1)}
 </style>"""

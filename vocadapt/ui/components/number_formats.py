@@ -1,5 +1,5 @@
-"""Number formats of the pages: fractions as .235, counts as 9 881, durations and sizes with units, and the
-estimated time of a step, scaled to the current load of the machine.
+"""Number formats of the pages: fractions as .235, counts as 9 881, durations and sizes with units,
+and the estimated time of a step, scaled to the current load of the machine.
 """
 
 import math
@@ -11,8 +11,9 @@ __all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]
 
 
 def fraction(value: float | None, digits: int = 3) -> str:
-    """Format a fraction or cosine without leading zero: .235, -.047, 1.000; small ones with two
-    digits: .00051; None as –.
+    """Format a fraction or cosine without leading zero: .235, -.047, 1.000.
+
+    A value below .0095 has two significant digits (.00051); None and NaN are formatted as –.
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -52,7 +53,7 @@ def format_estimate(seconds: float) -> str:
 
 
 def format_estimate_bold(seconds: float) -> str:
-    """Format an estimate as `format_estimate` does, the time in bold Markdown."""
+    """Format an estimate as `format_estimate` does, with the time in bold (Markdown)."""
     time, _, why = format_estimate(seconds).partition(" (")
     if not why:
         return f"**{time}**"

@@ -1,4 +1,4 @@
-"""Pickers that several pages share, and what they offer by default."""
+"""Pickers that several pages share, and their default selections."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,9 @@ __all__ = [
     "warn_of_unreadable_runs",
 ]
 
-CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
+# Mean cosine above which a warning is shown. BERT's embeddings, and word vectors trained on a few
+# million words, have .0 to .5.
+CROWDED = 0.8
 MODEL_HELP = (
     "Selects a model; or type a folder on this machine or a hub name. A hub model that is not"
     " on this machine yet, such as bert-base-uncased, is downloaded when it is first used."
@@ -77,7 +79,7 @@ TARGET_HELP = (
 def pick(label: str, found: Sequence[Artifact], key: str, newest: bool = False) -> Artifact:
     """Show a picker of artifacts by name, the newest by default; return the selected one.
 
-    newest: select an artifact when a job has just created it, and mark it as new.
+    newest: select and mark an artifact that a job has just created.
     """
     names = [artifact.name for artifact in found]
     chosen = pick_name(label, names, key, names[0], newest=newest)
@@ -93,10 +95,11 @@ def pick_name(
     placeholder: str = "",
     help: str | None = None,
 ) -> str:
-    """Show a picker of names; return the selected one, "" if there are none. The address always
-    contains it.
+    """Show a picker of names; return the selected one, "" if there are none.
+
+    The selected name is always in the address.
     """
-    # The address may name what has been deleted since: only offered names are taken from it.
+    # The address may name a deleted artifact: accept only names that are offered.
     allowed = frozenset(names).__contains__
     address.settle(key, address.Choice(allowed, first, names[0] if newest and names else ""))
     chosen = st.selectbox(
@@ -180,7 +183,7 @@ def _open_choice(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = ""
 ) -> address.Choice:
     allowed = build_address_filter(workspace, offered, kinds)
-    # A typed folder of the workspace is shown by its display name, as if it was picked.
+    # A typed folder of the workspace is shown by its display name, as if it had been picked.
     named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
     return address.Choice(allowed, first, named=named, typed=True)
 
@@ -193,10 +196,10 @@ def pick_model(
     """Show a picker of models that also accepts a folder or hub name; return the folder or hub
     name.
 
-    default: the initial selection; otherwise the model used last, else the first one.
+    default: the initial selection; None: the most recently used model, or else the first one.
     """
     offered = models_of(workspace)
-    # Without any model, the first page would offer nothing to work with.
+    # An empty workspace offers the demo's model, so that there is one to begin with.
     if not offered and demo.is_demo_installed():
         offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
     first = next(filter(None, [default, *models_in_use(workspace)]), "")
@@ -207,8 +210,9 @@ def pick_model(
 
 
 def pick_target(workspace: Workspace, model: str, key: str) -> str:
-    """Show a picker of the model or bare vocabulary to adopt; return "" if none is selected. Never
-    offers `model` itself.
+    """Show a picker of the model or bare vocabulary to adopt; return "" if none is selected.
+
+    `model` itself is not offered.
     """
     offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
     return pick_open(
@@ -285,8 +289,9 @@ def pick_named(
     empty: str = "",
     help: str = "",
 ) -> T | None:
-    """Show a picker of named things; return the selected one, None if there are none. `show_next`
-    can set it.
+    """Show a picker of options by name; return the selected one, None if there are none.
+
+    `address.show_next` can change the selection.
     """
     names = list(offered)
     first = names[min(default, len(names) - 1)] if names else ""
@@ -296,10 +301,10 @@ def pick_named(
 def runs_to_pick(
     workspace: Workspace, task: str = "", by_tokenization: bool = False
 ) -> list[ChosenRun]:
-    """Return every run of a workspace, newest first; `by_tokenization`: one entry per tokenization,
-    the main one first.
+    """Return every run of a workspace, newest first.
 
-    Runs that cannot be read are left out: `warn_of_unreadable_runs` names them, once on a page.
+    by_tokenization: one entry per tokenization, the main one first. Runs that cannot be read are
+    left out; `warn_of_unreadable_runs` names them, once per page.
     """
     found = []
     for of in cache.runs_in(workspace, task):
@@ -314,7 +319,7 @@ def runs_to_pick(
 
 
 def warn_of_unreadable_runs(workspace: Workspace) -> None:
-    """Show which runs of a workspace cannot be read, if any."""
+    """Warn if runs of a workspace cannot be read, and name them."""
     runs, unreadable = cache.runs_and_unreadable(workspace)
     message = describe_unreadable(unreadable, len(runs) + len(unreadable))
     if message:
@@ -322,7 +327,7 @@ def warn_of_unreadable_runs(workspace: Workspace) -> None:
 
 
 def crowded_note(*names: str) -> None:
-    """Warn if the tokens of a space all point in nearly the same direction."""
+    """Warn if all vectors of a space point in nearly the same direction."""
     for name in dict.fromkeys(names):
         mean = cache.mean_cosine_of(cache.opened(name))
         if mean is not None and mean > CROWDED:
@@ -337,9 +342,9 @@ def crowded_note(*names: str) -> None:
 
 
 def models_to_train(workspace: Workspace) -> dict[str, str]:
-    """Return the models to train by display name; if there is none yet, the demo's first.
+    """Return the models that can be trained, by display name, in the order of `models_of`.
 
-    Models made from another model come first, newest first, then the model used last.
+    If the workspace has no model yet, the demo's comes first.
     """
     found = models_of(workspace)
     if not workspace.artifacts("models") and demo.is_demo_installed():
@@ -350,12 +355,12 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
 def name_for(
     workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
 ) -> str:
-    """Show the name field of a new artifact; the default is free and not promised to a job."""
+    """Show the name field of a new artifact; the default is neither taken nor reserved by a job."""
     free = workspace.find_free_name(kind, wish, {*list_promised_names(workspace, kind), *taken})
     name = st.text_input(
         "Name",
         value=free,
-        key=f"{key}_{free}",  # another free name is a new widget: it must not keep the taken one
+        key=f"{key}_{free}",  # a new default needs a new widget: the old one keeps its value
         help=f"Saved to: {plain(str(workspace.root / kind))}",
     )
     return name.strip()
@@ -381,13 +386,13 @@ def draw_empty_state(what: str, how: str, page: str | None = None, link: str = "
 
 
 def stop_page(what: str, how: str, page: str | None = None, link: str = "") -> NoReturn:
-    """Show why a page is empty, as `draw_empty_state` does, and draw nothing below."""
+    """Show why a page is empty, as `draw_empty_state` does, and end the run of the page."""
     draw_empty_state(what, how, page, link)
     st.stop()
 
 
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:
-    """Ask for the kind of task of the user's own files."""
+    """Show a picker of the task kind of the user's own files."""
     name = place.selectbox(
         "Task type",
         list(TASK_KINDS),

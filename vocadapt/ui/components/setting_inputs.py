@@ -1,4 +1,4 @@
-"""Inputs for declared settings: number, choice, checkbox or text, by the declaration."""
+"""Input widgets for declared settings: a number, choice, checkbox or text field for each."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
@@ -13,7 +13,7 @@ from vocadapt.settings import Setting, groups_of, settings_of, show_value
 
 T = TypeVar("T")
 
-LABELS = "setting_labels"  # in the session: labels of the drawn inputs, which errors name
+LABELS = "setting_labels"  # session key: labels of the drawn inputs, for error messages
 
 
 def draw_setting(
@@ -28,11 +28,11 @@ def draw_setting(
     toggle: bool = False,
     **options: Any,
 ) -> Any:
-    """Draw the input of one setting and return its value.
+    """Draw the input of a setting and return its value.
 
     place: a container, or `st` itself. settings: the class, or an instance with the initial values.
-    least, most: narrower bounds of a number, which may then not be left empty. toggle: draw a
-    toggle instead of a checkbox. options: further arguments of the widget.
+    least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
+    draw a toggle instead of a checkbox. options: other arguments of the widget.
     """
     declared, value = settings_of(settings)[name], getattr(settings, name)
     options = {"key": key, "help": describe(declared), **options}
@@ -63,16 +63,16 @@ def _draw_number(
     most: float | None,
     options: dict[str, Any],
 ) -> Any:
-    """Draw the input of a number, whole or not; it may be left empty if that has a meaning."""
-    # 1. The bounds: those declared, and narrower ones if given.
+    """Draw the input of an integer or a float; it may be empty if the declaration says so."""
+    # 1. The declared bounds, or narrower ones if given.
     bounds, kind = declared.bounds, declared.kind
     lowest = bounds.lowest if least is None else kind(max(bounds.lowest, least))
     highest = bounds.highest if most is None else kind(min(bounds.highest, most))
-    # 2. Streamlit refuses an initial value outside of the bounds.
+    # 2. Streamlit rejects an initial value outside the bounds.
     value = max(lowest, min(value, highest))
     step = 1 if kind is int else value / 10 or 0.01
     options.setdefault("step", kind(step))
-    # 3. It may be left empty if that has a meaning and no other lower bound is given.
+    # 3. The input may be empty if the declaration says what that means, unless `least` is given.
     if declared.empty and least is None:
         limits = (lowest, highest)
         return kind(draw_optional_number(label, limits, value, declared.empty, place, **options))
@@ -82,7 +82,7 @@ def _draw_number(
 def _draw_several(
     place: Any, declared: Setting, label: str, value: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """Draw the input of several values: of choices, or typed with blanks between them."""
+    """Draw the input of several values: choices, or typed values separated by spaces."""
     if declared.choices:
         return tuple(place.multiselect(label, declared.choices, list(value), **options))
     typed = place.text_input(label, " ".join(map(str, value)), **options)
@@ -90,7 +90,7 @@ def _draw_several(
         return tuple(declared.kind(part) for part in typed.split())
     except ValueError:
         problem = f"{label}: expected numbers, got {show_value(typed)}."
-        raise InputError(problem, "Separate them by blanks.", declared.name) from None
+        raise InputError(problem, "Separate them with spaces.", declared.name) from None
 
 
 def _format_choice(declared: Setting, name: str) -> str:
@@ -104,8 +104,8 @@ def draw_in_columns(
 ) -> dict[str, Any]:
     """Draw the inputs of some settings in two columns and return their values by name.
 
-    preset: the inputs keep a value for each preset of this name. options: further arguments of
-    `draw_setting`, by setting.
+    preset: its name is part of the inputs' keys, so that each preset keeps its own values.
+    options: other arguments of `draw_setting`, by setting.
     """
     columns, values = st.columns(2), {}
     for place, name in enumerate(names):
@@ -118,8 +118,8 @@ def draw_in_columns(
 def draw_settings(place: Any, settings: T, key: str, names: Collection[str] | None = None) -> T:
     """Draw the inputs of all settings of a dataclass, nested ones included; return their values.
 
-    settings: an instance with the initial values. key: prefix of the keys. names: of the fields to
-    draw; None: all.
+    settings: an instance with the initial values. key: prefix of the keys. names: fields to draw,
+    None for all.
     """
     declared, groups, changes = settings_of(settings), groups_of(settings), {}
     for one in fields(settings):  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def draw_settings(place: Any, settings: T, key: str, names: Collection[str] | No
 
 
 def add_label(error: InputError) -> InputError:
-    """Return the error with the label of its setting, if that is drawn and not named."""
+    """Add the label of the setting to an error, if its input is drawn and not named yet."""
     label = st.session_state.get(LABELS, {}).get(error.setting, "")
     if not label or label in str(error):
         return error
@@ -150,23 +150,23 @@ def describe(declared: Setting) -> str:
 def draw_optional_number(
     label: str,
     bounds: tuple[float, float],
-    usual: float,
+    default: float,
     empty: str,
     place: DeltaGenerator | None = None,
     **options: Any,
 ) -> float:
-    """Show a number input that may be empty; return its value, 0 if empty.
+    """Draw a number input that may be empty; return its value, 0 if empty.
 
-    empty: the placeholder, such as "all". usual: the initial value, which can be cleared; if it is
-    not 0, `key` is required.
+    empty: the placeholder, such as "all". default: the initial value, which can be cleared; if it
+    is not 0, `key` is required.
     """
     lowest, highest = bounds
     key = options.get("key")
-    if usual:
+    if default:
         if key is None:
-            raise ValueError(f"{label}: an optional input with a usual value needs a key")
+            raise ValueError(f"{label}: an optional input with a default needs a key")
         if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = usual
+            st.session_state[key] = default
     draw = (place or st).number_input
     found = draw(label, lowest, highest, None, placeholder=empty, **options)
     return found or type(lowest)(0)

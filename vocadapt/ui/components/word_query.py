@@ -38,9 +38,10 @@ class Answer:
 
 
 def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container[str] = ()) -> str:
-    """Show a text field with clickable examples; return the word, which is kept in the address.
+    """Show a text field with clickable examples; return the word, which is stored in the address.
 
-    words: the words of the space. An example of another space is replaced if this space lacks it.
+    words: the words of the space. An example from the previous space is replaced if this space
+    lacks it.
     """
     first = next(iter(examples), "")
     address.settle_text(key, first)
@@ -60,8 +61,8 @@ def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container
 
 
 def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
-    """Return the most frequent longer words of a space that the model splits (all words without a
-    model).
+    """Return frequent words of a space as examples: long ones that the model splits, if one is
+    given.
     """
     found: list[str] = []
     for word in space.words:
@@ -74,7 +75,7 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
 
 
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
-    """Return the k nearest words of a word; raise InputError if the space lacks it."""
+    """Return the k nearest neighbors of a word; raise InputError if the space lacks it."""
     if word not in space:
         raise InputError(
             f"{word!r} is not among the {len(space)} words with a vector.",
@@ -88,13 +89,13 @@ def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
 
 
 def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings) -> Answer:
-    """Return the four neighbor lists of a word; a word that is no wordpiece is represented by the
-    mean of its wordpieces.
+    """Return the four neighbor lists of a word.
 
-    Raises InputError, with near spellings, for a word of which no space knows anything.
+    A word that is not a wordpiece is represented in the model by the mean of its wordpieces. Raises
+    InputError, with similar spellings, if neither space contains the word.
     """
     word = resolve_word(typed, model.splitter, spaces.words, spaces.pieces)
-    # 1. A word that is a wordpiece, or unknown to the model, is looked up as it is.
+    # 1. A wordpiece, or a word that is unknown to the model, is looked up directly.
     pieces = (word,) if word in spaces.pieces else model.vocabulary.tokenize(word)
     if pieces == (word,) or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))

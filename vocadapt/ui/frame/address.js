@@ -1,6 +1,6 @@
-// Streamlit adds an entry to the browser's history for each query parameter that the server writes, so that Back would have to be
-// pressed several times. Here a change of the address within a page replaces its entry; only another page adds one.
-// A page that is left keeps the address that it had at the click, so that Back restores its settings.
+// Streamlit adds an entry to the browser's history for each query parameter that the server writes: Back would need several clicks.
+// This script replaces the entry if the address changes within a page, and adds one only for another page.
+// The entry of the page that is left keeps the address at the time of the click: Back restores the settings of the page.
 export default function () {
   if (window.vocadaptAddress) return
   window.vocadaptAddress = true

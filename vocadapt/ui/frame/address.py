@@ -13,10 +13,9 @@ value from it, and may lose a value set by the server. For those, every run of a
 4. On the next run, an address that differs from what was written means that a link was followed
    (`_link`).
 
-When a page is entered, both sides may hold an older value: the address that this page wrote on an
-earlier visit, and the browser, which kept the picker's value from then and may send it again. So
-the address of a page just entered prevails, and the value is sent to the browser even if the
-server's did not change (`enter`, `_is_arrival`).
+When a page is entered, the browser may send the value that a picker had on an earlier visit. So on
+this first run the address takes precedence, and its value is sent to the browser even if the
+server's value did not change (`enter`, `_is_arrival`).
 """
 
 import os
@@ -30,11 +29,9 @@ from vocadapt.lab.workspace.workspace import Workspace, check_name
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
-GOING = "going_to"  # session key: the page to open next, and its query parameters
-VISIT = (  # session key: the page that is open, and how many pages have been entered so far
-    "page_visit"
-)
-# Make Back leave the page, even if the server has changed its address.
+NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
+VISIT = "page_visit"  # session key: the open page, and how many pages have been entered so far
+# Makes Back leave the page even if the server has changed its address.
 keep_history = st.components.v2.component(
     "vocadapt_address",
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
@@ -48,7 +45,7 @@ def here() -> dict[str, str]:
 
 
 def enter(page: str) -> None:
-    """Note which page is open; a page other than in the last run has just been entered."""
+    """Record which page is open; a page other than that of the last run has just been entered."""
     last, count = st.session_state.get(VISIT, ("", 0))
     if page != last:
         st.session_state[VISIT] = (page, count + 1)
@@ -60,17 +57,18 @@ def go_to(page: str, **query: str) -> None:
     `st.switch_page` fails while a widget is bound to the address, as the workspace picker is. So
     `frame` calls it on the next run, in which that picker is not bound.
     """
-    st.session_state[GOING] = (page, {**here(), **query})
+    st.session_state[NEXT_PAGE] = (page, {**here(), **query})
     st.rerun()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The values of a picker.
+    """Rules for the value of a picker.
 
     allowed: whether a value may appear in the address.
     first: the default.
-    newest: the newest artifact, selected if it was created since the last run; "" to disable.
+    newest: the newest artifact, which is selected if it was created since the last run; "" to
+        disable.
     named: maps a typed value to its display name.
     typed: whether the user may type other values.
     """
@@ -88,7 +86,7 @@ def settle(key: str, choice: Choice) -> None:
     The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created
     artifact; 4. the previous selection; 5. `choice.first`.
     """
-    # 1. `show_next`, and 2. a link: the first value that may be used.
+    # 1. The value of `show_next`, and 2. that of a link: the first one that is allowed.
     requested = [st.session_state.pop(f"{key}_next", None), *_link(key, choice.allowed)]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
     # 3. A new artifact, and 4. the previous selection, unless it is not offered any more.
@@ -129,9 +127,7 @@ def settle_text(key: str, first: str) -> None:
 
 
 def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool) -> None:
-    """Write the values of a picker into the address; values that are not allowed there stay in the
-    session only.
-    """
+    """Write the values of a picker into the address; those not allowed there stay in the session."""
     found = [value for value in values if allowed(value)]
     st.session_state[f"{key}_linked"] = found
     st.session_state[f"{key}_visit"] = st.session_state.get(VISIT)
@@ -145,14 +141,12 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
 
 
 def read_link(key: str) -> str:
-    """Return the value of a setting without a widget from a link just followed; "" if there is
-    none.
-    """
+    """Return the value that a link just followed gives to a setting without a widget, "" if none."""
     return next(reversed(_link(key)), "")
 
 
 def show_next(key: str, value: str) -> None:
-    """Set the value of a picker for the next run: once it is drawn, it can no longer be set."""
+    """Set the value of a picker for the next run, because a drawn picker cannot be changed."""
     st.session_state[f"{key}_next"] = value
 
 
@@ -162,8 +156,9 @@ def is_new(key: str, value: str) -> bool:
 
 
 def _set(key: str, value: str | list[str] | None) -> None:
-    """Set the value of a widget only if it changes or its page was just entered: setting it makes
-    the browser redraw it.
+    """Set the value of a widget if it changes or its page was just entered.
+
+    Setting the same value again would make the browser redraw the widget.
     """
     if _is_arrival(key) or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
@@ -171,14 +166,14 @@ def _set(key: str, value: str | list[str] | None) -> None:
 
 def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
     """Return the values in the address if a link was followed, that is, if the page did not write
-    them itself.
+    them itself; [] otherwise.
 
-    If the page was just entered, they count as a link also if the session holds another value: an
-    older one of the browser's. Values that are not allowed in the address are not compared: they
-    are in the session only.
+    If the page was just entered, the values also count as a link if the session has other ones: the
+    browser may have sent older values. Values that are not allowed in the address are ignored,
+    because only the session has them.
     """
     given = st.query_params.get_all(key)
-    # The page writes the address after each picker: other values are from outside.
+    # The page writes the address after each picker: other values come from a link.
     if given != st.session_state.get(f"{key}_linked", []):
         return given
     held = st.session_state.get(key) or []
@@ -193,11 +188,11 @@ def _is_arrival(key: str) -> bool:
 
 
 def _news(key: str, newest: str) -> bool:
-    """Return whether the workspace has a newer artifact than in the last run of the page."""
+    """Return whether an artifact was created since the last run of the page; if so, mark it as new."""
     now = (st.session_state.get(WORKSPACE), newest)
     last = st.session_state.get(f"{key}_newest", now)
     st.session_state[f"{key}_newest"] = now
-    # Another workspace has other artifacts, none of which is new.
+    # If the workspace was changed, its artifacts are different but not new.
     if not newest or last == now or last[0] != now[0]:
         return False
     st.session_state[f"{key}_made"] = newest

@@ -1,7 +1,7 @@
 """Cached readers of artifacts, models and spaces.
 
-Arguments are hashed by STAMPS, that is by the files they were read from, never by their matrices:
-Streamlit hashes only a sample of a large array, which could give another model's neighbors.
+STAMPS hashes arguments by the files they were read from, never by their matrices: Streamlit hashes
+only a sample of a large array, so the results of two models could be confused.
 """
 
 import os
@@ -57,7 +57,7 @@ FILES = (
 
 
 def stamp_files(path: Path) -> str:
-    """Return a text that changes with the files of a model folder, or with a vocabulary file."""
+    """Return a stamp that changes with the files of a model folder, or with a vocabulary file."""
     files = [path]
     if os.path.isdir(path):  # unlike Path.is_dir, False for a name that is too long
         files = [path / name for name in FILES]
@@ -66,7 +66,7 @@ def stamp_files(path: Path) -> str:
 
 
 def stamp_space(opened: OpenedSpace) -> str:
-    """Return a text that changes with the files of a space."""
+    """Return a stamp that changes with the files of a space."""
     is_artifact = os.path.isfile(opened.folder / MANIFEST)
     stamp = compute_stamp(opened.folder) if is_artifact else stamp_files(opened.folder)
     return f"{opened.folder} {stamp}"
@@ -98,7 +98,7 @@ def space_stamp(name: str) -> str:
 
 
 def model_of(name: str) -> LanguageModel:
-    """Return a model of this machine; raise InputError if it is not there. Never downloads."""
+    """Return a model that is on this machine; raise InputError if it is not. Never downloads."""
     return _model(name, model_stamp(name))
 
 
@@ -108,8 +108,9 @@ def _model(name: str, stamp: str) -> LanguageModel:
 
 
 def opened(name: str) -> OpenedSpace:
-    """Return a space by its name, a folder of word vectors or a model of this machine; raise
-    InputError if it is neither.
+    """Return a space by its name: a folder of word vectors, or a model on this machine.
+
+    Raises InputError if the name is neither.
     """
     return _opened(name, space_stamp(name))
 
@@ -147,8 +148,8 @@ def change_of(
     baseline: tuple[Artifact, Artifact] | None = None,
     about: str = "",
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
-    """Return the neighborhood change between two spaces, and its noise baseline from two word
-    vectors.
+    """Return the neighborhood change between two spaces, and its noise baseline if two sets of word
+    vectors are given for it.
     """
     pair = BaselinePair(about, *(space_of(one) for one in baseline)) if baseline else None
     return measure_change_with_baseline(before.space, after.space, settings, pair)
@@ -173,20 +174,21 @@ def cross_space_of(
     vectors: Artifact,
     model: LanguageModel,
     settings: AlignmentSettings,
-    kept: Artifact | None = None,
+    saved: Artifact | None = None,
 ) -> CrossSpace:
-    """Return word vectors and wordpieces with their alignment: the saved one of `kept`, or one that
-    is fitted now.
+    """Return word vectors and wordpieces with their alignment, which is read from `saved` or else
+    fitted now.
     """
     words, pieces = space_of(vectors), model.word_space
-    alignment = Alignment.load(kept.folder) if kept else fit_alignment(words, pieces, settings)
+    alignment = Alignment.load(saved.folder) if saved else fit_alignment(words, pieces, settings)
     return CrossSpace(words, pieces, alignment)
 
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
 def anchors_of(vectors: Artifact, model: LanguageModel) -> int:
-    """Return the number of anchors of the vectors and the model, without special tokens; raise
-    InputError if there is none.
+    """Return the number of anchors of the vectors and the model, without special tokens.
+
+    Raises InputError if there is none.
     """
     return len(find_anchors(space_of(vectors), model.word_space))
 
@@ -204,17 +206,20 @@ def _text(vectors: Artifact, text_stamp: str) -> Corpus | None:
     return find_training_text(vectors.folder)
 
 
-@st.cache_data(max_entries=64, show_spinner="Looking through the text …", hash_funcs=STAMPS)
+@st.cache_data(max_entries=64, show_spinner="Searching the text …", hash_funcs=STAMPS)
 def context_of(
     corpus: Corpus, word: str, model: LanguageModel, settings: ContextSettings, root: Path
 ) -> KeywordContext:
-    """Return the lines of a word or wordpiece in a text; raise InputError if it is neither."""
+    """Return the lines of a text that contain a word or wordpiece; raise InputError if it is
+    neither.
+    """
     return look_up(corpus, word, model.splitter, model.vocabulary, settings, root=root)
 
 
 def task_of(path: Path, fold: int = 0) -> Task:
-    """Return the examples of a task folder or .toml; for a k-fold task, those of one fold. Raise
-    InputError if it is no task.
+    """Return the examples of a task folder or .toml; for a k-fold task, those of one fold.
+
+    Raises InputError if it is not a task.
     """
     return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
 
@@ -232,29 +237,27 @@ def runs_and_unreadable(workspace: Workspace) -> tuple[list[runs.RunSet], dict[s
 
 
 @st.cache_resource(max_entries=4, show_spinner="Comparing the predictions …")
-def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
+def run_pair(spec: PairSpec, stamps: tuple[str, ...]) -> RunPair:
     """Return two sets of predictions for error analysis; `stamps` are those of their artifacts."""
-    return open_pair(asked)
+    return open_pair(spec)
 
 
 def corpus_behind(run: Path) -> Corpus | None:
-    """Return the text of the added words of a run's model, if it is available and unchanged."""
+    """Return the text that the added words of a run's model come from; None if it is unavailable or
+    has changed.
+    """
     return _corpus_behind(
         str(run), compute_seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
     )
 
 
 def run_of(folder: str) -> SavedRun:
-    """Return the run of a folder, without its network; raise InputError if there is none, or
-    several.
-    """
+    """Return the run of a folder, without its network; raise InputError unless it has exactly one."""
     return _run(folder, run_stamp(folder))
 
 
 def network_of(folder: str) -> SavedRun:
-    """Return the run of a folder with its network, loaded once; raise InputError as `run_of`
-    does.
-    """
+    """Return the run of a folder with its network loaded; raise InputError as `run_of` does."""
     return _network(folder, run_stamp(folder))
 
 

@@ -42,15 +42,14 @@ def plan_of(
 ) -> VocabularyPlan:
     """Return the vocabulary plan of a recipe for a model.
 
-    Raises InputError if the plan needs word counts and the words of the text are not counted yet; a
-    text that is only trained on afterwards need not be.
+    Raises InputError if the plan needs word counts and the words of the text are not counted yet.
     """
-    # A text that is only trained on does not change the plan.
+    # A text that is used only for training does not change the plan.
     corpus = corpus if "counts" in recipe.needs else None
     counts = counts_of(corpus, model, root) if corpus else None
     if corpus and counts is None:
         raise InputError(
-            f"The words of {corpus.name} have no counts for {model} yet.",
+            f"{corpus.name} has no word counts for {model} yet.",
             "Import the text with this model on the page Word vectors.",
         )
     target_model = model_of(target) if target else None
@@ -101,14 +100,14 @@ def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
     saved = _read_saved_counts(corpus, splitter, root)
     if saved is not None:
         return saved.counts
-    # Not counted by this splitter: its words may follow from those of BERT's cased one.
+    # Without counts for this splitter, derive them from those of BERT's cased one, if it is finer.
     cased = Splitter.bert(lowercase=False)
     finer = _read_saved_counts(corpus, cased, root) if refines(cased, splitter) else None
     return _recount(corpus, splitter, finer.counts) if finer else None
 
 
 def _read_saved_counts(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
-    """Return the saved counts; looked up each time, because a job may have counted since."""
+    """Return the saved counts; not cached, because a job may have created them since."""
     path = _counts_path(corpus, splitter, str(root))
     return _read_counts(str(path)) if path.is_file() else None
 
@@ -129,10 +128,10 @@ def _recount(corpus: Artifact, splitter: Splitter, _finer: Counts) -> Counts:
 
 
 def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> TokenizationFigures | None:
-    """Return the tokenization figures of a model on a corpus, under a display name; None without
-    matching word counts.
+    """Return the tokenization figures of a model on a corpus; None without matching word counts.
 
-    Raises InputError if the model has no vocabulary.
+    name: display name of the model in the figures. Raises InputError if the model has no
+    vocabulary.
     """
     opened = model_of(model)
     counts = words_of(corpus, opened.splitter, root)
@@ -160,7 +159,7 @@ def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
 )
 def _reducer(corpus: Artifact, model: LanguageModel, _counts: Counts) -> Reducer:
     reducer = Reducer(model.vocabulary, _counts)
-    _ = reducer.tokens  # laid out and tokenized now, under the spinner
+    _ = reducer.tokens  # tokenize the text now, while the spinner is shown
     return reducer
 
 
@@ -172,8 +171,9 @@ def profile_of(model: LanguageModel) -> Profile:
 
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=STAMPS)
 def longest_half(model: LanguageModel) -> NDArray[np.bool_]:
-    """Return a mask by id of the tokens that `longest` removes at 50 %; all False if so many cannot
-    be removed.
+    """Return a mask by id of the tokens that the heuristic `longest` removes at 50 %.
+
+    All values are False if so many tokens cannot be removed.
     """
     settings = ReductionSettings("longest", 0.5)
     try:
@@ -208,7 +208,7 @@ def _changes(
 
 
 def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:
-    """Return the advice on a corpus; None without word counts for the model. Never counts."""
+    """Return the advice on a corpus; None without word counts, which are not computed here."""
     found = model_of(model)
     if not any(path.is_file() for path in _list_count_paths(corpus, found, str(root))):
         return None

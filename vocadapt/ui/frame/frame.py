@@ -15,8 +15,8 @@ from vocadapt.ui.serving import paths, preload
 
 
 def draw(page: st.Page) -> None:
-    """Draw the sidebar and a page; user errors become messages, other exceptions keep their trace
-    in the log.
+    """Draw the sidebar and a page; user errors are shown as messages, other exceptions are logged
+    with their trace.
     """
     paths.warn_once()
     address.enter(page.url_path)
@@ -25,19 +25,20 @@ def draw(page: st.Page) -> None:
         draw_sidebar()
         panel.draw_header_strip(address.workspace())
         page.run()
-    # not if the run is interrupted: then the page is drawn again at once
+    # Not reached if the run is interrupted: the page is then drawn again.
     preload.report_page_drawn()
 
 
 def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str] = ()) -> Workspace:
     """Draw the head of a page, and the newest job of its steps; return the workspace.
 
-    terms: those that the page explains, see `glossary`.
+    terms: the terms of the glossary that the page explains. steps: names of the steps that the page
+    starts.
     """
     st.title(title)
     st.markdown(about)
     glossary.offer_terms(*terms)
-    # Always present: otherwise a starting job would shift what is below, and it would be redrawn.
+    # The container is always present: a starting job must not shift and redraw what is below it.
     with st.container():
         panel.draw_job_panel(address.workspace(), steps)
     return address.workspace()
@@ -46,8 +47,8 @@ def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str]
 def draw_sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
     start = address.find_start()
-    # A button of the last run may have requested another page (`address.go_to`).
-    going = st.session_state.pop(address.GOING, None)
+    # In the last run a button may have requested another page (`address.go_to`).
+    next_page = st.session_state.pop(address.NEXT_PAGE, None)
     # The other workspaces in the folder of the initial one.
     siblings = [
         folder.name
@@ -62,13 +63,13 @@ def draw_sidebar() -> None:
             index=names.index(start.name),
             key=address.WORKSPACE,
             accept_new_options=True,
-            bind=None if going else "query-params",  # see address.go_to
+            bind=None if next_page else "query-params",  # see address.go_to
             help=(
                 f"Selects the workspace, a folder in {plain(str(start.parent))}. Type a new"
                 " name to create one."
             ),
         )
-        if going:
-            st.switch_page(going[0], query_params=going[1])
+        if next_page:
+            st.switch_page(next_page[0], query_params=next_page[1])
         panel.draw_sidebar_jobs(address.workspace())
         address.keep_history(key="address_history", height=1)

@@ -16,9 +16,7 @@ MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines
 
 @contextmanager
 def show_errors() -> Iterator[None]:
-    """Show the InputError of a block as a message; any other exception passes and keeps its
-    trace.
-    """
+    """Show the InputError of a block as a message; any other exception propagates."""
     try:
         yield
     except InputError as found:
@@ -26,21 +24,21 @@ def show_errors() -> Iterator[None]:
         with st.container(border=True):
             st.error("This did not work.", icon=":material/error:")
             for line in filter(None, (error.problem, error.remedy)):
-                st.text(format_message(line))  # plain: it may quote a file
+                st.text(format_message(line))  # no Markdown: the message may quote a file
 
 
 def format_in_one_line(error: InputError) -> str:
-    """Format problem and remedy for a page, in one line."""
+    """Format an error for a page: problem and remedy in one line."""
     error = add_label(error)
     return format_message(f"{error.problem} {error.remedy}".strip())
 
 
 def format_message(message: str) -> str:
-    """Format a message for a page: shortened, invisible characters escaped, uploads called by their
-    names.
+    """Format a message for a page: shorten it, escape invisible characters, and replace the paths
+    of uploads by their names.
 
-    Messages may quote input, files or the address. Long lines are shortened in the middle: the end
-    often has the remedy.
+    Messages may quote input, files or the address. Long lines are shortened in the middle, because
+    the end often has the remedy.
     """
     with suppress(InputError):  # the error may be about the workspace itself
         message = hide_upload_paths(message, workspace())

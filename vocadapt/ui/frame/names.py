@@ -20,9 +20,10 @@ SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
     """List the models that pickers offer: display name -> folder or hub name.
 
-    1. Models of the workspace: those adapted or trained here before others, newest first.
+    1. Models of the workspace: those made from another model first; in each group the most recently
+       used one, then the newest.
     2. Models that other artifacts of the workspace were made for.
-    3. Common models in the local cache; other hub names, which may need a network, can be typed.
+    3. Common models in the local cache. Other hub names, which may need a network, can be typed.
     """
     # 1. Models of the workspace; the sort is stable, so that the newest stay first.
     used = models_in_use(workspace)
@@ -40,8 +41,8 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
 
 
 def spaces_of(workspace: Workspace) -> dict[str, str]:
-    """List the spaces of a workspace (display name -> folder or hub name): word vectors, models,
-    and their base models.
+    """List the spaces of a workspace, display name -> folder or hub name: word vectors, models, and
+    the models that other artifacts were made for.
     """
     found = {}
     for kind, label in SPACE_KINDS.items():
@@ -61,10 +62,10 @@ def resolve(
     offered: Mapping[str, str],
     kinds: tuple[str, ...] = ("models",),
 ) -> str:
-    """Resolve a display name, an artifact's name, `models/NAME`, a path or a hub name; return ""
-    for none.
+    """Return the folder, file or hub name that a typed value stands for.
 
-    kinds: kinds of artifacts to look up, in order of precedence.
+    typed: a display name, an artifact's name, `models/NAME`, a path or a hub name; the last two are
+    returned unchanged. kinds: kinds of artifacts to look up, in order of precedence.
     """
     typed = typed.strip()
     if typed in offered:
@@ -82,11 +83,11 @@ def resolve(
 def build_address_filter(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)
 ) -> Callable[[str], bool]:
-    """Build a predicate: may a value be used from an address? True for offered names, artifacts and
-    hub names.
+    """Build a predicate that returns whether a value may be used from an address.
 
-    False for paths, because a link must not open files of the user who follows it; a hub name that
-    is also an existing path counts as a path.
+    It returns True for offered names, artifacts and hub names, and False for paths, because a link
+    must not open files of the user who follows it. A hub name that is also an existing path counts
+    as a path.
     """
 
     def allowed(value: str) -> bool:
@@ -106,7 +107,7 @@ def label_of(name: str, offered: Mapping[str, str]) -> str:
     """Return the display name of a folder or hub name; the name itself if it is not offered."""
     try:
         place = expand_path(name)
-    except InputError:  # no path of this machine
+    except InputError:  # not a path on this machine
         return name
     same = (label for label, known in offered.items() if name == known or place == Path(known))
     return next(same, name)
@@ -132,9 +133,7 @@ def model_behind(artifact: Artifact, workspace: Workspace) -> str | None:
 
 
 def shown_model(name: str) -> str:
-    """Return a short name of a model: its hub name, or the names of its folder and parent
-    folder.
-    """
+    """Return a short name of a model: its hub name, or the names of its folder and parent folder."""
     hub = SNAPSHOT.search(name)
     if hub:
         return hub[1].replace("--", "/")

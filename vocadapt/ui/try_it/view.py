@@ -208,7 +208,7 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
                 f"{tokenization} predicts",
                 "",
                 ", ".join(predicted) or "no label",
-                counts=tokenization == tried.tokenization,
+                is_main=tokenization == tried.tokenization,
             )
             for tokenization, predicted in tried.predictions.items()
         ]

@@ -269,7 +269,7 @@ def _draw_token(
             wordpieces = without
             note += " · tokenized without it"
     chips = [
-        markup.Chip(piece, goes_on=k > 0, mark=vocabulary.mark_of(piece))
+        markup.Chip(piece, continues=k > 0, mark=vocabulary.mark_of(piece))
         for k, piece in enumerate(wordpieces)
     ]
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
