@@ -164,9 +164,7 @@ def test_the_lists_at_hand(ask, tiny_bert, plane):
 def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
     assert main(["diagnose", str(tiny_bert), str(plane)]) == 0
     shown = capsys.readouterr().out
-    assert (
-        "0.4714" in shown and "plane (n = 3)" in shown and "Tokens that count: all tokens" in shown
-    )
+    assert "0.4714" in shown and "plane (n = 3)" in shown and "Tokens included: all tokens" in shown
     (tmp_path / "long.tsv").write_text(f"left\tright\t{'x' * 500}\n")
     assert main(["relations", "--vectors", str(plane), "--pairs", str(tmp_path / "long.tsv")]) == 0
     shown = capsys.readouterr().out

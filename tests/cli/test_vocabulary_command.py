@@ -36,7 +36,7 @@ def test_compare_a_model_and_a_faulty_vocabulary(ask, tiny_bert, tmp_path, capsy
     assert found["unreachable"][0]["unused"] == 1
     assert main(["vocabulary", "compare", str(tiny_bert), str(tmp_path / "v.txt")]) == 0
     shown = capsys.readouterr().out
-    assert "line 5 repeats 'heart'" in shown and "No model is made with it" in shown
+    assert "line 5 repeats 'heart'" in shown and "A model with it is refused" in shown
 
 
 def test_compare_the_shared_vocabularies(ask, shared):

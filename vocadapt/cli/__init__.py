@@ -20,17 +20,17 @@ from types import FrameType
 
 from vocadapt.errors import Canceled, InputError
 
-MAX_LINES = 3  # of a mistake's message
+MAX_LINES = 3  # of an error message
 MAX_CHARACTERS = 800  # of a line of an error message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; return the exit code."""
-    # Only a program of its own may change the streams and signals of its process.
+    # Called from Python with arguments, it leaves the streams and signals of the process alone.
     if arguments is None:
         _print_anything()
-        for sign in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sign, _stop)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _stop)
     try:
         from vocadapt.cli.run import run
 
@@ -40,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except MemoryError:
         print(
-            "Not enough memory.\nGive less text or fewer words, or close other programs.",
+            "Not enough memory.\nUse less text or fewer words, or close other programs.",
             file=sys.stderr,
         )
         return 2
-    except BrokenPipeError:  # `… | head`: nobody reads on
+    except BrokenPipeError:  # `… | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, Canceled):
@@ -76,10 +76,10 @@ def _print_anything() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End a command on Ctrl-C and SIGTERM alike.
+    """Cancel the command on Ctrl-C and SIGTERM.
 
-    Not by KeyboardInterrupt: one that passes through `exec` of a string, as every dataclass and
-    namedtuple runs while it is imported, makes Python end by SIGINT after it was caught and
-    whatever the exit code says.
+    KeyboardInterrupt is not used. If one passes through `exec` of a string, which dataclasses and
+    namedtuples call when they are defined, Python ends by SIGINT even if the exception is caught,
+    and ignores the exit code.
     """
     raise Canceled

@@ -2,10 +2,11 @@
 
     ALIGN = Command(_align, (option("--vectors", metavar="DIR", help="…"), setting_options(Step)))
 
-An option is declared by what adds it to a parser, so that groups and shared options nest: `option`
-by hand, `setting_options` from declared settings. Settings are read from the options that were
-given by `read_settings`: an option that is not given is None, and leaves the setting as it is in
-the base: the defaults, or a preset. In the namespace an option has the name of its flag.
+An option is declared as a function that adds it to a parser, so groups and shared options can be
+nested: `option` declares one by hand, `setting_options` those of declared settings. `read_settings`
+reads settings from the parsed options. An option that was not given is None, and the setting keeps
+its value from the base: the defaults, or a preset. In the namespace an option has the name of its
+flag.
 """
 
 from argparse import Action, Namespace, RawDescriptionHelpFormatter, _ActionsContainer
@@ -75,7 +76,7 @@ def option(*names: str, between: tuple[int, int] | None = None, **how: Any) -> A
 
 
 def group(title: str, *options: AddOption, about: str | None = None) -> AddOption:
-    """Declare options under a heading of their own in the help."""
+    """Declare options under a separate heading of the help."""
 
     def add(parser: _ActionsContainer) -> None:
         add_all(parser.add_argument_group(title, about), options)
@@ -111,14 +112,14 @@ def setting_options(
 
     settings: the class, or an instance with the default values to show. names: of the settings to
     add (default: all but `except_`). shown_default: text that replaces the default values in the
-    help. prefix: before the name of each flag. other_flags: also accept the flags of other settings
-    whose values these fall back to, if they are not among these. changes: arguments of add_argument
-    that differ, such as a help text of its own.
+    help. prefix: text before the name of each flag. other_flags: also accept the flag of the setting
+    that one falls back to (`Setting.other_flag`), unless that setting is added, too. changes:
+    arguments of add_argument to override, such as the help text.
     """
 
     def add(parser: _ActionsContainer) -> None:
         chosen = names or [name for name in settings.__dataclass_fields__ if name not in except_]
-        # Nested settings are walked, too: their flags are in one list with those around them.
+        # Nested settings are included: their flags are listed with those of the outer settings.
         walked = list(walk_settings(settings, chosen))
         taken = {"", *(one.flag for one, _ in walked)}
         for one, value in walked:
@@ -137,7 +138,7 @@ def _add_option(
     also: Collection[str],
     changes: Mapping[str, Any],
 ) -> None:
-    # 1. A boolean may share a repeatable flag with others, of which it is one choice.
+    # 1. Several booleans may share a repeatable flag; each of them is one of its choices.
     flag, _, value = _flag_of(declared, prefix).partition("=")
     if value:
         shared = parser._option_string_actions.get(flag)
@@ -147,8 +148,8 @@ def _add_option(
             )
         shared.choices = [*(shared.choices or ()), value]
         return
-    # 2. What the option takes follows from the kind of the setting. The default is always None, to
-    # tell an option that was given from one that was not: a preset keeps its values then.
+    # 2. The kind of the setting determines what the option accepts. The default is always None,
+    # because the value of a preset must not be replaced by the default of an option not given.
     how: dict[str, Any] = {"dest": _name_of(flag), "default": None}
     if declared.kind is bool:
         how["action"] = SWITCHES[bool(declared.default)]
@@ -165,14 +166,14 @@ def _add_option(
         how["metavar"] = declared.name.upper()
     if declared.several:
         how |= {"nargs": "+", "action": "extend"}
-    # 3. An error of the setting finds its flag by this name.
+    # 3. `Parser.add_flag` finds the flag of a setting by this name.
     action: Action = parser.add_argument(flag, *also, **{**how, **changes})
     action.setting = declared.name  # type: ignore[attr-defined]
 
 
 def describe_setting(declared: Setting, value: Any, default: str) -> str:
-    """Return the help text of an option: what it is, its choices, what 0 means, and the default."""
-    # 1. What it is, with its choices: explained as long as that is readable.
+    """Return the help text of an option: its meaning, its choices, the meaning of 0, its default."""
+    # 1. The meaning, and the choices: with explanations, unless these are too long.
     parts = [declared.help]
     explained = "; ".join(f"{name}: {s}" for name, s in declared.explained_choices.items())
     if len(explained) > MAX_EXPLAINED:
@@ -192,7 +193,7 @@ def describe_setting(declared: Setting, value: Any, default: str) -> str:
 
 
 def _show_value(declared: Setting, value: Any) -> str:
-    """Return a value as it is given on the command line."""
+    """Format a value as on the command line."""
     if declared.several:
         return " ".join(map(str, value))
     for word, number in declared.words.items():
@@ -208,7 +209,9 @@ def read_settings(
     names: Collection[str] | None = None,
     prefix: str = "",
 ) -> T:
-    """Return the base (by default the defaults) with the settings that were given.
+    """Return the base with the settings that were given as options.
+
+    base: values of the other settings (default: the defaults).
 
     names: of the settings and groups to read; None: all. prefix: as in `setting_options`.
     """
@@ -221,7 +224,7 @@ def read_settings(
             read = read_settings(options, kind, inner, shown, prefix)
             if read != inner:
                 changes[name] = read
-    # 2. Settings that depend on each other know how to change together.
+    # 2. A class whose settings depend on each other has the method `with_changes`.
     change: Callable[..., T] = getattr(made, "with_changes", partial(replace, made))  # type: ignore[type-var]
     return change(**changes)
 
@@ -239,14 +242,14 @@ def read_given(
             value = _read_option(options, declared.other_flag)
         if value is None:
             continue
-        if declared.several:  # names that were given twice count once
+        if declared.several:  # drop repeated names
             value = tuple(value) if declared.is_number else tuple(dict.fromkeys(value))
         given[name] = value
     return given
 
 
 def _read_option(options: Namespace, flag: str) -> Any:
-    """Return the value of a flag, None if it was not given or is ""."""
+    """Return the value of a flag; None if it was not given, or for the flag ""."""
     flag, _, wanted = flag.partition("=")
     value = getattr(options, _name_of(flag), None)
     if wanted:

@@ -1,4 +1,6 @@
-"""Options that several commands share, and what they name: models, texts, a place to write to."""
+"""Options shared by several commands, and functions that open the models, texts and output folders
+that they name.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,7 +72,7 @@ def read_lowercase(options: Options) -> bool | None:
 
 
 def open_named_model(options: Options, name: str = "") -> LanguageModel:
-    """Open a model as --offline and --casing say: by default the one of --model."""
+    """Open a model, by default the one of --model, with the options --offline and --casing."""
     return open_model(name or options.model, options.offline or None, read_lowercase(options))
 
 
@@ -88,7 +90,7 @@ def choose_destination(options: Options, kind: str) -> Path | None:
         raise InputError(
             "Give either a folder to write to, or a --name in the workspace, not both."
         )
-    # --workspace has a default, so --name alone says that the workspace is meant.
+    # --workspace has a default, so only --name shows that the workspace is meant.
     if options.name is not None:
         return Workspace(Path(options.workspace)).folder(kind, options.name)
     return None if options.out is None else Path(options.out)
@@ -118,7 +120,7 @@ def describe_place(artifact: Artifact) -> dict[str, Any]:
 
 def build_answer(artifact: Artifact) -> Answer:
     """Build the answer of a command that wrote an artifact; a failed certificate is exit code 1."""
-    # The text holds what fits on a line each; JSON holds everything.
+    # The text contains the values that fit on one line; JSON contains all of them.
     place, numbers = describe_place(artifact), artifact.manifest.numbers
     flat = {name: _flatten(value) for name, value in numbers.items()}
     shown = {name: value for name, value in flat.items() if value not in ("", None)}
@@ -130,9 +132,9 @@ def build_answer(artifact: Artifact) -> Answer:
 
 
 def _flatten(value: Any) -> Any:
-    """Format a value for the text output: lists and tables of plain values in one line.
+    """Format a value for the text output: lists and mappings of plain values on one line.
 
-    Returns None for nested values, which only the JSON output holds.
+    Returns None for nested values, which only the JSON output contains.
     """
     parts = value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""argparse, with mistakes as one-line InputErrors that name the nearest match."""
+"""An ArgumentParser that reports errors as one-line InputErrors with the nearest match."""
 
 import argparse
 import re
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Parse; raises InputError, an unknown option first, with the nearest known one."""
-        # argparse would report a missing argument first, and a misspelled option as superfluous.
+        # argparse would report a missing argument first, and would not suggest an option.
         known = list(self._option_string_actions)
         for argument in arguments:
             if argument == "--":
@@ -42,9 +42,9 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(arguments)
 
     def add_flag(self, error: InputError) -> InputError:
-        """Return the error with the flag of its setting, if it has one and does not name it."""
+        """Return the error with the flag of its setting, unless the message contains it already."""
         for action in self._actions:
-            # The name of a setting, of an option by hand, or of an input of a step.
+            # The name of a setting, of an option declared by hand, or of an input of a step.
             names = (
                 getattr(action, "setting", ""),
                 action.dest,
@@ -58,9 +58,9 @@ class Parser(argparse.ArgumentParser):
         return error
 
     def error(self, message: str) -> NoReturn:
-        """Raise an error of argparse as an InputError of one line."""
+        """Convert an error of argparse to an InputError of one line."""
         command = self.prog.removeprefix("python -m vocadapt ")
-        # argparse has no texts of its own to set: its words are replaced.
+        # The messages of argparse are not configurable, so parts of them are replaced.
         for theirs, ours in REWORDED.items():
             message = message.replace(theirs, ours)
         if not message.endswith("?"):

@@ -19,8 +19,8 @@ from vocadapt.progress import Progress, silent
 
 CLEAR = "\r\x1b[K"  # back to the beginning of the line, and erase it
 
-STEP = "step"  # instead of a module: the command is built from the declaration of a step
-# Command → module, name of its Command in it, and its sentence. Nothing is imported for the help.
+STEP = "step"  # in place of a module: the command is built from the declaration of a step
+# Command → module, name of the Command in it, and its sentence. The help imports no module.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": (
         "lab.jobs",
@@ -167,7 +167,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "zero-shot": (
         "training.finetune",
         "ZERO_SHOT",
-        "learn general questions, adapt to a domain, answer its unseen questions",
+        "fine-tune on general questions, adapt to a domain, score its unseen questions",
     ),
     "answer": (
         "training.predict",
@@ -199,23 +199,23 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "app": ("lab.jobs", "APP", "open the lab in the browser"),
 }
 HIDDEN = {
-    "job": ("lab.jobs", "JOB", "run a job's folder"),
+    "job": ("lab.jobs", "JOB", "run the job of a folder"),
     "jobs": ("lab.jobs", "LIST", COMMANDS["jobs list"][2]),
     "tasks": ("training.finetune", "LIST", COMMANDS["tasks list"][2]),
 }
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line; raises InputError for a mistake in it."""
+    """Run one command line and return its exit code; raise InputError if it is invalid."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(render_overview())
         return 0
     if arguments[0] == "--version":
         print(f"vocadapt {vocadapt.__version__}")
         return 0
-    if arguments[0] != "job":  # a job shows it in its status
+    if arguments[0] != "job":  # a job reports the error in its status
         check_extensions()
-    # Only the module of this command is imported: --help and light commands stay quick.
+    # Only the module of this command is imported, which keeps --help and light commands fast.
     name, rest = find(arguments)
     command = load_command(name)
     parser = build_parser(name, command)
@@ -227,7 +227,7 @@ def run(arguments: list[str]) -> int:
 
 
 def list_commands() -> dict[str, tuple[str, str, str]]:
-    """Return all commands, those of steps that an extension registered included."""
+    """Return all commands, including those of steps that extensions registered."""
     commands = dict(COMMANDS)
     steps = sys.modules.get("vocadapt.lab.steps")  # an extension that registers one has imported it
     if steps is not None:
@@ -265,7 +265,7 @@ def build_parser(name: str, command: Command) -> Parser:
 
 
 def _run_command(command: Command, options: Namespace) -> int:
-    """Run the command with stdout kept clean, and print what it found."""
+    """Run a command and print its answer, the only output on stdout."""
     from vocadapt.lab.workspace.strict_json import dumps
 
     # Libraries warn and log a lot: without -v only errors are shown.
@@ -274,18 +274,20 @@ def _run_command(command: Command, options: Namespace) -> int:
         warnings.simplefilter("ignore")
         level = logging.ERROR
     logging.basicConfig(stream=sys.stderr, level=level)
-    # What libraries print must not mix with the answer, which programs read from stdout.
+    # Redirect the output of libraries: programs read the answer from stdout.
     with open_progress_line(options.verbose) as progress, redirect_stdout(sys.stderr):
         answer = command.run(Options(progress=progress, **vars(options)))
-    # JSON is escaped beyond ASCII: valid whatever the terminal's encoding is.
+    # ASCII-only JSON is valid in every encoding of a terminal.
     print(dumps(answer.json, ascii_only=True) if options.json else answer.text, flush=True)
     return answer.exit
 
 
 @contextmanager
 def open_progress_line(verbose: bool) -> Iterator[Progress]:
-    """Context manager: a Progress on stderr. On a terminal it is one line that is overwritten;
-    elsewhere a line now and then if `verbose`, and nothing otherwise.
+    """Context manager: a Progress on stderr.
+
+    A terminal shows one line that is overwritten. Elsewhere a line is printed every two seconds if
+    `verbose`, else nothing.
     """
     terminal = sys.stderr.isatty()
     interval = 2.0
@@ -321,20 +323,20 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
     known = commands | HIDDEN
     groups = {name.split()[0] for name in commands if " " in name}
 
-    # 1. The longest name that is a command. A group that is also one, such as jobs, is not meant if
-    # another word follows.
+    # 1. The longest name that is a command. A group that is also a command, such as jobs, is not
+    # meant if another word follows.
     for words in (2, 1):
         name, rest = " ".join(arguments[:words]), arguments[words:]
         followed = bool(rest) and not rest[0].startswith("-")
         if len(arguments) >= words and name in known and not (name in groups and followed):
             return name, rest
 
-    # 2. A group without one of its commands.
+    # 2. A group without a command.
     if arguments[0] in groups:
         own = [name.split()[1] for name in commands if name.startswith(f"{arguments[0]} ")]
         raise InputError(f"{arguments[0]} needs one of its commands: {', '.join(own)}.")
 
-    # 3. The nearest command.
+    # 3. An unknown command: suggest the nearest one.
     typed = " ".join(word for word in arguments[:2] if not word.startswith("-"))
     advice = "python -m vocadapt --help lists them."
     for named in (arguments[0], typed):

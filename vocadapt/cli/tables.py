@@ -23,7 +23,7 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     body = list(rows)
     cells = [list(header), *([number(value) for value in row] for row in body)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    # The first row decides: a column holds values of one kind.
+    # All values of a column are of one kind, so the first row decides.
     right = [bool(body) and not isinstance(body[0][column], str) for column in range(len(header))]
     shapes = [
         f"{'>' if to_right else '<'}{width}" for width, to_right in zip(widths, right, strict=True)

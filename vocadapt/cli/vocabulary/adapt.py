@@ -65,11 +65,11 @@ CHANCE = (
     " text of the model's language."
 )
 UNTRAINABLE = (
-    "Without a masked-word head the extension cannot be pretrained, and what it adds is random"
-    " until it is. Begin with a model that has one (BertForMaskedLM)."
+    "The extension modules are random until they are pretrained, which needs a"
+    " masked-language-model head. Start from a model that has one (BertForMaskedLM)."
 )
-OF_RECIPE = "the recipe's"  # instead of the default values of settings
-PLAN = ("count_marks", "max_added")  # settings of the plan that change nothing else of the recipe
+OF_RECIPE = "the recipe's"  # shown in place of the default values of settings
+PLAN = ("count_marks", "max_added")  # settings of the plan that no other setting depends on
 REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
 RESULTS = {True: "passed", False: "FAILED"}
 VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
@@ -99,7 +99,7 @@ def _adapt(options: Options) -> Answer:
 
 
 def _choose_recipe(options: Options) -> Recipe:
-    """Load the recipe that the options name, and change it as they request."""
+    """Load the recipe that the options name, and apply the other options to it."""
     if options.preset and options.recipe:
         raise InputError("Give either --preset or --recipe, not both.")
     preset = "green-bert"
@@ -118,9 +118,9 @@ def _choose_recipe(options: Options) -> Recipe:
 
 
 def _change_heuristics(recipe: Recipe, options: Options) -> Recipe:
-    """Return the recipe with the heuristics --remove-by and --add-by.
+    """Return the recipe with the heuristics of --remove-by and --add-by.
 
-    Both together keep the size of the vocabulary, either alone changes it.
+    With both, the size of the vocabulary stays the same.
     """
     remove_by, add_by, count_marks = _find_heuristics(recipe, options)
 
@@ -159,8 +159,8 @@ def _change_heuristics(recipe: Recipe, options: Options) -> Recipe:
 def _find_heuristics(recipe: Recipe, options: Options) -> tuple[str | None, str | None, bool]:
     """Return the heuristics that remove and add tokens, and whether lengths count marks.
 
-    A recipe that was named completes what the options leave out. Raises InputError for one that
-    chooses its tokens in another way.
+    A named recipe supplies what the options omit. Raises InputError for a recipe that does not
+    choose its tokens by heuristics.
     """
     plan, remove_by, add_by = recipe.vocabulary, options.remove_by, options.add_by
     if "vectors" in recipe.kind.needs or plan.kind == "transfer":
@@ -187,7 +187,7 @@ def _change_settings(recipe: Recipe, options: Options) -> Recipe:
     module = replace(recipe.module, **read_given(options, ModuleSettings, ("gate",)))
     recipe = replace(recipe, vocabulary=plan, rows=rows, module=module)
 
-    # 2. Those without effect.
+    # 2. Refuse settings that would have no effect.
     named = f"The recipe {recipe.name}"
     for given, is_used, problem, remedy in (
         (
@@ -224,7 +224,7 @@ def _change_settings(recipe: Recipe, options: Options) -> Recipe:
         if given is not None and not is_used:
             raise InputError(problem, remedy)
 
-    # 3. Those of the initializer, and of the alignment.
+    # 3. Settings of the initializer and of the alignment.
     used = [rows.method] if recipe.makes_embeddings else []
     recipe = replace(recipe, rows=read_initializer_settings(options, rows, used))
     alignment = read_given(options, AlignmentSettings)
@@ -241,12 +241,12 @@ def _change_settings(recipe: Recipe, options: Options) -> Recipe:
 def _change_pretraining(recipe: Recipe, options: Options) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(options)
-    # A setting alone requests nothing: without a stage it would be ignored in silence.
+    # Settings without a stage are refused, because they would have no effect.
     given = read_given(options, MaskedSettings)
     stage = options.stage or recipe.further.stage
     if given and not stage:
         raise InputError(
-            "The setting applies to continued pretraining, which was not requested.",
+            "This setting applies to continued pretraining, which was not requested.",
             "Give --stage.",
             next(iter(given)),
         )
@@ -272,7 +272,7 @@ def _certify(options: Options) -> Answer:
             f"Outputs were compared on the first {answer['lines']} of {answer['of']} lines of"
             f" {options.text}."
         )
-    # 2. The certificate, and how well the tokenizer keeps the exact-word rule.
+    # 2. The certificate, and how often the tokenizer violates the exact-word rule.
     options.progress(None, "checking")
     certificate = certify(before, after, lines or None)
     departures = _count_departures(before, after, options.text)

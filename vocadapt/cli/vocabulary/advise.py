@@ -1,12 +1,12 @@
-"""advise, tokenize, lens: what a vocabulary does to a text.
+"""advise, tokenize, lens: how a vocabulary tokenizes a text.
 
 Proportions in the JSON of advise are fractions, unknown values null; the keys:
 
 verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words,
 distinct, cut, cut_distinct, unknown, fertility, pieces), anchors, width, min_count, expected (p@5,
-low, high, chance, words, outside), top_saved, added (one entry for each floor under the occurrences
-of an added word), recipes (preset, max_added, map, command), first (the command that they all need
-before), cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or
+low, high, chance, words, outside), top_saved, added (one entry for each minimum count of an added
+word), recipes (preset, max_added, map, command), first (the command to run before any of them),
+cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or
 "counted"), seconds.
 """
 
@@ -50,8 +50,8 @@ from vocadapt.vocabulary.lens import (
 )
 
 WORDS_HEADER = (
-    "words with a letter",
-    "running",
+    "words with letters in",
+    "words",
     "split",
     "distinct",
     "split",
@@ -66,7 +66,7 @@ GAINS_HEADER = (
     "words added",
     "tokens saved",
     "wordpieces per word",
-    "made whole",
+    "no longer split",
     "in the task",
     "under 20",
     "under 50",
@@ -107,7 +107,7 @@ def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
         rows.append(("task's entities", *read_word_figures(figures.task)))
     lines += ["", format_table(WORDS_HEADER, rows)]
 
-    # 3. What is gained by the words from each floor under their occurrences.
+    # 3. The gain from the words of each minimum count.
     gains = []
     for gain in figures.gains:
         # Unknown for a vocabulary without a model.
@@ -141,7 +141,7 @@ def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
 
     # 4. The commands.
     if advice.recipes:
-        lines += ["", "Worth a run:", answer["first"]]
+        lines += ["", "Recommended commands:", answer["first"]]
         lines += [entry["command"] for entry in answer["recipes"]]
     return "\n".join(lines)
 
@@ -159,8 +159,8 @@ ADVISE = Command(
         option(
             "--task",
             metavar="FILE",
-            help="tagged sentences, word TAB tag on each line and blank lines between sentences:"
-            " report on the words of their entities, too",
+            help="tagged sentences whose entities are analyzed, too: word TAB tag on each line,"
+            " blank lines between sentences",
         ),
         option(
             "--workspace",
@@ -172,7 +172,7 @@ ADVISE = Command(
         CORPUS_SETTINGS,
     ),
     epilog="JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
-    " (held-out P@5), added (by floor), first and recipes (with command lines), cut_words,"
+    " (held-out P@5), added (by minimum count), first and recipes (with command lines), cut_words,"
     " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
     " verdict.",
 )
@@ -233,7 +233,7 @@ def _tokenize_text(
 
 
 def _compare(options: Options) -> Answer:
-    # 1. The text and the models; a lone adapted model is compared with what it was before.
+    # 1. The text and the models; a single adapted model is compared with its base model.
     source, models = _open_source(options), _open_models(options)
     if len(models) == 1:
         name, model = next(iter(models.items()))
@@ -246,7 +246,7 @@ def _compare(options: Options) -> Answer:
     if isinstance(source, str) and len(source) <= SHORT:
         tokenizations, parts = _tokenize_text(models, source)
 
-    # 3. The figures of each model, and the words that change from the first to each other one.
+    # 3. The figures of each model, and the words that differ from the first model.
     tokenizers = [
         WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
     ]
@@ -278,24 +278,24 @@ def _open_source(options: Options) -> str | Corpus:
     """
     given: list[str] = options.text
     if options.terms and given:
-        raise InputError("lens needs one text, or files, or --terms, and got both.")
+        raise InputError("lens needs either a text, or files, or --terms, and got several.")
     if options.terms:
         return " ".join(TERMS)
     if not given:
-        raise InputError("lens needs one text, or files, or --terms, and got none.")
+        raise InputError("lens needs either a text, or files, or --terms, and got none.")
     if len(given) > 1 or _is_path(given[0]):
         return read_texts(options, given)
     if Path(given[0]).suffix.lower() in ENDINGS and " " not in given[0]:
         raise InputError(
             f"{given[0]}: no such file.",
-            "Check the spelling; a text of your own stands in quotes.",
+            "Check the spelling, or put a text in quotes.",
         )
     return given[0]
 
 
 def _is_path(text: str) -> bool:
     try:
-        # An empty text would name the folder one is in.
+        # An empty path is the current folder.
         return text.strip() != "" and Path(text).exists()
     except (OSError, ValueError):  # too long for a path, or with a NUL in it
         return False

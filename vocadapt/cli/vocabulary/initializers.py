@@ -82,7 +82,9 @@ def _compare(options: Options) -> Answer:
         )
     written = build_answer(run_step(spec.absolute(), folder, options.progress, options.overwrite))
     compared = load_comparison(folder)
-    return Answer({**compared.to_dict(), **written.json}, f"{_render(compared)}\nKept in {folder}.")
+    return Answer(
+        {**compared.to_dict(), **written.json}, f"{_render(compared)}\nWritten to {folder}."
+    )
 
 
 def _render(compared: InitializerComparison) -> str:
@@ -95,7 +97,7 @@ def _render(compared: InitializerComparison) -> str:
         if row.is_baseline:
             name = f"{name} (baseline)"
         rows.append((name, *figures))
-    # 2. What the figures are of, and what they would be by chance.
+    # 2. What the figures are computed on, and their values by chance.
     loss = f"Masked-token loss: not computed ({compared.why_not})."
     if masked:
         read = (
@@ -136,7 +138,7 @@ def read_initializer_settings(
 
     used: names of the initializers that will run. Raises InputError for a setting of another one.
     """
-    # An option of an initializer that does not run would be ignored in silence: it is refused.
+    # Options of other initializers are refused, because they would have no effect.
     own = dict(rows.options)
     for name, initializer in INITIALIZERS.items():
         if initializer.settings is None:
@@ -144,7 +146,7 @@ def read_initializer_settings(
         given = read_given(options, initializer.settings, prefix=f"{name}-")
         if given and name not in used:
             raise InputError(
-                f"Settings of {name} were given, and this initializer is not used.",
+                f"Settings of {name} were given, but this initializer is not used.",
                 f"Choose the initializer {name}, or leave its settings out.",
             )
         if given:

@@ -71,7 +71,7 @@ PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
 
 def _compare(options: Options) -> Answer:
-    # 1. Read each vocabulary: a file as it is, faults and all; a folder or hub name as a model.
+    # 1. Read each vocabulary: a file with its faults; a folder or hub name as a model.
     vocabularies, profiles, faults = [], [], []
     for name in options.models:
         path = expand_path(name)
@@ -80,7 +80,7 @@ def _compare(options: Options) -> Answer:
             if found:
                 faults.append((name, found))
         else:
-            # --casing applies to a bare vocab.txt only: a model knows its own.
+            # --casing applies to a bare vocab.txt only: the casing of a model is known.
             opened = open_model(name, options.offline or None)
             vocabulary, splitter = opened.vocabulary, opened.splitter
         vocabularies.append(vocabulary)
@@ -150,7 +150,8 @@ def _render_comparison(
         format_table(header, figures),
     ]
     parts += [
-        f"{name}: {format_faults(found)}. No model is made with it." for name, found in faults
+        f"{name}: {format_faults(found)}. A model with it is refused."
+        for name, found in faults
     ]
     return "\n\n".join(parts)
 
@@ -164,9 +165,9 @@ def _count_words(options: Options, opened: LanguageModel, progress: Progress) ->
 
 
 def _study(options: Options) -> Answer:
-    import pyarrow.compute  # noqa: F401 - the seconds below are without imports
+    import pyarrow.compute  # noqa: F401 - so that the time below does not include the import
 
-    # 1. Count the words once, and measure every cell of the study on the counts.
+    # 1. Count the words once, and compute every cell of the study from the counts.
     opened = open_named_model(options)
     start = time.perf_counter()
     counts = _count_words(options, opened, part(options.progress, 0, 0.8))
@@ -180,7 +181,7 @@ def _study(options: Options) -> Answer:
         part(options.progress, 0.8, 1),
     )
 
-    # 2. The cells as JSON, with a standard deviation only where there is one, and as text.
+    # 2. The cells as JSON and as text; only random heuristics have a standard deviation.
     cells, rows, unknown = [], [], []
     for one in found.rows:
         cell = {name: getattr(one, name) for name in CELL}
@@ -208,14 +209,14 @@ def _study(options: Options) -> Answer:
         answer["left_out"] = {f"{keep:g}": why for keep, why in found.left_out.items()}
     answer["counting_seconds"] = counted - start
     answer["seconds"] = time.perf_counter() - counted
-    # 3. What the figures are of, and what could not be measured.
+    # 3. The definitions of the figures, and what could not be measured.
     marks = "with" if options.count_marks else "without"
     parts = [
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
         format_table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
         f"Fractions are of the whole vocabulary; lengths {marks} the marks of continuations;"
-        " special tokens and those shorter than four characters are kept; of ties the higher id is"
-        f" removed first; random over the seeds {', '.join(map(str, options.seeds))}.",
+        " special tokens and those shorter than four characters are kept; ties are removed by"
+        f" falling id; random: mean over the seeds {', '.join(map(str, options.seeds))}.",
         *unknown,
         *(f"Left out: {why}" for why in found.left_out.values()),
     ]
@@ -233,13 +234,13 @@ def _compare_sizes(options: Options) -> Answer:
     start, largest = time.perf_counter(), max(options.sizes, default=EXTENSION)
     opened = open_named_model(options)
     counts = _count_words(options, opened, part(options.progress, 0, 0.4))
-    # One plan is enough: a smaller extension has the first tokens of a larger one.
+    # One plan is enough: a smaller extension consists of the first tokens of a larger one.
     recipe = get_preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=largest))
     plan = plan_adaptation(
         recipe, opened, Sources(counts=counts), progress=part(options.progress, 0.4, 0.8)
     )
-    # A text may give fewer tokens, which the note says.
+    # A text may yield fewer tokens than requested; the note of the plan reports that.
     sizes = [min(size, len(plan.added)) for size in options.sizes]
     found = measure_extension_curve(plan, counts, sizes, part(options.progress, 0.8, 1))
     rows = []
@@ -257,9 +258,9 @@ def _compare_sizes(options: Options) -> Answer:
     header = (
         "tokens added",
         "wordpieces",
-        "a word",
-        "text shorter",
-        "are new tokens",
+        "per word",
+        "text shorter by",
+        "added tokens",
         f"under {RARE} times",
     )
     note = plan.note or ""

@@ -54,7 +54,7 @@ TITLES = {
 }
 RANKS = ("cosine", "p@1", "p@5", "p@10")
 HEADER = (
-    "map",
+    "alignment",
     "anchors",
     "cosine",
     "P@1",
@@ -84,7 +84,7 @@ SPACES = (
 def _align(options: Options) -> Answer:
     start = time.perf_counter()
     step = read_settings(options, AlignmentStep)
-    # 1. Fit and evaluate the alignments; as an artifact if a folder was named.
+    # 1. Fit and evaluate the alignments; write an artifact if a folder was named.
     place: dict[str, Any] = {}
     if choose_destination(options, "alignments") is None:
         maps = tabulate_alignments(
@@ -103,7 +103,7 @@ def _align(options: Options) -> Answer:
         maps = list(load_evaluation(artifact.folder).maps)
         place = describe_place(artifact)
         del place["seconds"]  # the command reports its own
-    # 2. The answer is about the chosen method; the others follow with --all.
+    # 2. The answer describes the chosen method; --all adds the others.
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
     if options.all:
@@ -124,7 +124,7 @@ def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
 def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
     """Format the scores of each alignment, one row each.
 
-    Scores are among all anchors and, under "all: …", among all wordpieces, with n and chance.
+    The candidates are the wordpieces of all anchors and, under "all: …", all wordpieces.
     """
     # 1. A row for each alignment.
     rows = []
@@ -134,12 +134,12 @@ def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
         scores = (*(held[name] for name in RANKS), csls["p@5"], held["chance@5"])
         wide = (pieces["p@5"], csls["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
         rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
-    # 2. How it was measured, which one is best, what is missing, and whether it means anything.
+    # 2. How it was measured, which one is best, what is missing, and whether it beats chance.
     chosen = maps[0]["held_out"]
     lines = [
         format_table(HEADER, rows),
         "",
-        f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on.",
+        f"Scores are means over {chosen['folds']} folds of held-out anchors.",
     ]
     lines += [
         _describe_best(found, len(maps))
@@ -149,7 +149,7 @@ def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
     lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
     if chosen["verdict"] == "chance":
         lines.append(
-            "Chance: there is too little text, or text of another language, for a map that"
+            "Chance: there is too little text, or text of another language, for an alignment that"
             " generalizes."
         )
     return "\n".join(lines)
@@ -162,7 +162,7 @@ def _describe_best(found: dict[str, Any], among: int) -> str:
         f"Best on these words by P@5 CSLS: {_name_alignment(found)}"
         f" ({against['difference']:+.3g} over the first, ahead in {against['won']} of"
         f" {against['folds']} folds, p = {against['p']:.2g};"
-        f" picked among {among} maps on the same folds, so p is optimistic)."
+        f" chosen among {among} alignments on the same folds, so p is optimistic)."
     )
 
 
@@ -174,7 +174,7 @@ def _name_alignment(found: dict[str, Any]) -> str:
 def _list_neighbors(options: Options) -> Answer:
     space, target = _open_spaces(options)
     pieces = target.word_space
-    options.progress(0.1, "fitting the map")
+    options.progress(0.1, "fitting the alignment")
     alignment = fit_alignment(space, pieces, read_settings(options, AlignmentSettings))
     settings = read_settings(options, ListSettings)
     spaces = CrossSpace(space, pieces, alignment)
@@ -197,7 +197,7 @@ def _render_lists(title: str, lists: FourLists) -> str:
     for key in TITLES:
         listed: Listed | None = lists[key]  # type: ignore[literal-required]
         if listed is None:
-            columns.append(["not there"])
+            columns.append(["not in this space"])
             continue
         columns.append([f"{score:.3f} {name}{stars.get(name, '')}" for name, score in listed])
     return f"{title}\n" + format_table(
@@ -224,15 +224,15 @@ def _project(options: Options) -> Answer:
     start = time.perf_counter()
     if bool(options.model) == bool(options.vectors):
         raise InputError(
-            "A projection shows the wordpieces of a model or word vectors: give either --model or"
-            " --vectors."
+            "A projection shows either the wordpieces of a model or word vectors.",
+            "Give either --model or --vectors.",
         )
     space = options.model or options.vectors
     step = read_settings(options, ProjectionStep)
-    choose_destination(options, "projections")  # refuses two
+    choose_destination(options, "projections")  # raises InputError for two destinations
     file = Path(options.out or "")
     place = dict[str, Any]()
-    # 1. A file: computed here and exported.
+    # 1. A file: compute the projection and export it.
     if FILE.fullmatch(file.suffix):
         check_export_path(file, options.overwrite)
         offline = options.offline or None
@@ -244,7 +244,7 @@ def _project(options: Options) -> Answer:
         export_projection(drawn, file, options.overwrite)
         numbers = summarize_projection(drawn)
         place = {"out": options.out, "seconds": time.perf_counter() - start}
-    # 2. A folder: the artifact of a step.
+    # 2. A folder: write the artifact of a step.
     else:
         artifact = write(
             Spec("projection", step, {"space": space, "other": options.other}, options.offline),

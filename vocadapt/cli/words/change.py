@@ -98,9 +98,9 @@ def _open_baseline(
     if not found:
         raise InputError(
             "Neither space was trained in this workspace, so none can be trained again.",
-            "Give two spaces that differ in the seed alone: --noise-baseline X Y.",
+            "Give two spaces that differ only in the seed: --noise-baseline X Y.",
         )
-    # The text behind the first may have changed since: then the second is trained again.
+    # If the text of the first has changed since, the second is trained again.
     chosen = found[0]
     try:
         rebuild_spec(chosen)
@@ -146,7 +146,7 @@ def _change_to_json(
 def _word_row_to_json(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, row: int
 ) -> dict[str, Any]:
-    # z is null where the baseline has no spread: NaN is no JSON.
+    # z is null if the standard deviation of the baseline is 0: JSON has no NaN.
     found: dict[str, Any] = {"word": change.words[row], "overlap": float(change.overlap[row])}
     if change.counts is not None:
         found["count"] = int(change.counts[row])
@@ -277,7 +277,7 @@ CHANGE = Command(
         ),
         OFFLINE,
     ),
-    description="Which words have other neighbors in one space than in another, over the words that"
-    " both have: two models, a model before and after it was adapted, word vectors of two texts,"
-    " vectors in context of two layers.",
+    description="List the words whose neighbors differ most between two spaces, among the words of"
+    " both. The spaces may be two models, a model before and after its adaptation, word vectors of"
+    " two texts, or contextual vectors of two layers.",
 )

@@ -48,10 +48,12 @@ from vocadapt.spaces.io.storage import load_space
 SPACE = "hub name or model folder, or a folder of word vectors"
 MEASURES = {
     "mean_cosine": (
-        "mean cosine over all pairs of tokens, none with itself (Fast 2023, table 3.2); null:"
-        " different widths"
+        "mean cosine over all pairs of different tokens (Fast 2023, table 3.2); null: different"
+        " dimensions"
     ),
-    "mean_cosine_common": "mean cosine of the two rows of each common token (Fast 2023, table 3.3)",
+    "mean_cosine_common": (
+        "mean cosine of the two embeddings of each common token (Fast 2023, table 3.3)"
+    ),
     "isotropy": (
         "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on vectors of length 1 (Mu and"
         " Viswanath 2018)"
@@ -59,11 +61,12 @@ MEASURES = {
     "isotropy_as_published": "the same on the original vectors",
     "isoscore": "IsoScore (Rudman et al. 2022)",
     "first_direction": (
-        "fraction of the squared norm of the unit vectors along their first principal direction; even: 1/dim"
+        "fraction of the squared norm of the unit vectors along their first principal direction;"
+        " 1/dim for evenly spread vectors"
     ),
     "hubness": (
-        "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al."
-        " 2010)"
+        "skewness of N_k: how often each embedding is among the k nearest neighbors of others"
+        " (Radovanović et al. 2010)"
     ),
     "frequency_bias": (
         "Spearman correlation of frequency with the norm of an embedding and with its cosine to the"
@@ -75,7 +78,7 @@ MEASURES = {
 }
 GEOMETRY = (
     "space",
-    "zero rows",
+    "zero vectors",
     "isotropy",
     "IsoScore",
     "first direction",
@@ -98,7 +101,7 @@ RELATION_COLUMNS = (
     "p",
     "pairs",
     "of",
-    "words it lacks",
+    "missing words",
 )
 PAIRS = (
     "files of word pairs, with or without relations or scores; of analogy questions; or of"
@@ -186,7 +189,7 @@ def _render_diagnosis(
                 f" {added.original_n:,} original ones {added.original_median:.3f}. Correlations"
                 " with frequency are over the original tokens."
             )
-    note = f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows."
+    note = f"Tokens included: {TOKENS[tokens]}. –: different dimensions, or too few tokens."
     return "\n\n".join([*parts, format_table(GEOMETRY, rows), *notes, note])
 
 
@@ -198,8 +201,8 @@ def _score_relations(options: Options) -> Answer:
     given = [*options.model, *options.vectors]
     if not given:
         raise InputError(
-            "relations needs a space to look in.",
-            "Give --model M, or --vectors DIR, as many as you like.",
+            "relations needs at least one space.",
+            "Give --model M or --vectors DIR, one or more.",
         )
     lists = [read_relations(Path(file)) for file in options.pairs] or load_bundled_relations()
     # 1. Score every list in every space, each corrected by the space's own mean cosine.
@@ -211,7 +214,7 @@ def _score_relations(options: Options) -> Answer:
     for i, (name, opened) in enumerate(zip(names, spaces, strict=True)):
         own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), name)
         scores[name] = score_lists(opened, lists, means[i], permutations, own)
-    # 2. The answer; the single pairs only if they are requested.
+    # 2. The answer; single pairs only if requested.
     answer: dict[str, Any] = {
         "models": list(names),
         "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
@@ -269,7 +272,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
         for got in one["results"]
     ]
     parts = [_render_table(RELATION_COLUMNS, rows)]
-    # 2. Agreement with human judgments, and single pairs, where there are any.
+    # 2. Agreement with human judgments, and single pairs, if there are any.
     judged = [
         (one["list"], got["model"], got["spearman"], got["covered"], got["of"])
         for one in answer["similarity"]
@@ -280,7 +283,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
     if "pairs" in answer:
         columns = ("relation", "first", "second", "model", "cosine", "corrected")
         parts.append(_render_table(columns, map(itemgetter(*columns), answer["pairs"])))
-    # 3. What the figures mean.
+    # 3. The definitions of the figures.
     means = [
         f"{name} {_format_cosine(mean)}"
         for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True)
@@ -350,7 +353,7 @@ def _evaluate(options: Options) -> Answer:
             name: asdict(score)
             for name, score in score_analogies(space, questions, splitter, options.progress).items()
         }
-        parts.append(_render_lists("analogies", "right", "accuracy", analogies))
+        parts.append(_render_lists("analogies", "accuracy", "accuracy", analogies))
     spelled = (
         "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
     )
@@ -359,8 +362,7 @@ def _evaluate(options: Options) -> Answer:
 
 
 def _read_lists(files: list[str]) -> dict[str, PairList]:
-    """Read the lists of word pairs, by file name, or by path if two names are equal."""
-    # Two lists of one name would be one entry.
+    """Read lists of word pairs by file name; files of the same name are identified by their path."""
     stems = Counter(Path(file).stem for file in files)
     found = {}
     for file in files:

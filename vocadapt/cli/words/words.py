@@ -24,7 +24,7 @@ from vocadapt.text.words import count_words
 
 
 def _count(options: Options) -> Answer:
-    import pyarrow.compute  # noqa: F401 - the seconds below are without imports
+    import pyarrow.compute  # noqa: F401 - so that the time below does not include the import
 
     splitter = open_named_model(options).splitter
     start = time.perf_counter()
@@ -92,14 +92,14 @@ def _show_context(options: Options) -> Answer:
 
 def _render_context(found: KeywordContext, settings: ContextSettings) -> str:
     """Render the lines with the word aligned; control characters are replaced."""
-    # 1. What is left and right of the word, without characters that would spoil the alignment.
+    # 1. The text left and right of the word, without characters that would break the columns.
     cells = [
         [_replace_unprintable(text) for text in (hit.left, hit.match, hit.right)]
         for hit in found.hits
     ]
     width = max((len(left) for left, _, _ in cells), default=0)
     middle = max((len(match) for _, match, _ in cells), default=0)
-    # 2. The word in brackets, one below the other.
+    # 2. One line for each occurrence, with the words in brackets below each other.
     lines = []
     for left, match, right in cells:
         padding = " " * (middle - len(match))
