@@ -170,7 +170,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{f}/a {f}/b {f}/a", "Two are compared, 3 were given"),
+        ("{f}/a {f}/b {f}/a", "Expected one or two runs, got 3"),
         ("{f}/a", "two tokenizations are the same"),
         ("{f}/a {f}/nowhere", "no such run or file"),
         ("{f}/gold.txt {f}/ours.txt", "need the kind"),
@@ -183,7 +183,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
         ("{f}/a {f}/b --pieces 1", "--pieces: expected a whole number from 2 "),
         ("{f}/a {f}/b --rounds 0", "at least one resample"),
         ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),
-        ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "into one file"),
+        ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "name the same file"),
         ("{f}/a {f}/b --scorer squad", "no score 'squad'"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_job_is_canceled_and_resumed(ask, workspace, text):
         "canceled",
         False,
     ) and time.monotonic() - began < 10
-    assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} had ended before: canceled.\n")
+    assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} has already ended: canceled.\n")
     code, answer = ask("resume", job.id)
     assert code == 0 and answer["state"] in ("waiting", "running") and answer["from_checkpoint"]
     assert [line["state"] for line in answer["past"]] == ["canceled"]

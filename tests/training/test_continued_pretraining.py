@@ -466,7 +466,7 @@ def test_few_steps_are_said_and_losses_have_three_decimals(folders, long_text, t
     assert main(command) == 0
     told = capsys.readouterr().out
     assert "Few steps" in told and re.search(
-        r"loss a character, after +\d\.\d{3} \(95% interval", told
+        r"loss per character, after +\d\.\d{3} \(95% interval", told
     )
 
 

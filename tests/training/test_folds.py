@@ -129,7 +129,7 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     assert open_runs(out).summary(figure="f1").sd == pytest.approx(
         answer["sd"]["f1"]
     )  # as Results tell it
-    assert "(base, 2 seeds, of each the mean over 3 folds)" in render_scores(answer)
+    assert "(base, 2 seeds, each the mean over 3 folds)" in render_scores(answer)
     again = ask("evaluate", "--run", out)
     assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
     assert [[text.text for text in load_training_examples(run)] for run in runs[:3]] == [

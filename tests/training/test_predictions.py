@@ -279,7 +279,7 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--rounds 0 --against said", "--against needs rounds"),
+        ("--rounds 0 --against said", "--against needs resamples"),
         ("--seed -1", "whole number from 0 to 4,294,967,295, got '-1'"),
     ],
 )
@@ -328,7 +328,7 @@ def test_the_table_for_people_and_the_forms_in_the_help(score, capsys):
     score("qa", said='{"1": "dog", "2": "a cat"}')
     assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "qa"]) == 0
     out = capsys.readouterr().out
-    assert "squad: SQuAD's" in out and "exact" in out and "95% of 1,000 draws of 2 units" in out
+    assert "squad: SQuAD's" in out and "exact" in out and "(1,000 resamples of 2 units)" in out
     with pytest.raises(SystemExit):
         main(["score", "--help"])
     out = capsys.readouterr().out

@@ -27,7 +27,7 @@ from vocadapt.training.tasks.kinds import TASK_KINDS
 
 
 def _compare(options: Options) -> Answer:
-    # 1. What is compared, and where to write it.
+    # 1. The runs to compare, and the output files.
     settings = read_settings(options, SliceSettings)
     chosen = options.slice
     if not chosen:
@@ -41,7 +41,7 @@ def _compare(options: Options) -> Answer:
 
     # 2. The outcomes of the examples, and the report.
     slicing = found.slicing(settings)
-    slicing.title(chosen)  # refuses an unknown slice before the work
+    slicing.title(chosen)  # raises InputError for an unknown slice, before the slow part
     first, second = found.sides
     counted = count_outcomes(
         found.kind, found.split.gold, first.predictions, second.predictions, found.rules.untyped
@@ -49,7 +49,7 @@ def _compare(options: Options) -> Answer:
     if options.workspace:
         for id, note in load_notes(Workspace(Path(options.workspace))).items():
             notes[id] = (note.text, note.tags)
-    # The report shows the command that made it; a caller from Python has none.
+    # The report shows its command line; a caller from Python has none.
     command = ""
     if sys.argv[1:2] == ["compare"]:
         command = shlex.join([*PROGRAM, *sys.argv[1:]])
@@ -89,7 +89,7 @@ def _compare(options: Options) -> Answer:
 def _read_pair(options: Options) -> PairSpec:
     if len(options.runs) > 2:
         raise InputError(
-            f"Two are compared, {len(options.runs)} were given.",
+            f"Expected one or two runs, got {len(options.runs)}.",
             "Give one run, or two runs or files.",
         )
     tokenizations = options.tokenization
@@ -102,7 +102,7 @@ def _read_pair(options: Options) -> PairSpec:
     if len(tokenizations) != 2 or draws.rounds < 1:
         raise InputError(
             "Expected one or two tokenizations, and at least one resample.",
-            "Such as --tokenization base pooled --rounds 1000.",
+            "For example: --tokenization base pooled --rounds 1000.",
         )
     first, second = [*options.runs, ""][:2]
     return PairSpec(
@@ -126,11 +126,11 @@ def _choose_files(options: Options) -> dict[str, Path]:
             "Add --html FILE, or leave --corpus out.",
         )
     files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
-    # Compared by real path: a link may lead to the same file.
+    # Real paths are compared, because a link may refer to the same file.
     if len({os.path.realpath(file) for file in files.values()}) < len(files):
         raise InputError(
-            "The report and the entries would be written into one file.",
-            "Give --html and --csv a file each.",
+            "--html and --csv name the same file.",
+            "Give a different file for each.",
         )
     for file in files.values():
         check_free_file(file, options.overwrite)
@@ -190,7 +190,8 @@ def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
         f"{test.scorer}: {' → '.join(sides)}, difference"
         f" {test.difference:+.4f} ({test.interval.level:.0%} interval {test.interval.low:+.4f} to"
         f" {test.interval.high:+.4f})\n"
-        f"approximate randomisation over {test.units:,} units, {test.rounds:,} draws: p = {number(test.p_randomisation)}{mcnemar}"
+        f"approximate randomization over {test.units:,} units, {test.rounds:,} resamples:"
+        f" p = {number(test.p_randomisation)}{mcnemar}"
     )
 
 
@@ -209,12 +210,12 @@ COMPARE = Command(
             nargs="+",
             choices=CHOICES,
             default=[""],
-            metavar="CUT",
-            help="tokenization of both runs, or of each (default pooled; for a single run base and"
-            " pooled)",
+            metavar="NAME",
+            help="tokenization of both runs, or one for each (default pooled; for a single run base"
+            " and pooled)",
         ),
-        option("--gold", metavar="F", default="", help="gold labels, if no run has them"),
-        option("--kind", choices=TASK_KINDS, default="", help="kind of task, if no run names it"),
+        option("--gold", metavar="F", default="", help="gold labels (default: the run's)"),
+        option("--kind", choices=TASK_KINDS, default="", help="kind of task (default: the run's)"),
         option("--scorer", default="", metavar="S", help="scorer to use instead of the task's"),
         setting_options(Rules, "negative", "positive", shown_default="the run's"),
         option(

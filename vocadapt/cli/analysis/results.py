@@ -1,5 +1,5 @@
-"""results: the leaderboards of fine-tuned runs, against a baseline; score: predictions of any program
-against a gold file.
+"""results: leaderboards of fine-tuned runs, compared with a baseline; score: score the predictions of
+any program.
 """
 
 import json
@@ -53,16 +53,16 @@ def _results(options: Options) -> Answer:
     draws = read_settings(options, Draws)
     baseline = None
     if draws.rounds < 1:
-        raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
+        raise InputError("Expected at least one resample.", "For example: --rounds 1000.")
     if options.baseline:
         baseline = (options.baseline, options.baseline_tokenization)
     elif options.baseline_tokenization:
         raise InputError(
-            "A tokenization of the baseline was given, and no baseline.",
-            "Give --baseline RUN, too.",
+            "A tokenization of the baseline was given, but no baseline.",
+            "Add --baseline RUN.",
         )
 
-    # 1. The runs: those that were named, or all of the workspace.
+    # 1. The named runs, or all runs of the workspace.
     workspace = Workspace(Path(options.workspace))
     unreadable = dict[str, str]()
     if options.runs:
@@ -85,16 +85,16 @@ def _results(options: Options) -> Answer:
 
 def _explain_no_run(options: Options, runs: Sequence[RunSet], note: str) -> InputError:
     """Return the error for a task without runs, with the tasks that have some."""
-    problem, remedy = "There is no run.", "finetune makes one."
+    problem, remedy = "There are no runs.", "Create one with finetune."
     if runs:
         problem = f"There is no run on {options.task!r:.60}."
-        remedy = f"There: {', '.join(dict.fromkeys(run.task for run in runs))}."
+        remedy = f"Tasks with runs: {', '.join(dict.fromkeys(run.task for run in runs))}."
     return InputError(f"{problem} {note}".strip(), remedy)
 
 
 def _open_named(given: str, workspace: Workspace) -> RunSet:
     """Open a folder of runs, or runs of the workspace by name."""
-    # A folder comes first: a run of the workspace may have the name of one.
+    # A folder takes precedence over a run of the workspace with the same name.
     path = Path(given)
     if not os.path.exists(path) and given in map(attrgetter("name"), workspace.artifacts("runs")):
         path = workspace.folder("runs", given)
@@ -109,7 +109,7 @@ def _render(boards: Sequence[TaskLeaderboard], groups: GroupMeans, note: str) ->
         for run, own in groups.items():
             rows.append((run, *(format_group_mean(own[name]) for name in names)))
         table = format_table(("model", *names), rows)
-        parts.append(f"Means over groups of tasks, of how many\n{table}")
+        parts.append(f"Means over groups of tasks, with the number of tasks\n{table}")
     if note:
         parts.append(note)
     return "\n\n".join(parts)
@@ -186,8 +186,8 @@ def _score(options: Options) -> Answer:
     draws, rules = read_settings(options, Draws), read_settings(options, Rules)
     if options.against and not draws.rounds:
         raise InputError(
-            "A comparison draws its interval and its test, so --against needs rounds.",
-            "Such as --rounds 1000; or leave --against out.",
+            "--against needs resamples for its interval and its test.",
+            "Give --rounds, for example --rounds 1000, or leave --against out.",
         )
     kind = TASK_KINDS[options.kind]
     scorers = [kind.scorer(name) for name in options.scorer or [""]]
@@ -198,7 +198,7 @@ def _score(options: Options) -> Answer:
     if not gold.labeled:
         raise InputError(
             f"{path}: holds no labels, so nothing can be scored.",
-            "Give the gold file with its labels.",
+            "Give a gold file with labels.",
         )
     predicted = kind.read_predictions(Path(options.predicted), gold)
     against = None
@@ -249,13 +249,13 @@ def _score_once(
         definition += f"; {name}: {value}"
     values = score.to_dict()
     lines = [definition, _render_figures(score)]
-    # --rounds 0 is the quick way: the score without its interval.
+    # --rounds 0 skips the interval, which is faster.
     if draws.rounds:
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
         lines.append(
-            f"{draws.level:.0%} of {draws.rounds:,} draws of {score.units:,} units give"
-            f" {scorer.headline} {number(interval.low)} to {number(interval.high)}"
+            f"{draws.level:.0%} interval of {scorer.headline}: {number(interval.low)} to"
+            f" {number(interval.high)} ({draws.rounds:,} resamples of {score.units:,} units)"
         )
     if against is not None:
         other = build_tally(gold, against.predicted, scorer, rules, unit)
@@ -284,17 +284,17 @@ def _describe_comparison(found: Comparison, draws: Draws) -> str:
     if found.p_mcnemar is not None:
         mcnemar = f", exact McNemar p = {number(found.p_mcnemar)}"
     elif found.scorer == "accuracy":
-        mcnemar = ", no McNemar test: it needs units of one example each, and these are documents"
+        mcnemar = ", no McNemar test: it needs single examples as units, not documents"
     return (
         f"against the other predictions: {number(found.a)} → {number(found.b)}, difference"
         f" {found.difference:+.4f} ({draws.level:.0%} interval {found.interval.low:+.4f} to"
-        f" {found.interval.high:+.4f}), approximate randomisation p ="
+        f" {found.interval.high:+.4f}), approximate randomization p ="
         f" {number(found.p_randomisation)}{mcnemar}"
     )
 
 
 def _describe_files() -> str:
-    """Describe the files of each kind of task, and which scores it has."""
+    """Describe the files and scores of each kind of task."""
     parts = ["files and scores, by the kind of task:"]
     for kind in TASK_KINDS.values():
         scorers = ", ".join(scorer.name for scorer in kind.scorers())

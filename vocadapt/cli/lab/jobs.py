@@ -1,4 +1,4 @@
-"""jobs list, show, cancel, resume; app, demo, and the hidden command that is a job's process."""
+"""jobs list, show, cancel, resume; app; demo; and the hidden command `job`, which runs a job."""
 
 import logging
 import os
@@ -27,10 +27,10 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.settings import MAX_COUNT
 
-LINES = 20  # of the log and of the metrics that people are shown
+LINES = 20  # lines of the log to show
 SHOWN = 3  # metrics shown at the foot of `jobs show`
 MAX_NOTE = 60  # characters
-STATUS = (  # what JSON holds of the status
+STATUS = (  # fields of the status in the JSON answer
     *("fraction", "message", "error", "remedy", "queued", "started", "updated"),
     *("seconds", "seconds_left"),
 )
@@ -111,9 +111,9 @@ def _show(options: Options) -> Answer:
 def _cancel(options: Options) -> Answer:
     job = _find_job(options)
     status = job.status()
-    # A job that has ended is no error: what was wanted is the case.
+    # Canceling a job that has ended is not an error.
     ended = not status.alive
-    text = f"{job.id} had ended before: {status.state}."
+    text = f"{job.id} has already ended: {status.state}."
     if not ended:
         status = job.cancel()
         text = f"{job.id}: {status.state}."
@@ -128,7 +128,7 @@ def _resume(options: Options) -> Answer:
         start = "from its checkpoint"
     queue.resume(Workspace(Path(options.workspace)), job)
     status = job.status()
-    # The exit code is that of the job, if its end is awaited.
+    # With --wait, the exit code is that of the job.
     code = 0
     if options.wait:
         status = _follow(job, options.progress)
@@ -144,7 +144,7 @@ def _find_job(options: Options) -> Job:
 
 
 def _follow(job: Job, progress: Progress) -> Status:
-    """Wait for the end of a job; an interrupt stops the waiting, not the job."""
+    """Wait for the end of a job; Ctrl-C stops waiting, but not the job."""
     try:
         while (status := job.status()).alive:
             progress(status.fraction, status.message or status.state)
@@ -156,7 +156,7 @@ def _follow(job: Job, progress: Progress) -> Status:
 
 def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
     """Convert a job to JSON values."""
-    # A job that waits has no progress yet; what it waits for explains why.
+    # A waiting job has no progress yet: name the job that it waits for.
     before = job.waits_for() if status.state == "waiting" else None
     return {
         "id": job.id,
@@ -212,8 +212,8 @@ RESUME = Command(
 
 
 def _serve(options: Options) -> Answer:
-    """Replace this process with the server; the CLI does not import the pages."""
-    # 1. The server's command line: only what was given, so that its defaults are in one place.
+    """Replace this process with the server: the command line does not import the pages."""
+    # 1. The server's command line, without options that were not given: the server has the defaults.
     command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
     command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
     for flag in ("port", "address", "files_root"):
@@ -222,7 +222,7 @@ def _serve(options: Options) -> Answer:
             command += [f"--{flag.replace('_', '-')}", str(value)]
     if options.no_browser:
         command.append("--no-browser")
-    # 2. The server must find this very package, wherever it is started.
+    # 2. The server must import the same package from any working directory.
     package = str(Path(vocadapt.__file__).parents[1])
     paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.stderr.flush()
@@ -232,7 +232,7 @@ def _serve(options: Options) -> Answer:
 def _run_job(options: Options) -> Answer:
     from vocadapt.lab.jobs.worker import run_job
 
-    # A job's stderr is its log: everything is wanted there, warnings of libraries included.
+    # The log of a job is its stderr, and includes the warnings of libraries.
     logging.basicConfig(
         force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
@@ -251,16 +251,16 @@ def _demo(options: Options) -> Answer:
         steps = list(run_demo(Workspace(Path(folder)), options.progress))
     seconds = time.perf_counter() - start
     out = options.out
-    advice = "Nothing was kept: --out DIR keeps it."
+    advice = "The results were removed; keep them with --out DIR."
     if out:
         out = str(Path(out))
-        advice = f"Look at it: python -m vocadapt app --workspace {shlex.quote(out)}"
+        advice = f"Open them: python -m vocadapt app --workspace {shlex.quote(out)}"
     lines = []
     for step in steps:
         lines.append(f"{step.step} ({step.seconds:.1f} s): {step.did}")
         if step.command:
             lines.append(f"    {step.command}")
-    lines.append(f"{seconds:.0f} s in all. {advice}")
+    lines.append(f"{seconds:.0f} s in total. {advice}")
     return Answer(
         {"out": out, "seconds": seconds, "steps": [asdict(step) for step in steps]},
         "\n".join(lines),

@@ -41,7 +41,7 @@ def build_step_command(step: Step) -> Command:
         options.append(CHECKPOINTS)
 
     def run(options: Options) -> Answer:
-        # Inputs have names of their own in the namespace: a setting may be called text, too.
+        # Inputs have a prefix in the namespace: a setting may have the name of an input.
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
         offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")
         spec = Spec(step.name, read_settings(options, step.settings), inputs, offline, casing)

@@ -44,7 +44,7 @@ from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, fin
 from vocadapt.training.tasks.examples import SPLITS, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
-OTHER = ("finetune", "kind")  # settings of the step that have options of their own
+OTHER = ("finetune", "kind")  # settings of the step that are declared separately
 CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning in zero-shot
 
 
@@ -57,10 +57,10 @@ def _finetune(options: Options) -> Answer:
     if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
         raise InputError(
             f"The seed {twice[0]} was given twice.",
-            "The same seed gives the same run: give each once.",
+            "Give each seed once: the same seed gives the same run.",
         )
 
-    # 2. The inputs: a task of its own, or a kind of task with its files.
+    # 2. The inputs: a defined task, or a kind of task with its files.
     inputs = {name: getattr(options, name) for name in ("model", *SPLITS)}
     if options.task not in TASK_KINDS:
         given["kind"] = ""
@@ -96,7 +96,7 @@ def _zero_shot(options: Options) -> Answer:
         offline=options.offline,
         **read_given(options, ZeroShotSettings),
     )
-    # It writes both models and their scores: no artifact of a workspace.
+    # The output is a folder of two models and scores, not an artifact of a workspace.
     numbers = run_zero_shot(settings, out, options.progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
     return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
@@ -104,7 +104,7 @@ def _zero_shot(options: Options) -> Answer:
 
 def render_scores(numbers: Mapping[str, Any]) -> str:
     """Render the scores per seed and tokenization, their means and deviations, and the findings."""
-    # 1. A row for each run and tokenization; what was found in single runs.
+    # 1. A row for each run and tokenization, and the findings of single runs.
     names = list(numbers["mean"])
     rows = []
     findings = list(numbers.get("findings", []))
@@ -118,14 +118,14 @@ def render_scores(numbers: Mapping[str, Any]) -> str:
         for tokenization, values in seed["scores"].items():
             rows.append((name, tokenization, *(values[name] for name in names), collapsed))
         findings += [f"Seed {name}: {found}" for found in seed.get("findings", [])]
-    lines = ["Nothing is scored: there is no test split, or it holds no labels."]
+    lines = ["No scores: there is no test split, or it has no labels."]
     if rows:
         lines = [format_table(("seed", "tokenization", *names, ""), rows)]
 
     # 2. Means over the runs.
     lines += _describe_means(numbers, names)
 
-    # 3. The scorer, and what the training took.
+    # 3. The scorer, and the cost of the training.
     if numbers.get("definition"):
         lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
     if "examples_per_second" in numbers:
@@ -136,7 +136,7 @@ def render_scores(numbers: Mapping[str, Any]) -> str:
 
 
 def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
-    """Describe means and deviations, what they are computed over, and the mean without collapsed
+    """Describe means and standard deviations over seeds and folds, and the means without collapsed
     runs.
     """
     lines = []
@@ -144,8 +144,8 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
     folds = len({seed.get("fold") for seed in numbers["seeds"]})
     runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
     if folds > 1:
-        runs, others = f"{runs}, of each the mean over {folds} folds", "the seeds without one"
-    # A single run has no deviation, and its scores are in the table already.
+        runs, others = f"{runs}, each the mean over {folds} folds", "the seeds without one"
+    # A single run has no standard deviation, and its scores are in the table.
     if len(numbers["seeds"]) > 1 and names:
         means = []
         for name in names:
@@ -154,7 +154,7 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
                 mean += f" ± {number(sd)}"
             means.append(f"{name} {mean}")
         lines += ["", f"{'; '.join(means)} ({numbers['cut']}, {runs})"]
-    # Collapsed runs say nothing about a tokenization: the mean of the others is shown, too.
+    # Collapsed runs do not compare tokenizations, so the mean of the others is added.
     if learned := numbers.get("mean_learned"):
         means = [f"{name} {number(value)}" for name, value in learned.items()]
         collapsed = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
@@ -163,15 +163,15 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
 
 
 def _describe_training(numbers: Mapping[str, Any]) -> str:
-    """Describe the speed of the training, the number of trained weights and the memory."""
+    """Describe the speed of the training, the number of trained parameters and the memory."""
     weights = numbers["trainable"] + numbers["frozen"]
     text = (
         f"{numbers['task']}, {numbers['scorer'] or 'not scored'}:"
         f" {number(numbers['examples_per_second'])} examples/s,"
-        f" {numbers['trainable']:,} of {weights:,} weights trained"
+        f" {numbers['trainable']:,} of {weights:,} parameters trained"
     )
     if "peak_memory" in numbers:
-        text += f", {numbers['peak_memory'] / 2**30:.1f} GiB at most"
+        text += f", peak memory {numbers['peak_memory'] / 2**30:.1f} GiB"
     return f"{text}."
 
 
@@ -191,7 +191,7 @@ FINETUNE = Command(
             f" ({', '.join(TASK_KINDS)}) with its files",
         ),
         *(
-            option(f"--{split}", metavar="F", help=f"{split} examples, with a kind of task")
+            option(f"--{split}", metavar="F", help=f"{split} examples, if --task is a kind of task")
             for split in SPLITS
         ),
         option(
@@ -228,7 +228,7 @@ ZERO_SHOT = Command(
     _zero_shot,
     (
         *model_options(help="hub name or model folder, with or without a head for questions"),
-        option("--train", metavar="F", required=True, help="general questions in SQuAD's form"),
+        option("--train", metavar="F", required=True, help="general questions in SQuAD's format"),
         option(
             "--test",
             metavar="F",
@@ -241,7 +241,7 @@ ZERO_SHOT = Command(
             metavar="T",
             nargs="+",
             default=(),
-            help="text of the domain, in place of vectors",
+            help="text of the domain to train word vectors on, instead of --vectors",
         ),
         option(
             "--preset",
@@ -287,7 +287,7 @@ def _list(options: Options) -> Answer:
 
 def _show_card(options: Options) -> Answer:
     card = find_card(options.benchmark)
-    # Some benchmarks may not be passed on: the card says how to get them.
+    # Some benchmarks may not be redistributed; the card describes how to get them.
     files = "available with tasks download"
     if not card.free:
         files = ACCESS[card.access]
@@ -316,10 +316,10 @@ def _show_card(options: Options) -> Answer:
 
 
 def _format_sizes(card: Card) -> str:
-    """Format the first figure of every split: 5424/923/940 sentences."""
+    """Format the first size of every split: 5424/923/940 sentences."""
     if not card.sizes:
         return "–"
-    # The first figure of a split is what the task counts: sentences, not tokens.
+    # The first size of a split is in the unit of the task: sentences, not tokens.
     first = [next(iter(counts.items())) for counts in card.sizes.values()]
     return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}"
 
@@ -327,7 +327,9 @@ def _format_sizes(card: Card) -> str:
 def _download(options: Options) -> Answer:
     folder = choose_destination(options, "tasks")
     if folder is None:
-        raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
+        raise InputError(
+            "No output folder was given: use --out DIR, or --name N (with --workspace W)."
+        )
     task, manifest = fetch_benchmark(
         options.benchmark, folder, options.source, options.overwrite, options.progress
     )

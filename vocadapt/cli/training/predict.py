@@ -1,4 +1,4 @@
-"""predict, answer: predictions of a fine-tuned run on other text, and its answers to questions."""
+"""predict, answer: predict with a fine-tuned run on other text, or answer questions with it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,8 +19,8 @@ from vocadapt.training.tasks.context_windows import AnswerSettings
 from vocadapt.training.tasks.examples import Split
 
 NONE = (
-    "(no answer: no word of the context that the model reads fits into"
-    f" {AnswerSettings().characters} characters)"
+    "(no answer: every word that the model reads is longer than the"
+    f" {AnswerSettings().characters} characters of an answer)"
 )
 WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 
@@ -39,11 +39,11 @@ def _predict(options: Options) -> Answer:
         split = run.kind.read_split(path, unit=run.unit)
     if options.word_rule and not run.kind.has_word_rule:
         raise InputError(
-            f"--word-rule applies to question answering only; this run is of {run.kind}.",
+            f"--word-rule applies to question answering only; the task of this run is {run.kind}.",
             "Leave it out.",
         )
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
-    # 2. Predict under every tokenization of the run; one of them, or their pool, is written.
+    # 2. Predict under every tokenization of the run, and write one of them or the pooled one.
     logits = run.logits(split.examples, options.progress)
     tokenization = select_tokenization(logits, options.tokenization)
     predicted = list(map(run.outputs.predict, logits[tokenization], split.examples))
@@ -71,7 +71,7 @@ def _answer(options: Options) -> Answer:
     found = answer(
         run, options.question, context, options.most, options.progress, options.word_rule or ""
     )
-    # 2. The tokenization that counts, and those that are shown.
+    # 2. The tokenization of the main answer, and those that are shown.
     shown = list(found[0].best)
     main = select_tokenization(shown, options.tokenization)
     if options.tokenization:
@@ -92,10 +92,10 @@ def _answer(options: Options) -> Answer:
 
 
 def _answer_to_json(found: QuestionAnswers, main: str, shown: Sequence[str]) -> dict[str, object]:
-    """Convert to JSON: the best answer under the main tokenization (null if there is none), and all."""
+    """Convert to JSON: the best answer under the main tokenization (null if none), and all answers."""
     values = found.to_dict()
     windows = values["windows"]
-    if main != POOLED:  # the pooled logits are of the windows of all tokenizations
+    if main != POOLED:  # pooled logits use the windows of all tokenizations
         windows = {name: window for name, window in windows.items() if name in shown}
     best: dict[str, object] = dict.fromkeys(("text", "score", "start", "end"))
     if values["best"][main]:

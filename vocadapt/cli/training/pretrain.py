@@ -74,12 +74,12 @@ OPTIONAL = (
     *("stored_as", "updates_lost_to_rounding"),
     "held_out_too_long",
 )
-FEW_STEPS = 50  # steps below which a training has hardly begun
-SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch-size."
+FEW_STEPS = 50  # with fewer steps, a warning is shown
+SHORT = "Few steps: the model has hardly changed. Give a larger budget, or a smaller --batch-size."
 
 
 def _pretrain(options: Options) -> Answer:
-    # Exactly one of the two is given.
+    # Exactly one of the two is required.
     if options.from_scratch == bool(options.model):
         raise InputError(
             "Nothing to train was named.",
@@ -89,25 +89,25 @@ def _pretrain(options: Options) -> Answer:
         spec = _build_scratch_spec(options)
     else:
         spec = _build_continued_spec(options)
-    made = write(spec, options)
-    numbers: Mapping[str, Any] = made.manifest.numbers
-    place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
+    artifact = write(spec, options)
+    numbers: Mapping[str, Any] = artifact.manifest.numbers
+    place = {"out": str(artifact.folder), "manifest": str(artifact.folder / "manifest.json")}
 
-    # 1. The figures, as they are in JSON.
+    # 1. The figures for JSON.
     names = (*REPORTED, *(name for name in OPTIONAL if name in numbers))
     reported = {name: numbers[name] for name in names}
     if curve := numbers.get("next_curve"):
         reported["next_sentence_loss"] = curve[-1][1]
-    checkpoints = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
+    checkpoints = [str(artifact.folder / folder) for folder in numbers.get("checkpoints", ())]
     answer = {"stage": numbers["stage"], **reported, "checkpoints": checkpoints, **place}
 
-    # 2. The text: losses and rounding in sentences.
+    # 2. The text: losses and rounding as sentences.
     shown = {name: value for name, value in reported.items() if name not in NESTED}
     for name in ("unigram", "before", "after"):
         loss = f"{numbers['loss_per_character'][name]:.3f}"
         if interval := numbers["loss_interval"].get(name):
             loss += f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})"
-        shown[f"loss a character, {name}"] = loss
+        shown[f"loss per character, {name}"] = loss
     shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
     if rounding := describe_rounding(numbers):
         shown["rounding"] = rounding
@@ -121,9 +121,9 @@ def _pretrain(options: Options) -> Answer:
 
 def _build_scratch_spec(options: Options) -> Spec:
     """Build the step of a pretraining from scratch."""
-    _refuse(options, "--model", ContinuedSettings)
+    _refuse_settings(options, "--model", ContinuedSettings)
     if options.settings is not None:
-        raise InputError("--settings does not apply here.", "It belongs to --model.")
+        raise InputError("--settings does not apply here.", "Use it with --model.")
     check_budget(options)
     return Spec(
         "pretrain",
@@ -135,11 +135,11 @@ def _build_scratch_spec(options: Options) -> Spec:
 
 def _build_continued_spec(options: Options) -> Spec:
     """Build the step of a continued pretraining."""
-    _refuse(options, "--from-scratch", ScratchSettings, PretrainStep)
+    _refuse_settings(options, "--from-scratch", ScratchSettings, PretrainStep)
     if options.stage is None:
         raise InputError(
-            "A model needs a stage of continued pretraining: --stage.",
-            f"One of: {', '.join(STAGES)}.",
+            "Continued pretraining needs --stage.",
+            f"Choose one of: {', '.join(STAGES)}.",
         )
     check_budget(options)
     training = pretraining_preset(options.settings or "quick")
@@ -164,14 +164,14 @@ def check_budget(options: Options) -> None:
             )
 
 
-def _refuse(options: Options, owner: str, *kinds: type) -> None:
-    """Raise InputError if one of these settings is given: they belong to another option."""
-    # A setting that would be ignored in silence is refused, with its flag.
+def _refuse_settings(options: Options, owner: str, *kinds: type) -> None:
+    """Raise InputError if a setting of these classes was given; they apply only with `owner`."""
+    # Otherwise the setting would be ignored silently.
     for settings in kinds:
         for name in read_given(options, settings):
             raise InputError(
                 f"{settings_of(settings)[name].flag} does not apply here.",
-                f"It belongs to {owner}.",
+                f"Use it with {owner}.",
             )
 
 
@@ -189,7 +189,8 @@ PRETRAIN = Command(
         option(
             "--model",
             metavar="M",
-            help="… or continue pretraining of a model with its head: hub name or folder",
+            help="… or continue pretraining of a model with its masked-language-model head: hub name"
+            " or folder",
         ),
         setting_options(ContinuedSettings(stage=""), "stage"),
         option(
@@ -227,7 +228,7 @@ PRETRAIN = Command(
 
 
 MEANING = (
-    "Each figure is the weight of the extension in the output of a layer: 0 is BERT's own layer"
+    "Each value is the weight of the extension module in the output of a layer: 0 means BERT's layer"
     " alone, 1 the extension module alone."
 )
 
@@ -242,26 +243,26 @@ def _report_gates(options: Options) -> Answer:
     settings = read_settings(options, GateSettings)
     corpus = read_texts(options, options.corpus)
     found = measure_gates_on_text(open_named_model(options), corpus, settings, options.progress)
-    # 2. The figures, which the file holds, too.
+    # 2. The figures, which are also written to the file.
     answer = found.to_dict()
     weights = found.shares
     facts = {
         "lines": f"{found.lines:,} of {found.of:,}",
         "windows": weights.windows,
         "windows too long": weights.too_long,
-        "before training": f"about {found.start:.2g} on the whole",
+        "before training": f"about {found.start:.2g} on average",
     }
     if out is not None:
         answer["out"] = facts["out"] = str(out)
     answer["seconds"] = time.perf_counter() - start
-    # The file holds the answer, so it is written last.
+    # The file contains the whole answer, so it is written last.
     if out is not None:
         content = json.dumps(answer)
         if out.suffix != ".json":
             content = _render_tsv(found)
         with open_file_draft(out) as draft:
             draft.write_text(content, encoding="utf-8")
-    # 3. The table: kinds of tokens in columns, layers in rows.
+    # 3. The table: one column per kind of token, one row per layer.
     layers = enumerate(weights.means.tolist(), start=1)
     rows = [("tokens", *weights.counts), *((f"layer {i}", *means) for i, means in layers)]
     table = format_table(("", *weights.kinds), rows)
@@ -294,6 +295,6 @@ GATES = Command(
         CORPUS_SETTINGS_WITHOUT_SEED,
     ),
     description="Report the weight of the extension module in each layer of an exBERT, by kind of"
-    " token: 1 minus the gate, which weights BERT's own layer. An untrained gate gives about its"
-    " initial value, .5 as published, with deviations of up to a tenth.",
+    " token: 1 minus the gate, which weights BERT's own layer. Before training, the weight is close"
+    " to its initial value, .5 as published, with deviations of up to .1.",
 )

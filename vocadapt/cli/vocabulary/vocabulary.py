@@ -150,8 +150,7 @@ def _render_comparison(
         format_table(header, figures),
     ]
     parts += [
-        f"{name}: {format_faults(found)}. A model with it is refused."
-        for name, found in faults
+        f"{name}: {format_faults(found)}. A model with it is refused." for name, found in faults
     ]
     return "\n\n".join(parts)
 
