@@ -223,7 +223,7 @@ BAD = {
     "list.json": (json.dumps([CORD]), "expected a JSON object, found list"),
     "keys.json": (
         '{"name": "x", "version": 1}',
-        "JSON with 'name', 'version', which is no format of articles",
+        "JSON with 'name', 'version', which is not a format of articles",
     ),
     "empty.json": ("{}", "no keys"),
     "torn.json": (cord()[:300], "not valid JSON"),
@@ -258,7 +258,7 @@ def test_bad_articles(name, tmp_path):
         ("marked.xml", jats("<p>a</p>").encode("utf-16"), "UTF-16"),
         ("picture.xml", b"\x89PNG\0", "binary"),
         ("packed.xml", gzip.compress(PUBMED.encode(), mtime=0), "gzip"),
-        ("torn.xml.gz", gzip.compress(PUBMED.encode(), mtime=0)[:-9], "not a whole gzip"),
+        ("torn.xml.gz", gzip.compress(PUBMED.encode(), mtime=0)[:-9], "not a complete gzip"),
         ("nothing.xml", b"", "empty"),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_dtd_is_never_fetched(tmp_path, monkeypatch):
 
 def test_a_huge_json_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("vocadapt.text.formats.articles.MAX_JSON_BYTES", 1000)
-    with pytest.raises(InputError, match="too much for an article"):
+    with pytest.raises(InputError, match="too large for an article"):
         lines(tmp_path, cord(abstract=[{"text": "a" * 1000}]), "a.json")
 
 

@@ -53,19 +53,19 @@ NOT_PLAIN = {
     ".rtf",
     ".zip",
     ".tar",
-}  # words and markup together
+}  # documents that mix text with markup
 READABLE = f"{', '.join(READERS)} (articles of PubMed, PMC and CORD-19), and .gz of all but parquet"
-MAX_FILES = 1000  # file blocks joined to one passage, at most: small files
-PROFILE_FILES = 16
+MAX_FILES = 1000  # maximum number of file blocks in a passage, reached by small files
+PROFILE_FILES = 16  # files that the language profile is built from
 
 
 @dataclass(frozen=True)
 class CorpusSettings(CheckedSettings):
     """Which lines of the files are read; by default all.
 
-    A sampled fraction is drawn line by line with `seed`: the same lines each time. The main
-    language is found as in `vocadapt.text.language`. A file with a line (or table record, article,
-    Parquet cell) above `max_line_mb` is refused, to bound the memory.
+    A sampled fraction is drawn line by line with `seed`, so every iteration reads the same lines.
+    `vocadapt.text.language` detects the main language. A file with a line (or table record,
+    article, Parquet cell) above `max_line_mb` is refused, to bound the memory.
     """
 
     field: str = setting(
@@ -89,7 +89,7 @@ class CorpusSettings(CheckedSettings):
     )
     seed: int = setting(
         1,
-        "random seed of the lines to read, if only a fraction is",
+        "random seed of the sampled fraction of lines",
         high=MAX_SEED,
         label="Seed of the sample",
         flag="--sample-seed",
@@ -120,8 +120,8 @@ class CorpusSettings(CheckedSettings):
 class FileBlock(NamedTuple):
     """A block of kept lines of one file, each with a newline, and their line numbers from 1.
 
-    read, size: lines and characters read from the file for this block. fraction: fraction of the
-    corpus read so far.
+    read, size: number of lines and characters read from the file for this block. fraction:
+    fraction of the corpus read so far.
     """
 
     file: Path
@@ -271,7 +271,7 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
     nothing readable in it.
     """
     if not paths:
-        raise InputError("No text was given.", f"Name files or folders: {READABLE}.")
+        raise InputError("No text was given.", f"Give files or folders. Readable: {READABLE}.")
     files: dict[Path, Path] = {}
     left_out = 0
     for path in paths:
@@ -284,7 +284,7 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
 
 
 def _expand(path: Path) -> tuple[list[Path], int]:
-    """List the readable files of a folder that are not empty, and count its others.
+    """List the readable, nonempty files of a folder, and count the others.
 
     A path to a file is returned unchanged.
     """
@@ -296,7 +296,7 @@ def _expand(path: Path) -> tuple[list[Path], int]:
     )
     files = []
     for file in inside:
-        # By the suffix and, if that is ambiguous, by the first bytes.
+        # Detect the format by the suffix and, if that is ambiguous, by the first bytes.
         reader = _reader_by_suffix(file)
         if reader is None or not file.stat().st_size:
             continue
@@ -311,20 +311,20 @@ def _expand(path: Path) -> tuple[list[Path], int]:
 
 
 def _check(path: Path, settings: CorpusSettings) -> None:
-    """Raise InputError for what can be seen of a file without reading all of it."""
+    """Raise InputError for problems that can be detected without reading the whole file."""
     suffix, packed = _suffixes(path)
     if suffix in NOT_PLAIN or (packed and suffix == ".parquet"):
         raise InputError(
             f"{path}: this kind of file cannot be read.",
-            f"Readable: {READABLE}. Turn it into plain text first.",
+            f"Convert it to plain text first, or to another of these: {READABLE}.",
         )
     if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
+        raise InputError(f"{path}: the file is empty.", "Remove it from the text.")
     reader = _choose_reader(path)
     if reader is not read_parquet:
         with open_text_file(path) as source:
             refuse_binary(source.read(SNIFF), path)
-    # Articles are many and small: they are read once, not twice.
+    # Articles are many small files, so they are not read twice.
     if reader is not read_articles or is_other_document(path):
         next(_read_blocks(path, settings), None)
 
@@ -363,7 +363,7 @@ def _join_blocks(parts: Sequence[FileBlock]) -> Passage:
 
 
 def _choose_reader(path: Path) -> Reader:
-    """Return the reader of a file: by its suffix, else by whether it begins as an article."""
+    """Return the reader of a file by its suffix; plain text may still be articles in XML."""
     reader = _reader_by_suffix(path) or read_plain_text
     if reader is read_plain_text and is_article_xml(path):
         return read_articles

@@ -1,11 +1,11 @@
-"""Word counting: line by line for any splitter, by distinct chunks for BERT's own.
+"""Word counting: line by line for any splitter, by distinct chunks for BERT's splitter.
 
 Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
-whitespace space, delete control characters and always split at ASCII punctuation:
+whitespace, delete control characters and always split at ASCII punctuation:
 
 1. Delete control characters, put spaces around ASCII punctuation, lowercase ASCII letters if the
    splitter does: "Don't" -> "don ' t".
-2. Count the chunks between whitespace. An ASCII chunk is a word already.
+2. Count the chunks between whitespace. An ASCII chunk is a single word.
 3. Split each distinct other chunk once, and count its words as often as the chunk.
 
 `tests/text/test_words.py` compares this with the tokenizer's own result for every code point.
@@ -20,7 +20,7 @@ import numpy as np
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
-MAX_CHUNKS = 500_000  # distinct chunks held before they are split into words: bounds the memory
+MAX_CHUNKS = 500_000  # distinct chunks in memory before they are split into words
 PUNCTUATION = [mark.encode() for mark in string.punctuation]
 CONTROL = bytes(code for code in [*range(32), 127] if code not in b"\t\n\r")
 NEXT_LINE = "\x85".encode()  # a control character too; str.split() would split here
@@ -52,9 +52,7 @@ class LineCounter:
 
 
 class ChunkCounter(LineCounter):
-    """Counts distinct chunks between whitespace first, for a splitter that never looks across
-    whitespace.
-    """
+    """Counts distinct chunks before splitting them; for splitters that never look across whitespace."""
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
@@ -74,7 +72,7 @@ class ChunkCounter(LineCounter):
             yield " ".join(chunks)
 
     def word_counts(self) -> Counter[str]:
-        """Split the distinct chunks so far, forget them, and return the word counts."""
+        """Split and clear the distinct chunks so far, and return the word counts."""
         for chunk, count in self.chunks.items():
             for word in self.splitter.words(chunk):
                 self.words[word] += count
@@ -93,8 +91,8 @@ class ChunkCounter(LineCounter):
         """Isolate the punctuation of some lines and count the chunks between ASCII whitespace; return
         the lines.
 
-        Arrow splits and counts a block in a third of the time of str.split and Counter; only its
-        distinct chunks become str.
+        Arrow splits and counts a block in a third of the time of str.split and Counter; only the
+        distinct chunks are converted to str.
         """
         import pyarrow
         from pyarrow import compute
@@ -108,7 +106,7 @@ class ChunkCounter(LineCounter):
         for chunk, count in zip(chunks.to_pylist(), counts.to_pylist(), strict=True):
             self.chunks[chunk] += count
 
-        # 2. Both tables stay bounded, whatever the text holds.
+        # 2. Bound the memory of both tables.
         if len(self.chunks) > MAX_CHUNKS:
             self.word_counts()
         if len(self.joined) > MAX_CHUNKS:

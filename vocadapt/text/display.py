@@ -3,7 +3,7 @@
 import unicodedata
 
 # Unicode categories of characters that are invisible or reverse the text around them.
-NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
 def escape_invisible(text: str) -> str:
@@ -14,8 +14,8 @@ def escape_invisible(text: str) -> str:
 
 
 def shorten_text(text: str, max_length: int) -> str:
-    """Shorten text to `max_length` characters by leaving out its middle, with invisible characters
-    escaped.
+    """Shorten text to `max_length` characters by omitting its middle, and escape invisible
+    characters.
     """
     if len(text) > max_length:
         text = f"{text[: max_length // 2]}…{text[len(text) - (max_length - max_length // 2 - 1) :]}"
@@ -25,6 +25,6 @@ def shorten_text(text: str, max_length: int) -> str:
 def _escape_character(character: str) -> str:
     if character < " ":
         return chr(0x2400 + ord(character))
-    if unicodedata.category(character) in NO_SHAPE:
+    if unicodedata.category(character) in INVISIBLE:
         return f"‹U+{ord(character):04X}›"
     return character

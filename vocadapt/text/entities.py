@@ -1,7 +1,7 @@
 """Words inside the entities of a task file: one `word TAB tag` per line, blank lines between
 sentences.
 
-Only the words and their counts; the tasks read sentences, spans and splits themselves.
+This reads only the words and their counts; the tasks read sentences, spans and splits.
 """
 
 import re
@@ -15,7 +15,7 @@ from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.text.splitter import Splitter
 
 TAG = re.compile(r"O|[BI](-\S+)?")
-DOCUMENT = "-DOCSTART-"  # a line that begins a document: no word
+DOCUMENT = "-DOCSTART-"  # marks the beginning of a document; not a word
 REMEDY = (
     "Expected lines of a word, a tab and a tag (O, B, I, B-Type, I-Type), and a blank line between"
     " sentences."
@@ -26,8 +26,8 @@ REMEDY = (
 class EntityWords:
     """Normalized words inside entities with their counts, and the totals of the file.
 
-    `tokens` counts the lines with a word, `entities` the runs that a B begins (or an I after an O,
-    or of another type).
+    tokens: number of lines with a word. entities: number of entities; one begins at a B, at an I
+    after an O, and at an I of another type.
     """
 
     counts: Mapping[str, int]
@@ -39,14 +39,14 @@ class EntityWords:
 def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
     """Read the words inside the entities of a task file (.gz too), most frequent first.
 
-    Raises InputError, with the line, for anything but a word and a tag on a line, for an unknown
-    tag, for bare and typed tags in one file, and for a file without an entity.
+    Raises InputError, with the line number, for a line that is not a word and a tag, for an unknown
+    tag, for bare and typed tags in one file, and for a file without entities.
     """
-    # 1. Count the words as they are written, and the entities.
+    # 1. Count the entities, and their words as they are spelled in the file.
     spelled: Counter[str] = Counter()
     first_lines: dict[bool, int] = {}  # first line with a typed tag, and with a bare one
     entities = sentences = tokens = 0
-    before = ""  # the tag of the word before in the sentence
+    before = ""  # the tag of the previous word in the sentence
     for number, word, tag in _read_tagged_words(path):
         if not word:
             before = ""
@@ -87,5 +87,7 @@ def _read_tagged_words(path: Path) -> Iterator[tuple[int, str, str]]:
                     REMEDY,
                 )
             if not TAG.fullmatch(cells[1]):
-                raise InputError(f"{path}: line {number} has the tag {cells[1][:40]!r}.", REMEDY)
+                raise InputError(
+                    f"{path}: line {number} has the unknown tag {cells[1][:40]!r}.", REMEDY
+                )
             yield number, cells[0], cells[1]

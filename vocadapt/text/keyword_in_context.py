@@ -1,9 +1,9 @@
 """Keyword in context: count all occurrences of a word in a corpus and show some of them.
 
-An occurrence is where the model's splitter outputs exactly this word. BERT's own splitter never
-looks across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so
-the bytes of a block are searched, and only runs with other than plain ASCII characters are given to
-the splitter, each distinct one once. Any other splitter is called line by line.
+A word occurs where the model's splitter outputs exactly this word. BERT's own splitter never looks
+across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the bytes
+of a block are searched directly. Only runs with characters other than plain ASCII need the splitter,
+and each distinct run is split once. Any other splitter is called line by line.
 """
 
 import heapq
@@ -49,11 +49,11 @@ DEFAULT_CONTEXT = ContextSettings()
 
 @dataclass(frozen=True)
 class Hit:
-    """One occurrence: the word as written, its left and right context, its file, and its line from
-    1.
+    """One occurrence: the word as written, its left and right context, its file, and its line
+    number from 1.
 
-    The lines of a file are those that its reader gives: of .txt the file's own, of other formats
-    one for each record's line.
+    Lines are numbered as the reader of the file yields them. For .txt they are the lines of the
+    file; for other formats, a record has one or several lines.
     """
 
     left: str
@@ -105,7 +105,7 @@ def find_in_context(
 ) -> KeywordContext:
     """Find the occurrences of a typed word, in any spelling that the splitter normalizes to it.
 
-    Raises InputError if the splitter makes several words of it.
+    Raises InputError if the splitter splits it into several words.
     """
     word = normalize_single_word(word, splitter)
     return find_any_in_context(corpus, word, [word], word, splitter, settings, progress)
@@ -120,7 +120,7 @@ def find_any_in_context(
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> KeywordContext:
-    """Find the occurrences of any of some normalized words, reported under one `name`.
+    """Find the occurrences of several normalized words, reported together under one `name`.
 
     core: a substring that all the words contain, which makes the search fast.
     """
@@ -135,7 +135,7 @@ def find_each_in_context(
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> dict[str, KeywordContext]:
-    """Find the occurrences of each of some normalized words in one pass over the corpus."""
+    """Find the occurrences of each of several normalized words in one pass over the corpus."""
     return _find_by_name(corpus, {word: word for word in words}, "", splitter, settings, progress)
 
 
@@ -147,7 +147,7 @@ def _find_by_name(
     settings: ContextSettings,
     progress: Progress,
 ) -> dict[str, KeywordContext]:
-    """Find the occurrences of some normalized words, reported under the name of each word.
+    """Find the occurrences of normalized words, reported under the name of each word.
 
     core: a substring that all the words contain.
     """
@@ -173,7 +173,7 @@ def _find_by_name(
                     name_of[written] = next(names[word] for word in split if word in names)
                 spans.setdefault(name_of[written], []).append((start, end))
 
-        # 3. Count them, and keep those that are shown.
+        # 3. Count them, and store those to show.
         for name, spans_of_name in spans.items():
             samples[name].add(spans_of_name, raw, part)
         progress(part.fraction, f"{sum(sample.of for sample in samples.values()):,} found")
@@ -185,9 +185,8 @@ def _find_by_name(
 class _HitSample:
     """Counts all occurrences and keeps a sample of them (reservoir sampling).
 
-    Each occurrence draws one random number, and those with the smallest numbers are kept, so block
-    borders do not matter. For the first occurrences instead of a sample, the number is the
-    position.
+    Each occurrence gets a random number, and those with the smallest numbers are kept, so block
+    borders do not matter. To keep the first occurrences instead, the number is the position.
 
     Example, limit 2: numbers .5 .1 .7 | .3 of two blocks keep .5 .1, then .1 .3.
     """
@@ -197,7 +196,7 @@ class _HitSample:
         self.of = 0
         self.draws = np.random.default_rng(settings.seed)
         # A heap of (minus the random number, position among all occurrences, hit): the first entry
-        # has the largest number of those kept.
+        # has the largest number among them.
         self.kept: list[tuple[float, int, Hit]] = []
 
     def add(self, spans: list[Span], raw: bytes, part: FileBlock) -> None:
@@ -282,8 +281,8 @@ class _RunFinder:
         self.words = words
         self.plain = frozenset(word.encode() for word in words if word.isascii())
         self.core = core.encode()
-        # A pattern of the core as a whole run. It searches the literal word first and checks its
-        # surroundings after, which is fastest.
+        # A pattern of the core as a whole run. It finds the literal word first and then checks the
+        # characters around it, which is fastest.
         literal, run = re.escape(self.core), RUN.encode()
         self.alone = re.compile(literal)
         if self.core.isalnum():
@@ -302,14 +301,13 @@ class _RunFinder:
         if self.splitter.lowercase:
             low = raw.translate(LOWER)
 
-        # 2. Without a core there are no letters to look for: every run is looked up. A single word
-        #    is found by its own pattern.
+        # 2. Without a core, look up every run. If the core is the only word, search its pattern.
         if not self.core:
             return [match.span() for match in RUNS.finditer(low) if match[0] in self.plain]
         if self.plain == {self.core}:
             return [match.span() for match in self.alone.finditer(low)]
 
-        # 3. Else only lines that hold the core are searched.
+        # 3. Else search only the lines that contain the core.
         spans: list[Span] = []
         at = low.find(self.core)
         while at >= 0:
@@ -324,7 +322,7 @@ class _RunFinder:
         spans: list[Span] = []
         for match in UNUSUAL.finditer(raw):
             start, end = match.span()
-            # The pattern begins at the first unusual character, the run before it.
+            # The pattern matches from the first unusual character; the run may begin before it.
             while start and raw[start - 1] in ALNUM:
                 start -= 1
             run = raw[start:end]

@@ -1,10 +1,11 @@
-"""Filter for a corpus' main language, by the words that are frequent in the corpus itself.
+"""Filter for the main language of a corpus, by the words that are frequent in the corpus itself.
 
-No language is named and no list is shipped: the profile is the corpus' own most frequent words.
-Measured on English papers, contracts, reviews and encyclopedia (first megabyte as profile):
-sentences of ten other languages were dropped, except a French one full of the papers' Latin; so
-were up to 1.3 % of the English lines (tables, addresses, names). Lines of fewer than 30 letters are
-kept: too short to judge. In a language without spaces between words it keeps nearly every line.
+It needs neither the name of the language nor a word list: the profile is the most frequent words of
+the corpus. In a test on English papers, contracts, reviews and encyclopedia articles (profile of the
+first megabyte), it dropped sentences in ten other languages, except a French one with many of the
+Latin words of the papers. It also dropped up to 1.3 % of the English lines (tables, addresses,
+names). Lines of fewer than 30 letters are too short to judge and are kept. In languages without
+spaces between words, nearly every line is kept.
 """
 
 import re
@@ -13,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 COMMON_WORDS = 1000
-MIN_COUNT = 5  # of a common word: in a small corpus every word is among the first thousand
+MIN_COUNT = 5  # of a common word: in a small corpus, every word is among the first 1000
 MIN_LETTERS = 30
-MIN_FRACTION = 0.25  # of the corpus' median
+MIN_FRACTION = 0.25  # of the median of the corpus
 LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -43,10 +44,10 @@ class LanguageProfile:
 
 
 def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
-    """Build the profile of some lines; the minimum fraction is a quarter of their median.
+    """Build the profile of the given lines.
 
     1. Take the most frequent words of the lines as the common words.
-    2. Compute the fraction of each line's letters in them; short lines have none.
+    2. Compute the fraction of letters in common words of each line; skip short lines.
     3. The minimum is a quarter of the median: a line in another language has few common words.
     """
     lines = list(lines)

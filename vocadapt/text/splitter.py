@@ -35,7 +35,7 @@ class Splitter:
     pre_tokenizer: str
 
     def __post_init__(self) -> None:
-        self._tokenizer  # noqa: B018 - built now, so that a broken specification is found now
+        self._tokenizer  # noqa: B018 - build it now to detect a broken specification early
 
     @classmethod
     def bert(cls, lowercase: bool = True) -> "Splitter":
@@ -68,8 +68,10 @@ class Splitter:
 
     @cached_property
     def never_crosses_whitespace(self) -> bool:
-        """Whether a text may be split at whitespace first: true of BERT's normalizer with
-        `clean_text` and BERT's pre-tokenizer, assumed of no others.
+        """Whether a text may be split at whitespace first.
+
+        True for BERT's pre-tokenizer after BERT's normalizer with `clean_text`; assumed to be false
+        for all others.
         """
         normalizer, pre_tokenizer = json.loads(self.normalizer), json.loads(self.pre_tokenizer)
         return (
@@ -92,16 +94,16 @@ class Splitter:
         return ASCII_WORDS.findall(text)
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
-        """Split one line into (word, start, end): normalized words and the characters of the line
-        as written that each was made from.
+        """Split one line into (word, start, end): each normalized word, and the range of
+        characters in the original line that it comes from.
         """
-        pieces, parts = PreTokenizedString(text), self._tokenizer
+        pre_tokenized, tokenizer = PreTokenizedString(text), self._tokenizer
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
-            if parts.normalizer is not None:
-                pieces.normalize(parts.normalizer.normalize)
-            if parts.pre_tokenizer is not None:
-                parts.pre_tokenizer.pre_tokenize(pieces)
-            splits = pieces.get_splits("original", "char")
+            if tokenizer.normalizer is not None:
+                pre_tokenized.normalize(tokenizer.normalizer.normalize)
+            if tokenizer.pre_tokenizer is not None:
+                tokenizer.pre_tokenizer.pre_tokenize(pre_tokenized)
+            splits = pre_tokenized.get_splits("original", "char")
             return [(word, *span) for word, span, _ in splits if word]
 
     def can_output(self, word: str) -> bool:
@@ -114,8 +116,8 @@ class Splitter:
         return self.words(word) == [word]
 
     def leaves_unchanged(self, word: str) -> bool:
-        """Return whether `word` is not changed at all: not split, and no spaces put around it (as
-        around 与).
+        """Return whether the splitter neither splits `word` nor puts spaces around it (as around
+        与).
 
         An added token that matches whole words needs this: it is matched in the normalized text,
         spaces included.
@@ -140,8 +142,8 @@ class Splitter:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """A tokenizer of one wordpiece with this normalizer and pre-tokenizer: how `tokenizers`
-        reads their JSON.
+        """A minimal tokenizer with this normalizer and pre-tokenizer, because `tokenizers` reads
+        their JSON only as a part of a tokenizer.
         """
         spec = MINIMAL_SPEC | {
             part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")

@@ -6,7 +6,7 @@ table. Text that already looks escaped gets another apostrophe, so that escaping
 Numbers are not changed.
 
 Not escaped: Parquet files, which spreadsheets do not evaluate, and predictions in the format of a
-task, which other programs compare with their own words.
+task, which other programs compare with the original text.
 """
 
 import csv

@@ -23,7 +23,7 @@ class TokenizerErrors:
     """Context manager: convert exceptions and panics of the tokenizers library into an InputError.
 
     The library raises bare `Exception`; a panic of its Rust code is a `PanicException`, which
-    derives from BaseException and can be imported from nowhere, so it is recognized by its name.
+    derives from BaseException and cannot be imported, so it is recognized by its name.
     """
 
     problem: str
@@ -42,8 +42,9 @@ class TokenizerErrors:
             self.convert(error)
 
     def convert(self, error: BaseException) -> None:
-        """Raise the InputError for an error of the library; do nothing for others. For code called
-        for each word.
+        """Raise the InputError for an error of the library; do nothing for others.
+
+        Code that runs for each word calls this, because a context manager would be slower.
         """
         if not isinstance(error, InputError) and is_library_error(error):
             raise InputError(f"{self.problem} ({summarize_error(error)}).", self.remedy) from error
@@ -58,7 +59,7 @@ tokenizer_errors = TokenizerErrors(
 def is_library_error(error: BaseException) -> bool:
     """Return whether an error can come from the tokenizers library: an Exception, or a Rust panic.
 
-    A MemoryError is no fault of a file, and has a message of its own.
+    A MemoryError is not caused by a bad file, and has its own message.
     """
     if isinstance(error, MemoryError):
         return False
@@ -87,7 +88,7 @@ def encode_batch(
 ) -> list[Encoding]:
     """Tokenize texts block by block; each block is reported to the watchdog."""
     found: list[Encoding] = []
-    for block in _blocks(texts):
+    for block in _split_into_blocks(texts):
         with (
             report_block(f"{len(block):,} texts, the first begins with {block[0][:40]!r}"),
             tokenizer_errors,
@@ -96,7 +97,7 @@ def encode_batch(
     return found
 
 
-def _blocks(texts: Sequence[str]) -> Iterator[list[str]]:
+def _split_into_blocks(texts: Sequence[str]) -> Iterator[list[str]]:
     """Split texts into blocks of bounded number and total length."""
     block: list[str] = []
     characters = 0

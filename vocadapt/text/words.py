@@ -20,16 +20,16 @@ from vocadapt.text.splitter import Splitter
 
 __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 
-BLANK = re.compile(r"[ \t-\r]")  # would break a words file apart
-MAX_SENTENCE = 10_000  # words; gensim silently drops what a line has beyond (MAX_WORDS_IN_BATCH)
+BLANK = re.compile(r"[ \t-\r]")  # would split a word in a words file
+MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WORDS_IN_BATCH)
 
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
     """Number of occurrences of each word in a corpus: most frequent first, ties by word.
 
-    `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8.
-    `articles`: those of XML and CORD-19 files, and how many of them were left out.
+    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. articles: numbers of
+    articles read from XML and CORD-19 files and left out.
     """
 
     counts: Mapping[str, int]
@@ -40,7 +40,7 @@ class WordCounts:
 
     @cached_property
     def words(self) -> int:
-        """Number of words in the text, every occurrence counted."""
+        """Number of running words of the text."""
         return sum(self.counts.values())
 
     @property
@@ -91,9 +91,9 @@ class WordCounts:
 
 
 def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
-    """Count the words that `splitter` makes of each line of a corpus.
+    """Count the words of a corpus, split by `splitter`.
 
-    Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a
+    Memory is bounded by the distinct words plus 500 000 distinct chunks. Raises InputError for a
     corpus without words.
     """
     return _count(corpus, splitter, None, progress)
@@ -105,13 +105,13 @@ def write_sentences(
     """Write one line of words, joined by spaces, per line of the corpus (gensim's LineSentence),
     and count them, in one pass.
 
-    A line of more than 10 000 words becomes several; an empty one is left out. Nothing stays at
-    `path` when the work fails. Raises InputError for a corpus without words, for a `path` that is
-    one of its files, and when the disk is full.
+    A line of more than 10 000 words becomes several; an empty one is left out. If writing fails,
+    no file is left at `path`. Raises InputError for a corpus without words, a `path` that is one of
+    its files, and a full disk.
     """
     if path.resolve() in {file.resolve() for file in corpus.files}:
         raise InputError(
-            f"{path}: this file is part of the text itself.", "Write the words elsewhere."
+            f"{path}: this file is part of the text itself.", "Write the words to another file."
         )
     with _open_new_file(path) as file:
         return _count(corpus, splitter, file, progress)
@@ -151,7 +151,9 @@ def _count(
     # 3. Sort the words: most frequent first, ties by word.
     words = tally.word_counts()
     if not words:
-        raise InputError(f"The text holds no words ({message}).", "Check the text and the options.")
+        raise InputError(
+            f"The text contains no words ({message}).", "Check the text and the options."
+        )
     if spaced := next(filter(BLANK.search, words), None):
         raise InputError(
             f"This model's pre-tokenizer leaves blanks inside words ({spaced!r}).",
@@ -174,7 +176,7 @@ def _break_sentence(sentence: str) -> str:
 
 @contextmanager
 def _open_new_file(path: Path) -> Iterator[IO[str]]:
-    """Open a file to write, and remove it again if the work fails.
+    """Open a file for writing, and remove it if the block raises.
 
     Raises InputError for a full disk and a folder that cannot be written.
     """
@@ -192,6 +194,6 @@ def _open_new_file(path: Path) -> Iterator[IO[str]]:
         path.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise InputError(
-                f"{path}: the disk is full.", "Make room or write elsewhere."
+                f"{path}: the disk is full.", "Free disk space, or write to another disk."
             ) from None
         raise

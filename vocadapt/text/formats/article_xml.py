@@ -7,8 +7,8 @@ matter, tables, displayed formulas, TeX, footnotes, references, and elements mar
 other than English. Inline markup keeps its text: H<sub>2</sub>O is "H2O". Citation numbers are kept
 and separated from the word before them: disease<sup><xref>12</xref></sup> is "disease 12".
 
-expat calls a handler for each element and builds no tree. Against the attacks that defusedxml
-prevents, every entity that a file declares is refused, and expat never fetches a DTD.
+expat calls a handler for each element and builds no tree. To prevent the attacks that defusedxml
+prevents, every entity that a file declares is refused; expat never fetches a DTD.
 """
 
 import codecs
@@ -158,7 +158,7 @@ class ArticleParser:
             raise InputError(
                 f"{self.path}, line {error.lineno:,}: not well-formed XML"
                 f" ({expat.ErrorString(error.code)}).",
-                "Download it again: it may be cut short, or its encoding is another than it says.",
+                "Download it again: it may be truncated, or in another encoding than declared.",
             ) from None
         except (LookupError, ValueError) as error:
             raise InputError(
@@ -181,11 +181,12 @@ class ArticleParser:
             raise InputError(
                 f"{self.path}, line {self._parser.CurrentLineNumber:,}: a tag or a comment of more"
                 " than 8 MB.",
-                "Such a file is no article.",
+                "Such a file is not an article.",
             )
         if len(self._parser.intern) > MAX_NAMES:
             raise InputError(
-                f"{self.path}: more than {MAX_NAMES:,} element names.", "Such a file is no article."
+                f"{self.path}: more than {MAX_NAMES:,} element names.",
+                "Such a file is not an article.",
             )
         held = self._held
         for text in filter(None, self._texts):
@@ -201,7 +202,7 @@ class ArticleParser:
         markup = ROOTS.get(_local(tag))
         if markup is None:
             raise InputError(
-                f"{self.path}: XML with the root <{tag[:60]}>, which is no format of articles.",
+                f"{self.path}: XML with the root <{tag[:60]}>, which is not a format of articles.",
                 f"Readable: {KNOWN}.",
             )
         for name, role in markup.items():
@@ -216,7 +217,7 @@ class ArticleParser:
         if self._depth > MAX_DEPTH:
             raise InputError(
                 f"{self.path}: its elements are nested more than {MAX_DEPTH} deep.",
-                "Such a file is no article.",
+                "Such a file is not an article.",
             )
         if not self._dropped_at:
             handle = self._opening.get(_local(tag))
@@ -245,15 +246,15 @@ class ArticleParser:
         if character is None and not is_parameter:
             raise InputError(
                 f"{self.path}: the entity &{name}; is not known.",
-                "Replace it by the character it stands for.",
+                "Replace it by its character.",
             )
         if not self._dropped_at:
             self._append(character or "")
 
     def _refuse_entity(self, name: str, *more: object) -> None:
         raise InputError(
-            f"{self.path}: it declares an entity of its own ({name}), which could stand for"
-            " anything.",
+            f"{self.path}: it declares an entity of its own ({name}), which could have"
+            " any content.",
             "Articles of PubMed and PMC declare none. Remove the declaration if you trust the"
             " file.",
         )
@@ -280,11 +281,11 @@ class ArticleParser:
 
     def _close_article(self) -> None:
         article = self._open.pop()
-        # PubMed names the languages in elements, JATS in an attribute of the article.
+        # PubMed declares the languages in elements, JATS in an attribute of the article.
         english = article.english
         if article.languages:
             english = any(map(is_english, article.languages))
-        # Replies and translations inside it have their own language, so they stay in any case.
+        # Replies and translations inside it have their own language, so they are always kept.
         lines = article.inner
         if english:
             lines = [*article.lines, *article.inner]
@@ -360,8 +361,9 @@ class ArticleParser:
             self._texts[-1].append(text)
 
     def _redirect_text(self) -> None:
-        """Let expat append the following text to the open paragraph; drop it if there is none, or in
-        an element that is dropped.
+        """Let expat append the following text to the open paragraph.
+
+        If there is none, or within a dropped element, the text is dropped.
         """
         self._parser.CharacterDataHandler = None
         if not self._dropped_at and self._texts and self._texts[-1] is not None:
@@ -377,8 +379,9 @@ class ArticleParser:
         self._beyond_ascii |= not raw.isascii()
         if not raw and self._beyond_ascii:
             raise InputError(
-                f"{self.path}: its first line says {self._other_encoding}, but its bytes are UTF-8.",
-                'Let the first line say encoding="UTF-8".',
+                f"{self.path}: its first line declares {self._other_encoding}, but its bytes are"
+                " UTF-8.",
+                'Change the first line to encoding="UTF-8".',
             )
 
 
@@ -390,7 +393,7 @@ def find_root_element(head: bytes) -> str | None:
     found: list[str] = []
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda tag, attributes: found.append(tag)
-    # What is not well-formed is reported, with its line, when the file is read.
+    # XML that is not well-formed raises an error, with the line, when the file is read.
     with suppress(expat.ExpatError, LookupError, ValueError):
         for at in range(0, len(head), 1024):
             parser.Parse(head[at : at + 1024], False)

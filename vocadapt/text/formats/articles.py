@@ -26,8 +26,8 @@ CORD = (
 def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Yield the paragraphs of the articles in a file: abstracts and bodies.
 
-    If the file names the language, only English articles. Raises InputError for broken files, and
-    for XML and JSON of any other kind.
+    If the file declares languages, only English articles are read. Raises InputError for broken files and
+    for any other XML or JSON.
     """
     with open_text_file(path, max_line) as source:
         first = source.read(SNIFF)
@@ -40,22 +40,22 @@ def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -
         else:
             raise InputError(
                 f"{path}: expected XML or JSON, found neither.",
-                "Text that is neither goes into a .txt.",
+                "Save plain text as a .txt file.",
             )
 
 
 def is_other_document(path: Path) -> bool:
-    """Return whether an .xml or .json file is certainly no article, from its first bytes."""
+    """Return whether the first bytes of an .xml or .json file show that it is not an article."""
     head = _read_start(path)
     if not head.startswith(b"<"):
         return not CORD_KEYS.search(head)
     root = find_root_element(head)
-    # None: not well-formed, which is reported when the file is read.
+    # None: not well-formed, which raises an error when the file is read.
     return root is not None and not is_known_root(root)
 
 
 def is_article_xml(path: Path) -> bool:
-    """Return whether a file of any name is XML of articles, from its first bytes."""
+    """Return whether the first bytes of a file, whatever its name, are XML of articles."""
     head = _read_start(path)
     if not head.startswith(b"<"):
         return False
@@ -74,7 +74,7 @@ def _strip_start(raw: bytes) -> bytes:
 
 
 def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
-    """Yield the blocks of an XML file of which `first` was read."""
+    """Yield the blocks of an XML file; `first`: its first bytes, which were already read."""
     parser = ArticleParser(source.path, source.max_line)
     raw = first
     while raw:
@@ -86,13 +86,13 @@ def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
 
 
 def _read_cord(source: Source, first: bytes) -> Block:
-    """Return the only block of a CORD-19 file of which `first` was read: a file is one article."""
+    """Return the only block of a CORD-19 file, which is one article; `first`: its first bytes."""
     raw = first + source.read(MAX_JSON_BYTES)
     if len(raw) > MAX_JSON_BYTES:
         raise InputError(
-            f"{source.path}: JSON of more than {MAX_JSON_BYTES // 10**6} MB, too much for an"
+            f"{source.path}: JSON of more than {MAX_JSON_BYTES // 10**6} MB, too large for an"
             " article.",
-            "Write one object a line, and name the file .jsonl.",
+            "Write one object per line, and name the file .jsonl.",
         )
     lines = extract_cord_paragraphs(source.path, source.decode(raw))
     return Block(join_lines(lines), source.position(), Articles(1, 0, int(not lines)))
@@ -104,13 +104,13 @@ def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
     Raises InputError for broken JSON and JSON of another kind.
     """
     article = parse_record(
-        text, str(path), "Download it again; a file with one object a line is named .jsonl."
+        text, str(path), "Download it again. If it has one object per line, name it .jsonl."
     )
     if not isinstance(article, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(article).__name__}.", CORD)
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):
         keys = ", ".join(repr(key[:40]) for key in list(article)[:10]) or "no keys"
-        raise InputError(f"{path}: JSON with {keys}, which is no format of articles.", CORD)
+        raise InputError(f"{path}: JSON with {keys}, which is not a format of articles.", CORD)
     lines: list[str] = []
     for key in ("abstract", "body_text"):
         lines += _extract_lines(article.get(key) or [], key, path)

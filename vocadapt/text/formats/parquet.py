@@ -26,12 +26,13 @@ from vocadapt.text.formats import text_file
 from vocadapt.text.formats.readers import RECORDS, Block, choose_field, join_lines
 from vocadapt.text.formats.text_file import build_line_error
 
-PAGE_LINES = 8  # largest page, in longest lines; writers close a page after about 1 MB or 1000 rows
-BATCH_LINES = 4  # largest batch, in longest lines
+# Limits in multiples of the longest allowed line. Writers close a page after about 1 MB or 1000 rows.
+PAGE_LINES = 8
+BATCH_LINES = 4
 HEADER = 1 << 12  # bytes read for a page header at first; one with statistics may be longer
 MAX_HEADER = 1 << 24  # bytes; Arrow's own limit
-# Types of Thrift's compact protocol: those of any length, and those of a fixed number of bytes (true
-# and false are in the type itself; a byte; a double).
+# Types of Thrift's compact protocol: those of variable length, and those of a fixed number of bytes
+# (true and false, which are in the type itself; a byte; a double).
 I16, I32, I64, BINARY, STRUCT = 4, 5, 6, 8, 12
 FIXED_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
 
@@ -93,7 +94,7 @@ def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[li
         yield [text or "" for text in column.to_pylist()]
         return
 
-    # 2. Else yield whenever about a block is full.
+    # 2. Else yield the cells whenever they fill about a block.
     texts, held = [], 0
     for cell, size in zip(column, sizes.tolist(), strict=True):
         texts.append(cell.as_py() or "")
@@ -187,7 +188,7 @@ def _parse_struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
     while kind := raw[at] & 15:
         step = raw[at] >> 4
         at += 1
-        # A field id is the step from the one before, or, if the step is 0, a number of its own.
+        # A field id is the previous one plus the step; if the step is 0, the id follows.
         if step:
             field += step
         else:

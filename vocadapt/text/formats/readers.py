@@ -17,14 +17,14 @@ from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text.formats import text_file
 from vocadapt.text.formats.text_file import Source, build_line_error, open_text_file, split_lines
 
-RECORDS = 1000  # rows of a table held at a time
+RECORDS = 1000  # rows of a table in memory at a time
 USUAL_FIELD = "text"
 
 
 @dataclass(frozen=True)
 class Articles:
-    """Number of articles read, and of these left out: not in English (`foreign`), or without an
-    abstract and a body (`empty`).
+    """Number of articles read, and of those left out: not in English (`foreign`), or with neither
+    abstract nor body (`empty`).
     """
 
     read: int = 0
@@ -47,8 +47,8 @@ NO_ARTICLES = Articles()
 
 
 class Block(NamedTuple):
-    """Whole lines of a file, each with a newline; bytes of the file on disk read so far; the count
-    of its articles.
+    """Whole lines of a file, each with a newline; the number of bytes read so far from disk; the
+    number of articles.
     """
 
     text: str
@@ -102,7 +102,7 @@ def read_text_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
 
 
 def join_lines(texts: Sequence[str]) -> str:
-    """Join texts to lines, each with a newline; a text with newlines inside becomes several lines."""
+    """Join texts to lines, each with a newline; a text that contains newlines becomes several lines."""
     if not texts:
         return ""
     block = "\n".join(texts) + "\n"
@@ -110,14 +110,14 @@ def join_lines(texts: Sequence[str]) -> str:
         block = block.replace("\r\n", "\n")
     try:
         block.encode("utf-8")
-    except UnicodeEncodeError:  # JSON can spell half a surrogate pair, which no UTF-8 file can hold
+    except UnicodeEncodeError:  # JSON can contain half a surrogate pair, which UTF-8 cannot
         block = block.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return block
 
 
 def _read_json_field(line: str, field: str, place: str) -> str:
     """Return the text under `field` of a JSON line; "" for null."""
-    record = parse_record(line, place, "Mend or remove the line.")
+    record = parse_record(line, place, "Correct or remove the line.")
     if not isinstance(record, dict):
         raise InputError(
             f"{place}: expected a JSON object, found {type(record).__name__}.",
@@ -163,10 +163,10 @@ class _Rows:
 
     def batches(self, size: int) -> Iterator[list[list[str]]]:
         """Yield batches of at most `size` rows and about a megabyte, or of one longer row."""
-        while batch := self._batch(size):
+        while batch := self._read_batch(size):
             yield batch
 
-    def _batch(self, size: int) -> list[list[str]]:
+    def _read_batch(self, size: int) -> list[list[str]]:
         batch: list[list[str]] = []
         path, self.taken = self.source.path, 0
         # The limit is global to the csv module, so it is set for each batch and restored.
@@ -181,7 +181,7 @@ class _Rows:
             if "field limit" in str(error):
                 raise build_line_error(path, line, self.source.max_line) from None
             raise InputError(
-                f"{path}, line {line:,}: not valid csv ({error}).", "Mend the quoting."
+                f"{path}, line {line:,}: not valid csv ({error}).", "Correct the quoting."
             ) from None
         finally:
             csv.field_size_limit(before)
@@ -192,7 +192,7 @@ class _Rows:
         limit.
         """
         for block in self.source.blocks():
-            # A batch ends after BLOCK characters, so all of this is one unfinished row.
+            # A batch ends after BLOCK characters, so all these characters belong to one row.
             if self.taken > self.source.max_line + text_file.BLOCK:
                 raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
             self.taken += len(block)

@@ -17,15 +17,15 @@ from vocadapt.files import (
     show_path,
 )
 
-BLOCK = 1 << 20  # bytes of unpacked text held at a time
-SNIFF = 1 << 16  # bytes looked at before a file is accepted
+BLOCK = 1 << 20  # bytes of uncompressed text in memory at a time
+SNIFF = 1 << 16  # bytes checked before a file is accepted
 
 
 class Source:
     """An open UTF-8 text file, gzipped or not.
 
-    A line of more than `max_line` bytes is refused; if the whole text is kept, also more than
-    `max_bytes` uncompressed.
+    A line of more than `max_line` bytes is refused, and so is a file of more than `max_bytes`
+    uncompressed bytes, if given.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Source:
         return self.disk.tell()
 
     def read(self, size: int | None = None) -> bytes:
-        """Read up to `size` unpacked bytes, by default a block; raises InputError for a broken .gz
+        """Read up to `size` uncompressed bytes, by default a block; raises InputError for a broken .gz
         file.
         """
         with convert_read_errors(self.path, "Check the disk."):
@@ -82,7 +82,7 @@ class Source:
     def _whole_lines(self) -> Iterator[bytes]:
         """Yield raw blocks that end after a newline; the last one gets a newline if it lacks one.
 
-        A block on disk that ends within a line keeps that line's beginning for the next block.
+        If a block on disk ends within a line, the beginning of that line is kept for the next block.
         """
         begun: list[bytes] = []
         done = size = 0  # bytes of complete lines so far, and of the current line
@@ -90,8 +90,8 @@ class Source:
             # The first line of the block completes a line that may have begun in earlier blocks.
             first_line, newline, _ = raw.partition(b"\n")
             if size + len(first_line) > self.max_line:
-                raise build_line_error(self.path, self._line_at(done), self.max_line)
-            # Yield up to the last newline; what follows it waits for the next block.
+                raise build_line_error(self.path, self._find_line_number(done), self.max_line)
+            # Yield up to the last newline; keep the rest for the next block.
             if newline:
                 end = raw.rfind(b"\n") + 1
                 yield b"".join([*begun, raw[:end]])
@@ -103,8 +103,8 @@ class Source:
         if rest := b"".join(begun):
             yield rest + b"\n"
 
-    def _line_at(self, offset: int) -> int:
-        """Count the lines before an offset of the uncompressed text, for an error message."""
+    def _find_line_number(self, offset: int) -> int:
+        """Return the number of the line at an offset of the uncompressed text, for an error."""
         with open_text_file(self.path) as again:
             number = 1
             while offset and (raw := again.read(min(BLOCK, offset))):
@@ -124,7 +124,7 @@ class Source:
         except UnicodeDecodeError as error:
             position = f"{offset + error.start:,}"
             if self.stream is not self.disk:
-                position += " of the unpacked text"
+                position += " of the uncompressed text"
             raise InputError(
                 f"{self.path}: expected UTF-8 text, found byte 0x{raw[error.start]:02X} at position"
                 f" {position}.",
@@ -146,7 +146,7 @@ def convert_read_errors(path: Path, remedy: str) -> Iterator[None]:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path}: not a whole gzip file ({error}).", "Pack or download it again."
+            f"{path}: not a complete gzip file ({error}).", "Compress or download it again."
         ) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).", remedy) from None
@@ -179,7 +179,7 @@ def refuse_binary(head: bytes, path: Path) -> None:
         )
     if head.startswith(b"\x1f\x8b"):
         raise InputError(
-            f"{path}: expected text, found a gzip file.", "Give it a name that ends in .gz."
+            f"{path}: expected text, found a gzip file.", "Rename it so that it ends in .gz."
         )
     if b"\0" in head:
         raise InputError(
