@@ -25,7 +25,7 @@ from vocadapt.training.finetune.tokenizations import build_batch
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
-from vocadapt.training.trainers import count_labels, label_loss
+from vocadapt.training.trainers import compute_label_loss, count_labels
 
 BATCH, WIDTH, ADDED = 32, 128, 100_000
 SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)
@@ -58,7 +58,7 @@ def padded(network, prepared):
             for name, value in batch.items()
         }
         labels = batch.pop("labels")
-        label_loss(network(**batch).logits, labels, count_labels(labels)).backward()
+        compute_label_loss(network(**batch).logits, labels, count_labels(labels)).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

@@ -24,7 +24,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_pace
+from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.ui.pretraining.result import compare_added
@@ -309,10 +309,10 @@ def test_the_modeled_pace_knows_what_is_frozen_and_what_stands_beside():
     extended = config | {"extension_hidden_size": 84, "extension_intermediate_size": 341}
     settings = MaskedSettings()
     plain, rows = (
-        estimate_pretraining_pace(config, stage, settings) for stage in ("continued", "embeddings")
+        estimate_pretraining_speed(config, stage, settings) for stage in ("continued", "embeddings")
     )
     stage_1, whole = (
-        estimate_pretraining_pace(extended, stage, settings) for stage in ("extension", "whole")
+        estimate_pretraining_speed(extended, stage, settings) for stage in ("extension", "whole")
     )
     assert rows > plain > whole and stage_1 > whole
     # 3 layers of 12 · 256² at 6 operations, of the last a sixth and .225 of the rest, the head at

@@ -20,7 +20,7 @@ from vocadapt.training.callbacks import read_live, write_curve
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
     estimate,
-    estimate_finetuning_pace,
+    estimate_finetuning_speed,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
@@ -306,21 +306,21 @@ def test_an_estimate_by_hand():
     found = estimate(task, settings, "", 3, 10.0, "measured")
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))
-    assert estimate_finetuning_pace(task, settings, small) == pytest.approx(
-        2 * estimate_finetuning_pace(task, settings, large)
+    assert estimate_finetuning_speed(task, settings, small) == pytest.approx(
+        2 * estimate_finetuning_speed(task, settings, large)
     )
     beside = small | {
         "model_type": "vocadapt-exbert",
         "extension_hidden_size": 384,
         "extension_intermediate_size": 4 * 384,
     }
-    assert estimate_finetuning_pace(task, settings, small) == pytest.approx(
-        2 * estimate_finetuning_pace(task, settings, beside)
+    assert estimate_finetuning_speed(task, settings, small) == pytest.approx(
+        2 * estimate_finetuning_speed(task, settings, beside)
     )  # s5: a layer more
     texts_task = Task(
         "t", TASK_KINDS["classification"], {"train": Split((Text("1", "a b", ("x",)),))}, ("x",)
     )
-    assert estimate_finetuning_pace(texts_task, settings, small) > estimate_finetuning_pace(
+    assert estimate_finetuning_speed(texts_task, settings, small) > estimate_finetuning_speed(
         task, settings, small
     )
 

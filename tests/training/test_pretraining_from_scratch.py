@@ -17,7 +17,7 @@ from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blo
 from vocadapt.training.masked.from_scratch import (
     ScratchSettings,
     build_network,
-    count_sentences,
+    count_words_in_file,
     pretrain_from_scratch,
 )
 from vocadapt.training.masked.settings import MaskedSettings
@@ -84,7 +84,9 @@ def blocks_of(text, tmp_path):
 
 
 def vocabulary_for(material):
-    return vocabulary_of(build_tokenizer(train_wordpiece(count_sentences(material.sentences), 90)))
+    return vocabulary_of(
+        build_tokenizer(train_wordpiece(count_words_in_file(material.sentences), 90))
+    )
 
 
 def fresh(blocks):

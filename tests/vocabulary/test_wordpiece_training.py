@@ -15,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.training.masked.from_scratch import count_sentences
+from vocadapt.training.masked.from_scratch import count_words_in_file
 from vocadapt.vocabulary.families.vocab_file import SPECIAL_TOKENS
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
@@ -218,7 +218,7 @@ def test_a_text_without_words_gives_the_special_tokens_only() -> None:
 def test_words_of_a_file_are_counted_at_blanks_only(tmp_path: Path) -> None:
     file = tmp_path / "words.txt"
     file.write_text("a b a\n\nb\u3000c a\n", encoding="utf-8", newline="\n")
-    assert count_sentences(file) == {"a": 3, "b": 1, "b\u3000c": 1}
+    assert count_words_in_file(file) == {"a": 3, "b": 1, "b\u3000c": 1}
 
 
 def test_training_reports_itself_and_can_be_stopped() -> None:

@@ -1,7 +1,8 @@
-"""Checkpoints, live charts, divergence checks and random states of trainings on transformers'
+"""Checkpoints, live charts, divergence checks and random states of trainings with transformers'
 Trainer.
 
-Besides its checkpoints a training keeps two small files for live charts: curve.json and dev.json.
+In addition to its checkpoints, a training writes two small files for live charts: curve.json and
+dev.json.
 """
 
 import json
@@ -17,14 +18,16 @@ from vocadapt.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-TIMED = 12  # steps after which a measured speed is accurate enough to be reported
+MIN_TIMED_STEPS = 12  # steps to time before the speed is accurate enough to report
 CURVE, DEV = "curve.json", "dev.json"
 
 
 @dataclass(frozen=True)
 class Live:
-    """State of a running training: (step, mean loss), the dev score after each epoch, steps per
-    epoch and in all (0: not known yet).
+    """State of a running training.
+
+    curve: (step, mean loss). dev: dev score after each epoch. epoch: steps per epoch. steps: total
+    number of steps. Both are 0 until they are known.
     """
 
     curve: tuple[tuple[int, float], ...] = ()
@@ -34,9 +37,7 @@ class Live:
 
 
 def read_live(folder: Path) -> Live:
-    """Read the state of the training with checkpoints in `folder`; empty if nothing was written
-    yet.
-    """
+    """Read the state of the training in a checkpoint folder; empty if nothing was written yet."""
     state: dict[str, Any] = {}
     dev: list[float] = []
     with suppress(OSError, ValueError):
@@ -48,7 +49,7 @@ def read_live(folder: Path) -> Live:
 
 
 def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:
-    """Write the losses in a Trainer's log for `read_live`; a full disk does not end training."""
+    """Write the losses in a Trainer's log for `read_live`; a full disk does not stop training."""
     state = {"curve": read_history(history), "epoch": epoch, "steps": steps}
     with suppress(OSError):
         write_atomically(folder / CURVE, json.dumps(state))
@@ -57,7 +58,7 @@ def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, s
 def read_history(
     history: Sequence[dict[str, float]], name: str = "loss"
 ) -> tuple[tuple[int, float], ...]:
-    """Return (step, value) of a figure in a Trainer's log."""
+    """Return the (step, value) pairs of a metric in a Trainer's log."""
     return tuple((int(row["step"]), float(row[name])) for row in history if name in row)
 
 
@@ -69,8 +70,9 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def find_checkpoint(folder: Path) -> str | None:
-    """Return the newest complete checkpoint of a folder, None without one: a killed process may
-    leave an incomplete one.
+    """Return the newest complete checkpoint in a folder, or None.
+
+    Incomplete checkpoints, which a killed process may leave, are skipped.
     """
 
     def read_step(checkpoint: Path) -> int:
@@ -85,7 +87,7 @@ def find_checkpoint(folder: Path) -> str | None:
 
 
 def check_finite(value: float, step: str, lr: float, what: str = "The loss is") -> None:
-    """Raise InputError if a loss or another figure is not finite: the training diverged."""
+    """Raise InputError if a loss or another value is not finite, because the training diverged."""
     if not math.isfinite(value):
         raise InputError(
             f"{what} {value} at {step}: the training diverged.",
@@ -95,8 +97,9 @@ def check_finite(value: float, step: str, lr: float, what: str = "The loss is") 
 
 
 def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
-    """Raise InputError if trained weights are not finite: the loss does not cover the last
-    update.
+    """Raise InputError if the trained weights are not finite.
+
+    The losses do not reveal this: the last loss is computed before the last update.
     """
     trained = [value for value in network.parameters() if value.requires_grad]
     weights = sum(float(value.detach().sum()) for value in trained)
@@ -105,8 +108,9 @@ def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
 
 @contextmanager
 def preserve_random_state() -> Iterator[None]:
-    """Restore the global random states of Python, NumPy and torch afterwards: the Trainer seeds
-    them all.
+    """Restore the global random states of Python, NumPy and torch after a `with` block.
+
+    The Trainer seeds all three.
     """
     import random
 

@@ -1,14 +1,14 @@
-"""Token distillation for encoders: fit the embeddings of new tokens so that the network reads a
-text as it did with the old tokenization.
+"""Token distillation for encoders: fit the embeddings of new tokens so that the network's hidden
+states match those under the old tokenization.
 
-Each context is read twice: under the old tokenization, and with the word of a new token under the
-new one. Positions correspond where tokens end at the same character: all other tokens, and a new
-token and the last of its old wordpieces. The embeddings are fitted so that the hidden states of a
-layer match at these positions. Only new embeddings change, dropout is off, and every token is
-updated equally often, however rare it is.
+Each context is encoded twice: under the old tokenization, and with the word of a new token under
+the new one. Two positions correspond if their tokens end at the same character. This holds for all
+unchanged tokens, and for a new token and the last of its old wordpieces. The embeddings are fitted
+so that the hidden states of a layer match at these positions. Only new embeddings change, dropout
+is off, and every token is updated equally often, however rare it is.
 
 Example: for the new token hypertension, "the hyper ##tension drugs" and "the hypertension drugs"
-correspond at the, at ##tension and hypertension, and at drugs; at hyper nothing is compared.
+correspond at the, at ##tension and hypertension, and at drugs; hyper has no counterpart.
 """
 
 import random
@@ -40,31 +40,32 @@ if TYPE_CHECKING:
 BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam
 # Forward passes per context, for the time estimate: old tokenization, new one, and the gradient.
 PASSES_PER_CONTEXT = 3.0
-Place = tuple[int, int]  # byte offset of a line, number of a word in it
+Occurrence = tuple[int, int]  # byte offset of a line, index of a word in it
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedContext:
-    """A stretch of text under two tokenizations.
+    """A short piece of text under two tokenizations.
 
-    old: ids under the old tokenization. new: ids under the new one; those from the vocabulary size
-    on are new tokens. places: pairs of corresponding positions (in old, in new).
+    old: ids under the old tokenization. new: ids under the new one; ids of at least the vocabulary
+    size are new tokens. positions: pairs of corresponding positions (in old, in new).
     """
 
     old: list[int]
     new: list[int]
-    places: list[tuple[int, int]]
+    positions: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Distiller:
-    """Fits embeddings of new tokens to a text: a model, a words file, and whether new tokens only
-    stand for whole words.
+    """Fits embeddings of new tokens to a text.
+
+    sentences: file of space-separated words. whole_words: whether new tokens are whole words only.
     """
 
     model: LanguageModel
     sentences: Path
-    whole: bool
+    whole_words: bool
 
     def __call__(
         self,
@@ -77,24 +78,26 @@ class Distiller:
         number of contexts of each, (new tokens,) int64; embeddings without a context stay as in
         `start`.
 
-        Raises InputError for a layer that the model lacks, and contexts longer than its positions.
+        Raises InputError if the model lacks the layer, or if contexts exceed its maximum length.
 
         1. Sample contexts of every new token from the text.
         2. In every round, take one context of each token, in batches.
-        3. Move the embeddings of a batch towards equal hidden states, with a learning rate that
-           falls linearly to 0.
+        3. Update the embeddings of a batch to bring the hidden states closer together; the learning
+           rate decays linearly to 0.
         """
         layer = self._find_layer(settings)
 
         # 1. Contexts.
-        tokenizer = ContextTokenizer(self.model, plan, self.whole, settings.length)
+        tokenizer = ContextTokenizer(self.model, plan, self.whole_words, settings.length)
         contexts = sample_contexts(
             self.sentences, tokenizer, len(plan.new_embeddings), settings, part(progress, 0.0, 0.1)
         )
-        n_contexts = np.array([len(own) for own in contexts], dtype=np.int64)
+        n_contexts = np.array([len(sampled) for sampled in contexts], dtype=np.int64)
         n_fitted = int((n_contexts > 0).sum())
-        about = duration(self.seconds(n_fitted, settings))
-        progress(0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {about}")
+        time_needed = duration(self.seconds(n_fitted, settings))
+        progress(
+            0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {time_needed}"
+        )
         network = load_until_layer(self.model, layer)
 
         # 2. and 3. Adam on the embeddings of each batch.
@@ -115,7 +118,7 @@ class Distiller:
         return fitted, n_contexts
 
     def seconds(self, tokens: int, settings: DistilSettings) -> float:
-        """Estimate the seconds to fit the embeddings of so many tokens on two CPU cores."""
+        """Estimate the seconds to fit the embeddings of `tokens` tokens on two CPU cores."""
         width = self.model.dim
         inner = int(self.model.config.get("intermediate_size", 4 * width))
         # Multiplications per wordpiece in one layer.
@@ -125,18 +128,21 @@ class Distiller:
         return 2.0 * PASSES_PER_CONTEXT * wordpieces * operations * layers / SPEED
 
     def _find_layer(self, settings: DistilSettings) -> int:
-        """Return the number of the layer to match; raises InputError if the model cannot read the
-        contexts or lacks the layer.
+        """Return the index of the layer to match.
+
+        Raises InputError if the model lacks the layer, or if contexts exceed its maximum length.
         """
         layers = count_layers(self.model)
         positions = int(self.model.config.get("max_position_embeddings", settings.length))
         if settings.layer > layers:
             raise InputError(
-                f"{self.model.name} has {layers} layers, and layer {settings.layer} was requested."
+                f"{self.model.name} has {layers} layers, and layer {settings.layer} was requested.",
+                f"Choose a layer of at most {layers}.",
             )
         if settings.length > positions:
             raise InputError(
-                f"{self.model.name} reads {positions} wordpieces at most.", "Give shorter contexts."
+                f"{self.model.name} accepts {positions} wordpieces at most.",
+                f"Choose a context length of at most {positions}.",
             )
         if settings.layer < 0:
             return layers
@@ -144,20 +150,21 @@ class Distiller:
 
 
 class ContextTokenizer:
-    """Tokenizes words as the model and as the plan does, each distinct word once, and aligns
-    contexts under both.
+    """Tokenizes words under the model's and under the plan's tokenization, each distinct word once,
+    and aligns contexts under both.
     """
 
     def __init__(
-        self, model: LanguageModel, plan: VocabularyPlan, whole: bool, length: int
+        self, model: LanguageModel, plan: VocabularyPlan, whole_words: bool, length: int
     ) -> None:
         self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
-        self.whole, self.length = whole, length
+        self.whole_words, self.length = whole_words, length
         roles = model.vocabulary.role_ids
         missing = model.vocabulary.list_missing("cls", "sep")
         if missing:
             raise InputError(
-                f"{model.name} has no token {missing[0]}, which contexts begin and end with."
+                f"{model.name} has no token {missing[0]}, which every context needs.",
+                "Choose a BERT-type model.",
             )
         self.cls, self.sep = roles["cls"], roles["sep"]
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
@@ -165,11 +172,12 @@ class ContextTokenizer:
         size = len(model.vocabulary)
         new_ids = {token: size + number for token, number in self.number.items()}
         self.ids_with_new = {**self.ids, **new_ids}
-        self.known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self.cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def find_new_tokens(self, word: str) -> list[int]:
-        """Return the numbers of the new tokens in a word under the new tokenization; empty if the
-        old one cannot spell the word or it is too long.
+        """Return the numbers of the new tokens in a word under the new tokenization.
+
+        Empty if the word is too long, or unknown under the old tokenization.
         """
         old, new = self.tokenize(word)
         if self.base.unknown in old or len(old) > self.length - 2:
@@ -178,26 +186,28 @@ class ContextTokenizer:
 
     def tokenize(self, word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Tokenize a word under the old and the new tokenization."""
-        if word not in self.known:
+        if word not in self.cache:
             old = self.base.tokenize(word)
-            if not self.whole:
+            if not self.whole_words:
                 new = self.plan.after.tokenize(word)
             elif (token := self.base.spell(word)) in self.number:
                 new = (token,)
             else:
                 new = old
-            self.known[word] = old, new
-        return self.known[word]
+            self.cache[word] = old, new
+        return self.cache[word]
 
     def align_context(self, words: Sequence[str], at: int) -> AlignedContext:
-        """Tokenize as many words around one as fit; only that word under the new tokenization.
+        """Tokenize the word at index `at` with as many words around it as fit.
 
-        Example with the new token hypertension, of "the hypertension drugs": old [CLS] the hyper
-        ##tension drugs [SEP], new [CLS] the hypertension drugs [SEP], corresponding positions
-        (0, 0), (1, 1), (3, 2), (4, 3), (5, 4).
+        Only that word is tokenized under the new tokenization.
+
+        Example: "the hypertension drugs" with the new token hypertension gives old [CLS] the hyper
+        ##tension drugs [SEP], new [CLS] the hypertension drugs [SEP], and the corresponding
+        positions (0, 0), (1, 1), (3, 2), (4, 3), (5, 4).
         """
         first, last = self._find_window(words, at)
-        old, new, places = [self.cls], [self.cls], [(0, 0)]
+        old, new, positions = [self.cls], [self.cls], [(0, 0)]
         for number in range(first, last + 1):
             word = words[number]
             before, after = self.tokenize(word)
@@ -209,20 +219,21 @@ class ContextTokenizer:
             position_of_end = {end: position for position, end in old_ends}
             for position, end in enumerate(_token_ends(after, self.base, word), len(new)):
                 if end in position_of_end:
-                    places.append((position_of_end[end], position))
+                    positions.append((position_of_end[end], position))
             old += [self.ids[token] for token in before]
             new += [ids_of_word[token] for token in after]
-        places.append((len(old), len(new)))
-        return AlignedContext([*old, self.sep], [*new, self.sep], places)
+        positions.append((len(old), len(new)))
+        return AlignedContext([*old, self.sep], [*new, self.sep], positions)
 
     def _find_window(self, words: Sequence[str], at: int) -> tuple[int, int]:
-        """Return the first and last word of the longest context around a word that fits, balanced
-        between both sides as far as the line allows.
+        """Return the indices of the first and last word of the longest context around a word.
+
+        The word is in the middle of the context, as far as the line allows.
         """
         first = last = at
         room = self.length - 2 - len(self.tokenize(words[at])[0])
         while True:
-            # The next word on the shorter side, else the one on the other side.
+            # Prefer the next word on the shorter side.
             candidates = sorted(((at - first, first - 1), (last - at, last + 1)))
             for _, number in candidates:
                 inside = 0 <= number < len(words)
@@ -237,7 +248,7 @@ class ContextTokenizer:
 def build_distiller(model: LanguageModel, corpus: Corpus, whole_words: bool) -> Distil:
     """Return a function that fits embeddings to a text.
 
-    whole_words: new tokens only stand for whole words.
+    whole_words: whether new tokens are whole words only.
     """
 
     def distill(
@@ -262,16 +273,15 @@ def sample_contexts(
     settings: DistilSettings,
     progress: Progress = silent,
 ) -> list[list[AlignedContext]]:
-    """Sample contexts of each new token uniformly from its occurrences, at most
-    `settings.contexts` of each.
+    """Sample at most `settings.contexts` contexts of each new token uniformly from its occurrences.
 
-    1. Read the text once; keep a reservoir of places for each token (Vitter 1985, algorithm R): the
-       n-th occurrence replaces a random earlier one with probability contexts / n.
-    2. Read the lines of the kept places again, in file order, and align their contexts.
+    1. Read the text once, with a reservoir of occurrences for each token (Vitter 1985, algorithm
+       R): the n-th occurrence replaces a random earlier one with probability contexts / n.
+    2. Read the lines of the sampled occurrences again, in file order, and align their contexts.
     """
     # 1. Reservoirs.
     rng, seen = random.Random(settings.seed), [0] * tokens
-    reservoirs: list[list[Place]] = [[] for _ in range(tokens)]
+    reservoirs: list[list[Occurrence]] = [[] for _ in range(tokens)]
     size = max(1, sentences.stat().st_size)
     for offset, words in _read_lines(sentences):
         progress(0.5 * offset / size, "looking for the new tokens in the text")
@@ -286,25 +296,27 @@ def sample_contexts(
                     reservoirs[token][slot] = (offset, at)
 
     # 2. Contexts.
-    wanted = sorted({place for reservoir in reservoirs for place in reservoir})
-    contexts: dict[Place, AlignedContext] = {}
+    sampled = sorted({occurrence for reservoir in reservoirs for occurrence in reservoir})
+    contexts: dict[Occurrence, AlignedContext] = {}
     with sentences.open("rb") as file:
-        for number, (offset, at) in enumerate(wanted):
-            progress(0.5 + 0.5 * number / len(wanted), "reading the contexts")
+        for number, (offset, at) in enumerate(sampled):
+            progress(0.5 + 0.5 * number / len(sampled), "reading the contexts")
             file.seek(offset)
             words = file.readline().decode().split()
             contexts[offset, at] = tokenizer.align_context(words, at)
-    return [[contexts[place] for place in reservoir] for reservoir in reservoirs]
+    return [[contexts[occurrence] for occurrence in reservoir] for reservoir in reservoirs]
 
 
 def schedule_batches(
     contexts: Sequence[Sequence[AlignedContext]], settings: DistilSettings
 ) -> Iterator[list[AlignedContext]]:
-    """Yield batches of contexts: in every round one context of each token that has any, in random
-    order; tokens with few contexts repeat them.
+    """Yield batches of contexts.
+
+    Every round contains one context of each token that has any, in random order. Tokens with few
+    contexts repeat them.
     """
     rng = np.random.default_rng(settings.seed)
-    available = [own for own in contexts if own]
+    available = [of_token for of_token in contexts if of_token]
     for turn in range(settings.passes * settings.contexts):
         order = rng.permutation(len(available)).tolist()
         for first in range(0, len(order), settings.batch):
@@ -313,11 +325,12 @@ def schedule_batches(
 
 
 class EmbeddingFitter:
-    """Embeddings of new tokens under Adam, with a step count for each: the first step of a rare
-    token is as long as any other's.
+    """Fits the embeddings of new tokens by Adam.
 
-    size: number of tokens of the model's vocabulary. Rows of its embedding matrix from there on are
-    padding, and ids from there on are new tokens.
+    Each embedding has its own step count, so the bias correction is also right for rare tokens.
+
+    size: number of tokens in the model's vocabulary. Any further rows of its embedding matrix are
+    padding; ids of at least `size` are new tokens.
     """
 
     def __init__(self, network: Any, layer: int, start: Matrix, size: int, pad: int) -> None:
@@ -332,8 +345,9 @@ class EmbeddingFitter:
         self.steps = torch.zeros(len(self.embeddings), 1)
 
     def step(self, batch: Sequence[AlignedContext], learning_rate: float) -> float:
-        """Update the embeddings that a batch contains; returns the mean squared distance of its
-        hidden states before the update.
+        """Update the embeddings of the new tokens in a batch.
+
+        Returns the mean squared distance of the hidden states before the update.
         """
         import torch
 
@@ -383,11 +397,11 @@ class EmbeddingFitter:
             targets = self._hidden_states(input_ids=old, attention_mask=old_attended)
 
         # 3. Compare corresponding positions; every context has the same weight.
-        sizes = [len(context.places) for context in batch]
+        sizes = [len(context.positions) for context in batch]
         row_of = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor(sizes))
-        places = torch.tensor([pair for context in batch for pair in context.places])
+        positions = torch.tensor([pair for context in batch for pair in context.positions])
         weights = torch.tensor([1 / size for size in sizes])[row_of]
-        difference = states[row_of, places[:, 1]] - targets[row_of, places[:, 0]]
+        difference = states[row_of, positions[:, 1]] - targets[row_of, positions[:, 0]]
         distance = difference.square().mean(dim=-1)
         return (distance * weights).sum() / len(batch)
 

@@ -1,5 +1,5 @@
-"""Estimated duration of fine-tuning and of continued pretraining before they start, from a measured
-or modeled speed.
+"""Estimates of the duration of fine-tuning and of continued pretraining before they start, from a
+measured or modeled speed.
 """
 
 from collections.abc import Mapping
@@ -14,35 +14,39 @@ from vocadapt.training.masked.training_text import HELD_OUT
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.task import Task
 
-# Operations per second of two CPU cores: in training, MiniLM (6 layers of 384) reads 46.9 sentences
-# of NCBI-disease a second.
+# Operations per second on two CPU cores, from a measurement: MiniLM (6 layers, hidden size 384)
+# trains on 46.9 sentences of NCBI-disease per second.
 FLOPS = 1.0e11
-PIECES = 1.4  # wordpieces per word
-SCORING = 1 / 3  # cost of scoring an example, relative to training on it
+WORDPIECES_PER_WORD = 1.4
+SCORING_COST = 1 / 3  # cost of scoring an example, relative to training on it
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Examples read in training by all seeds, examples per second, seconds in all, and the source
-    of the speed.
+    """Estimated duration of a fine-tuning.
+
+    examples: number of examples to train on, over all seeds. seconds: total duration.
+    speed_source: where `per_second` comes from.
     """
 
     examples: int
     per_second: float
     seconds: float
-    pace: str
+    speed_source: str
 
 
 def count_examples_per_epoch(
     task: Task, settings: FinetuneSettings, tokenization: str, limit: int = 0
 ) -> int:
-    """Count the examples of an epoch: a long tagged sentence counts once per chunk, and the
-    tokenization "both" counts twice.
+    """Count the examples of an epoch.
+
+    A long tagged sentence counts once per chunk. With the tokenization "both" every example counts
+    twice.
     """
     trained = ("train", "dev") if settings.with_dev else ("train",)
     splits = [task.splits[name].examples for name in trained if name in task.splits]
-    parts = sum(_count_parts(task, examples, settings, limit) for examples in splits)
-    return parts * (2 if tokenization == "both" else 1)
+    chunks = sum(_count_chunks(task, examples, settings, limit) for examples in splits)
+    return chunks * (2 if tokenization == "both" else 1)
 
 
 def estimate(
@@ -51,67 +55,72 @@ def estimate(
     tokenization: str,
     seeds: int,
     per_second: float,
-    pace: str,
+    speed_source: str,
     limit: int = 0,
 ) -> Estimate:
     """Estimate training and scoring of all seeds from a speed in examples per second."""
     epoch = count_examples_per_epoch(task, settings, tokenization, limit)
     scored = 0
     if "dev" in task.splits and not settings.with_dev:
-        dev = _count_parts(task, task.splits["dev"].examples, settings, limit)
+        dev = _count_chunks(task, task.splits["dev"].examples, settings, limit)
         scored += settings.epochs * dev
     if "test" in task.splits:
-        scored += _count_parts(task, task.splits["test"].examples, settings, limit)
-    seconds = seeds * (settings.epochs * epoch + SCORING * scored) / per_second
-    return Estimate(seeds * settings.epochs * epoch, per_second, seconds, pace)
+        scored += _count_chunks(task, task.splits["test"].examples, settings, limit)
+    seconds = seeds * (settings.epochs * epoch + SCORING_COST * scored) / per_second
+    return Estimate(seeds * settings.epochs * epoch, per_second, seconds, speed_source)
 
 
-def estimate_finetuning_pace(
+def estimate_finetuning_speed(
     task: Task, settings: FinetuneSettings, config: Mapping[str, Any]
 ) -> float:
-    """Estimate the examples per second on two CPU cores from the layers, width and modules of a
-    model and the mean length of an example.
+    """Estimate the examples per second on two CPU cores.
+
+    The estimate uses a model's number of layers, hidden size and extension modules, and the mean
+    length of an example.
     """
     layers, width = int(config.get("num_hidden_layers", 12)), int(config.get("hidden_size", 768))
     examples = task.split("train").examples
-    max_words = settings.length / PIECES
+    max_words = settings.length / WORDPIECES_PER_WORD
     if settings.chunk and task.kind.divides_sentences:
         max_words = settings.chunk
     words = sum(min(_count_words(example), max_words) for example in examples) / max(
         len(examples), 1
     )
-    beside = 1 + ModuleSize.from_config(config).share
-    return FLOPS / (6 * layers * 12 * width**2 * beside * (PIECES * words + 2))
+    with_modules = 1 + ModuleSize.from_config(config).share
+    wordpieces = WORDPIECES_PER_WORD * words + 2
+    return FLOPS / (6 * layers * 12 * width**2 * with_modules * wordpieces)
 
 
-def _count_parts(
+def _count_chunks(
     task: Task, examples: tuple[Example, ...], settings: FinetuneSettings, limit: int
 ) -> int:
-    """Count the examples, or chunks, of a split under a limit."""
-    share = min(1.0, limit / len(examples)) if limit and examples else 1.0
+    """Count the examples of a split, or their chunks, if at most `limit` examples are used."""
+    fraction = min(1.0, limit / len(examples)) if limit and examples else 1.0
     if not settings.chunk or not task.kind.divides_sentences:
-        return ceil(share * len(examples))
+        return ceil(fraction * len(examples))
     chunks = (max(1, ceil(_count_words(example) / settings.chunk)) for example in examples)
-    return ceil(share * sum(chunks))
+    return ceil(fraction * sum(chunks))
 
 
 def _count_words(example: Example) -> int:
     return len(example.list_words(str.split))
 
 
-STEP = 0.02  # constant seconds per step, besides the matrix products
-# The last layer runs at as many positions as the block with the most masked tokens has: about 1.5
-# times the masking probability.
+STEP_OVERHEAD = 0.02  # seconds per step in addition to the matrix products
+# The last layer runs at the same number of positions in every block of a batch, that of the block
+# with the most masked tokens: about 1.5 times the masking probability.
 MASKED_RATIO = 1.5
-# Operations per weight and wordpiece: forward pass and both gradients of a trained weight; forward
-# pass and the gradient of the input of a frozen one.
-TRAINED, PASSED = 6, 4
+# Operations per weight and wordpiece. Trained weights need a forward pass and the gradients of
+# weights and inputs; frozen weights need a forward pass and the gradient of inputs.
+TRAINED, FROZEN = 6, 4
 
 
 @dataclass(frozen=True)
 class PretrainingCost:
-    """Wordpieces read in all, steps, epochs, seconds, wordpieces per second, and the source of that
-    speed.
+    """Estimated cost of a continued pretraining.
+
+    tokens: wordpieces to train on. per_second: wordpieces per second. speed_source: where
+    `per_second` comes from.
     """
 
     tokens: int
@@ -119,42 +128,49 @@ class PretrainingCost:
     epochs: float
     seconds: float
     per_second: float
-    pace: str
+    speed_source: str
 
 
 def estimate_pretraining_cost(
-    wordpieces: int, settings: MaskedSettings, per_second: float, pace: str
+    wordpieces: int, settings: MaskedSettings, per_second: float, speed_source: str
 ) -> PretrainingCost:
-    """Estimate the cost of a budget on a text of `wordpieces`, of which 1 % is held out."""
+    """Estimate the cost of a training budget on a text of `wordpieces`; 1 % of it is held out."""
     size = settings.batch * settings.length
-    # [CLS] and [SEP] of each block are read in addition to the text.
-    rows = max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
-    once = rows * settings.length
+    # Each block also contains [CLS] and [SEP].
+    blocks = max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
+    once = blocks * settings.length
     tokens = settings.tokens or settings.epochs * once
     if settings.hours:
         tokens = settings.hours * 3600 * per_second
     steps = max(1, round(tokens / size))
     return PretrainingCost(
-        steps * size, steps, steps * size / once, steps * size / per_second, per_second, pace
+        tokens=steps * size,
+        steps=steps,
+        epochs=steps * size / once,
+        seconds=steps * size / per_second,
+        per_second=per_second,
+        speed_source=speed_source,
     )
 
 
-def estimate_pretraining_pace(
+def estimate_pretraining_speed(
     config: Mapping[str, Any], stage: str, settings: MaskedSettings
 ) -> float:
-    """Estimate the wordpieces per second on two CPU cores from a model's layers, width, modules and
-    vocabulary, and from the parameters that the stage trains.
+    """Estimate the wordpieces per second on two CPU cores.
+
+    The estimate uses a model's number of layers, hidden size, extension modules and vocabulary
+    size, and which parameters the stage trains.
     """
     width = int(config.get("hidden_size", 768))
     vocabulary = int(config.get("vocab_size", 30_000))
     masked = min(1.0, MASKED_RATIO * settings.share)
-    # The last layer needs keys and values everywhere, a sixth of its work, and the rest only at
-    # masked positions.
+    # The last layer computes keys and values at all positions, which is a sixth of its operations,
+    # and all else at masked positions only.
     layers = int(config.get("num_hidden_layers", 12)) - 1 + (1 + 5 * masked) / 6
-    per_weight = PASSED if stage in ("extension", "embeddings") else TRAINED
-    per_module_weight = PASSED if stage == "embeddings" else TRAINED
+    per_weight = FROZEN if stage in ("extension", "embeddings") else TRAINED
+    per_module_weight = FROZEN if stage == "embeddings" else TRAINED
     layer = 12 * width**2
     module = layer * ModuleSize.from_config(config).share * per_module_weight
     head = settings.share * (width**2 + width * vocabulary) * per_weight
     operations = layers * (layer * per_weight + module) + head
-    return 1 / (operations / FLOPS + STEP / (settings.batch * settings.length))
+    return 1 / (operations / FLOPS + STEP_OVERHEAD / (settings.batch * settings.length))

@@ -1,6 +1,4 @@
-"""Rounding of trained weights to the stored dtype, which can undo small updates of a float32
-training.
-"""
+"""Rounding of trained weights to the stored dtype, which can undo small updates made in float32."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +10,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rounding:
-    """The stored dtype, the number of weights changed by training, and the number of changes undone
-    by rounding.
+    """Effect of rounding on trained weights.
+
+    dtype: stored dtype. changed: number of weights that training changed. lost: number of these
+    changes that rounding undid.
     """
 
     dtype: str
@@ -21,9 +21,7 @@ class Rounding:
     lost: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures for a report: the dtype, and the fraction of updates lost to
-        rounding.
-        """
+        """Return the dtype and the fraction of updates lost to rounding, for a report."""
         fraction = self.lost / max(self.changed, 1)
         return {"stored_as": self.dtype, "updates_lost_to_rounding": fraction}
 
@@ -40,7 +38,7 @@ def round_weights(
 ) -> Rounding:
     """Round every parameter in place to the nearest value of `dtype`.
 
-    before: stored weights before training; without them lost updates are not counted.
+    before: stored weights before training; without them, lost updates are not counted.
     """
     import torch
 
@@ -50,19 +48,19 @@ def round_weights(
             rounded = value.to(dtype).to(value.dtype)
             if before is not None:
                 old = before[name].to(value.dtype)
-                moved = value != old
-                changed += int(moved.sum())
-                lost += int((moved & (rounded == old)).sum())
+                was_updated = value != old
+                changed += int(was_updated.sum())
+                lost += int((was_updated & (rounded == old)).sum())
             value.copy_(rounded)
     return Rounding(str(dtype).removeprefix("torch."), changed, lost)
 
 
 def describe_rounding(numbers: Mapping[str, Any]) -> str:
-    """Describe the rounding in a report in a sentence; "" if it has none."""
+    """Describe the rounding that a report records in a sentence; "" if it records none."""
     if "stored_as" not in numbers:
         return ""
     return (
         f"Stored in {numbers['stored_as']}: rounding undid"
-        f" {numbers['updates_lost_to_rounding']:.1%} of the weight updates. The losses are those of"
-        " the stored weights."
+        f" {numbers['updates_lost_to_rounding']:.1%} of the weight updates. The losses are"
+        " those of the stored weights."
     )

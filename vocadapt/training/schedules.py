@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Schedule:
-    """A description for help texts, and transformers' name of the schedule."""
+    """A learning-rate schedule: its description for help texts, and its name in transformers."""
 
     about: str
     trainer: str
 
 
 SCHEDULES = {
-    "linear": Schedule("up for the warm-up, then down to 0", "linear"),
-    "constant": Schedule("the same throughout, after the warm-up", "constant_with_warmup"),
+    "linear": Schedule("linear decay to 0 after the warmup", "linear"),
+    "constant": Schedule("constant after the warmup", "constant_with_warmup"),
 }

@@ -1,5 +1,6 @@
-"""Trainers and callbacks derived from those of transformers. Import this module inside functions
-only: it loads torch and transformers.
+"""Subclasses of transformers' Trainer and TrainerCallback.
+
+Import this module inside functions only: it loads torch and transformers.
 """
 
 import time
@@ -14,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration
-from vocadapt.training.callbacks import TIMED, check_finite, write_curve
+from vocadapt.training.callbacks import MIN_TIMED_STEPS, check_finite, write_curve
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import FinetuningDataset, select_inputs
 from vocadapt.training.labels import IGNORE_INDEX
@@ -29,10 +30,10 @@ TRAINABLE = "moving.safetensors"  # file of the trainable parameters in a checkp
 
 
 class ProgressCallback(transformers.TrainerCallback):
-    """Reports steps, loss, speed and time left, and requests a checkpoint every `save_minutes`; a
-    Progress that raises ends the training.
+    """Reports steps, loss, speed and time left, and requests a checkpoint every `save_minutes`.
 
-    units_per_step: number of units (wordpieces, examples) per step, for the reported speed.
+    If the Progress raises an exception, the training ends. units_per_step: number of units
+    (wordpieces, examples) per step, for the reported speed.
     """
 
     def __init__(
@@ -52,14 +53,14 @@ class ProgressCallback(transformers.TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Report a step."""
         now, step = time.monotonic(), state.global_step
-        # The speed is measured from the end of the first step, which also sets everything up.
+        # The first step includes the setup, so the speed is measured from its end.
         if self.first_step is None:
             self.first_step, self.started = step, now
         message = f"step {step:,} of {self.steps:,}{self.loss}"
         if done := step - self.first_step:
             speed = done / (now - self.started)
             message += f", {speed * self.units_per_step:,.0f} {self.unit}/s"
-            if done >= TIMED:
+            if done >= MIN_TIMED_STEPS:
                 message += f", about {duration((self.steps - step) / speed)} left"
         self.progress(step / self.steps, message)
         if now - self.saved >= 60 * self.save_minutes:
@@ -67,9 +68,7 @@ class ProgressCallback(transformers.TrainerCallback):
 
 
 class StepCallback(transformers.TrainerCallback):
-    """Calls a function with the number of each finished step; the training ends if it returns
-    True.
-    """
+    """Calls a function after each step with the step's number; training ends if it returns True."""
 
     def __init__(self, after_step: Callable[[int], bool | None]) -> None:
         self.after_step = after_step
@@ -81,10 +80,10 @@ class StepCallback(transformers.TrainerCallback):
 
 
 class ReportingTrainer(transformers.Trainer):
-    """Trainer on one device that reports through Progress instead of printing, and saves by the
-    clock.
+    """Trainer on one device that reports through Progress instead of printing, and saves
+    checkpoints at time intervals.
 
-    options: training arguments besides those that all trainings share.
+    options: TrainingArguments in addition to those set here.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class ReportingTrainer(transformers.Trainer):
             remove_unused_columns=False,
             **options,
         )
-        # With several GPUs each would read its own batch, which changes the training.
+        # With several GPUs the effective batch size would change.
         arguments._n_gpu = min(1, arguments.n_gpu)
         super().__init__(
             model=network,
@@ -137,8 +136,10 @@ class ReportingTrainer(transformers.Trainer):
 
 
 class MaskedTokenTrainer(ReportingTrainer):
-    """Trainer that scores masked positions only, logs the next-sentence loss separately, and
-    stores only the trainable parameters in checkpoints.
+    """Trainer for masked-language modeling.
+
+    It scores masked positions only, logs the next-sentence loss separately, and stores only the
+    trainable parameters in checkpoints.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class MaskedTokenTrainer(ReportingTrainer):
         )
         # Masked-token and next-sentence loss of each batch since the last log.
         self._separate_losses: list[tuple[float, ...]] = []
-        # The Trainer then counts the masked tokens of all gradient accumulation steps together.
+        # If True, the Trainer counts the masked tokens of all gradient accumulation steps together.
         self.model_accepts_loss_kwargs = settings.parts > 1
 
     def compute_loss(
@@ -176,8 +177,9 @@ class MaskedTokenTrainer(ReportingTrainer):
     ) -> Any:
         """Return the sum of the losses of a batch.
 
-        With gradient accumulation each masked token and each pair has the same weight as in one
-        large batch: the mean of a partial batch is scaled by its fraction of the whole batch.
+        With gradient accumulation, each masked token and each sentence pair has the same weight as
+        in one large batch: the mean loss of a partial batch is scaled by its fraction of the whole
+        batch.
         """
         losses = torch.stack(compute_losses(model, inputs))
         n_parts = self.args.gradient_accumulation_steps
@@ -195,7 +197,7 @@ class MaskedTokenTrainer(ReportingTrainer):
         return loss
 
     def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
-        """Log the mean of both losses separately for pairs of sentences."""
+        """Log the masked-token and the next-sentence loss separately, if there are both."""
         if "loss" in logs and self._separate_losses:
             batches = len(self._separate_losses)
             masked, following = map(sum, zip(*self._separate_losses, strict=True))
@@ -204,7 +206,7 @@ class MaskedTokenTrainer(ReportingTrainer):
         super().log(logs, *more, **named)
 
     def _trainable_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """Return the parameters that require a gradient, by name; shared ones once."""
+        """Return the parameters that require a gradient, by name; shared parameters once."""
         named = self.network.named_parameters()
         return {name: value for name, value in named if value.requires_grad}
 
@@ -217,8 +219,9 @@ class MaskedTokenTrainer(ReportingTrainer):
         save_file(stored, folder / TRAINABLE)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Load the trainable parameters of a checkpoint; raises InputError if it belongs to another
-        training.
+        """Load the trainable parameters of a checkpoint.
+
+        Raises InputError if the checkpoint has other parameters.
         """
         stored = load_file(Path(resume_from_checkpoint) / TRAINABLE)
         parameters = self._trainable_parameters()
@@ -233,8 +236,8 @@ class MaskedTokenTrainer(ReportingTrainer):
 
 
 class FinetuningTrainer(ReportingTrainer):
-    """Trainer that takes whole batches in the dataset's order, and reads a batch in several parts
-    if memory is short.
+    """Trainer for fine-tuning: takes whole batches from the dataset, in its order, and processes a
+    batch in several parts if memory is short.
     """
 
     def __init__(
@@ -261,14 +264,15 @@ class FinetuningTrainer(ReportingTrainer):
             seed=dataset.seed,
         )
         self.dataset, self.folder = dataset, folder
-        self.parts = 1  # parts that a batch is read in
+        self.parts = 1  # number of parts that a batch is processed in
 
     def training_step(
         self, model: Any, inputs: Any, num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Train on a batch; use twice as many parts from now on until it fits in memory.
+        """Train on a batch; double the number of parts, for all later batches too, until it fits in
+        memory.
 
-        Raises InputError if a part is one example already.
+        Raises InputError if a single example does not fit.
         """
         while True:
             try:
@@ -278,7 +282,7 @@ class FinetuningTrainer(ReportingTrainer):
                     raise
                 if self.parts >= len(inputs["input_ids"]):
                     raise InputError(
-                        "One example alone needs more memory than there is"
+                        "A single example does not fit in memory"
                         f" ({str(error).splitlines()[0][:120]}).",
                         "Reduce the maximum sequence length, or use a smaller model.",
                     ) from error
@@ -287,12 +291,12 @@ class FinetuningTrainer(ReportingTrainer):
 
     def _train_in_parts(self, model: Any, inputs: Any) -> torch.Tensor:
         labels_in_batch = count_labels(inputs["labels"])
-        rows = -(-len(inputs["input_ids"]) // self.parts)
+        size = -(-len(inputs["input_ids"]) // self.parts)
         total = torch.zeros((), device=self.args.device)
-        for start in range(0, len(inputs["input_ids"]), rows):
-            portion = {name: value[start : start + rows] for name, value in inputs.items()}
-            portion["labels_in_batch"] = labels_in_batch
-            total = total + super().training_step(model, portion)
+        for start in range(0, len(inputs["input_ids"]), size):
+            part = {name: value[start : start + size] for name, value in inputs.items()}
+            part["labels_in_batch"] = labels_in_batch
+            total = total + super().training_step(model, part)
         self.check_loss(total)
         return total
 
@@ -305,16 +309,16 @@ class FinetuningTrainer(ReportingTrainer):
     ) -> Any:
         """Return the loss of a batch or of a part of it."""
         labels, labels_in_batch = inputs["labels"], inputs["labels_in_batch"]
-        read = dict(inputs)
-        del read["labels"], read["labels_in_batch"]
-        outputs = model(**select_inputs(self.network, read))
+        features = dict(inputs)
+        del features["labels"], features["labels_in_batch"]
+        outputs = model(**select_inputs(self.network, features))
         if "start_logits" not in outputs:
-            return label_loss(outputs.logits, labels, max(1, labels_in_batch))
-        return question_loss(
+            return compute_label_loss(outputs.logits, labels, max(1, labels_in_batch))
+        return compute_question_loss(
             outputs.start_logits,
             outputs.end_logits,
             labels,
-            read["attention_mask"],
+            features["attention_mask"],
             labels_in_batch,
         )
 
@@ -324,8 +328,10 @@ class FinetuningTrainer(ReportingTrainer):
         write_curve(self.folder, self.state.log_history, self.dataset.steps, self.state.max_steps)
 
     def check_last_loss(self) -> None:
-        """Raise InputError if the loss of the trained network on an example of the last batch is
-        not finite: the loss of a step is that before its update.
+        """Raise InputError if the trained network's loss on an example of the last batch is not
+        finite.
+
+        The loss of the last step does not show this: it is computed before the last update.
         """
         last = {name: value[:1] for name, value in self.dataset[len(self.dataset) - 1].items()}
         inputs = self._prepare_inputs(last)
@@ -338,9 +344,12 @@ class FinetuningTrainer(ReportingTrainer):
         )
 
 
-def label_loss(logits: torch.Tensor, labels: torch.Tensor, labels_in_batch: int) -> torch.Tensor:
-    """Return the summed cross-entropy over the number of labels in the whole batch: dividing by the
-    whole batch gives the same gradient when the batch is read in parts.
+def compute_label_loss(
+    logits: torch.Tensor, labels: torch.Tensor, labels_in_batch: int
+) -> torch.Tensor:
+    """Return the sum of the cross-entropies, divided by the number of labels in the whole batch.
+
+    Thus the gradient is the same if the batch is processed in parts.
 
     logits: (batch, wordpieces, outputs) or (batch, outputs). labels: output numbers, (batch,
     wordpieces) or (batch,) int64; for multi-label tasks (batch, outputs) float32 of 0 and 1.
@@ -356,14 +365,14 @@ def label_loss(logits: torch.Tensor, labels: torch.Tensor, labels_in_batch: int)
     return total / labels_in_batch
 
 
-def question_loss(
+def compute_question_loss(
     start: torch.Tensor,
     end: torch.Tensor,
     labels: torch.Tensor,
     mask: torch.Tensor,
     labels_in_batch: int,
 ) -> torch.Tensor:
-    """Return the cross-entropy of the first and last wordpiece of each answer over all wordpieces
+    """Return the cross-entropy of the first and last wordpiece of each answer, over all positions
     that are not padding.
 
     start, end: logits (batch, wordpieces). labels: (batch, 2) int64 positions. mask: the attention

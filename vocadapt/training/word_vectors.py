@@ -1,5 +1,7 @@
-"""Word vectors (word2vec) trained on a text: of its words, as a model's splitter makes them, and of
-the tokens of a vocabulary that tokenizes it (a target space for a vocabulary without embeddings).
+"""Training of word2vec vectors on a text.
+
+The vectors are those of its words, as split by a model, or those of the tokens of a vocabulary. The
+latter are a target space for a vocabulary without embeddings.
 """
 
 from collections import Counter
@@ -29,24 +31,25 @@ def train_domain_vectors(
     progress: Progress = silent,
     resample: int = 0,
 ) -> EmbeddingSpace:
-    """Train word vectors on a text; they are as wide as the model's embeddings unless the settings
-    say otherwise.
+    """Train word vectors on a text.
 
-    resample: seed of a bootstrap resample of the lines to train on; 0 for the text as it is.
-    Raises InputError if neither the settings nor the model have a width.
+    Their default dimension is that of the model's embeddings. resample: seed of a bootstrap
+    resample of the lines to train on; 0 trains on the text as it is. Raises InputError if neither
+    the settings nor the model define a dimension.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(
-            f"{model.path} is a bare vocabulary: it has no width that the word vectors could have.",
-            "Set the dimension of the vectors, such as 300. Or give the model itself.",
+            f"{model.path} is a vocabulary without embeddings, so it does not define the dimension"
+            " of the word vectors.",
+            "Set the dimension, such as 300, or give the model instead.",
             "dim",
         )
     training = replace(settings, dim=settings.dim or model.dim)
-    read = 1 / (1 + COUNTING_EPOCHS * settings.epochs)  # fraction of the time
+    counted = 1 / (1 + COUNTING_EPOCHS * settings.epochs)  # fraction of the progress
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, read))
-        report = part(progress, read, 1.0)
+        counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, counted))
+        report = part(progress, counted, 1.0)
         if resample:
             return train_resampled(sentences, counts, training, resample, report)
         return train_word2vec(sentences, counts, training, report)
@@ -61,40 +64,41 @@ def train_token_vectors(
 ) -> tuple[EmbeddingSpace, tuple[str, ...]]:
     """Train vectors of a vocabulary's tokens on a text; returns the space and the held-out lines.
 
-    A token that occurs less than `settings.min_count` times gets no vector. Raises InputError for
-    too little text.
+    Tokens that occur less than `settings.min_count` times get no vector. Raises InputError if the
+    text is too short.
     """
     with temporary_folder() as folder:
-        material = write_training_text(
+        text = write_training_text(
             corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2)
         )
         space = train_on_prepared_text(
-            material, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0)
+            text, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0)
         )
-    return replace(space, name="word2vec over the target's tokens"), material.held_out
+    return replace(space, name="word2vec over the target's tokens"), text.held_out
 
 
 def train_on_prepared_text(
-    material: TrainingText,
+    text: TrainingText,
     vocabulary: Vocabulary,
     settings: Word2VecSettings,
     file: Path,
     progress: Progress = silent,
 ) -> EmbeddingSpace:
-    """Train vectors of a vocabulary's tokens on a prepared text; special tokens get none. The
-    tokenized text is written to `file` and deleted afterwards.
+    """Train vectors of a vocabulary's tokens on a prepared text; special tokens get none.
+
+    The tokenized text is written to `file` and deleted afterwards.
     """
     counts = Counter[str]()
     with file.open("w", encoding="utf-8") as out:
-        for pieces in tokenize_lines(material.sentences, vocabulary):
-            counts.update(pieces)
-            out.write(f"{' '.join(pieces)}\n")
-    known = {
+        for tokens in tokenize_lines(text.sentences, vocabulary):
+            counts.update(tokens)
+            out.write(f"{' '.join(tokens)}\n")
+    regular = {
         token: count for token, count in counts.most_common() if token not in vocabulary.special
     }
     try:
         return train_word2vec(
-            file, WordCounts(known, material.lines, file.stat().st_size), settings, progress
+            file, WordCounts(regular, text.lines, file.stat().st_size), settings, progress
         )
     finally:
         file.unlink()

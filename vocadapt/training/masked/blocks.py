@@ -24,7 +24,7 @@ Ids = NDArray[np.int32]
 STEP = 4096  # blocks packed or counted at a time
 # Of the masked tokens, the fraction replaced by [MASK] and the fraction replaced by a random token;
 # the rest keeps its token (Devlin et al. 2019, section 3.1).
-MASKED, SHUFFLED = 0.8, 0.1
+MASKED, RANDOMIZED = 0.8, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Blocks:
         """
         return ~self.vocabulary.is_special
 
-    def extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
+    def get_extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
         """Return further model inputs of a block; plain blocks have none."""
         return {}
 
@@ -97,7 +97,7 @@ class Blocks:
         draw = rng.random(len(ids))
         random_tokens = rng.choice(np.flatnonzero(self.is_maskable), len(ids))
         hidden = masked & (draw < MASKED)
-        replaced = masked & (draw >= MASKED) & (draw < MASKED + SHUFFLED)
+        replaced = masked & (draw >= MASKED) & (draw < MASKED + RANDOMIZED)
         ids[hidden] = self.vocabulary.role_ids["mask"]
         ids[replaced] = random_tokens[replaced]
         return ids, labels
@@ -132,7 +132,7 @@ class MaskedBlockDataset:
         return {
             "input_ids": torch.from_numpy(ids),
             "labels": torch.from_numpy(labels),
-            **self.blocks.extra_inputs(row),
+            **self.blocks.get_extra_inputs(row),
         }
 
 

@@ -38,7 +38,7 @@ from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers
 if TYPE_CHECKING:
     import transformers
 
-ROW_SD = 0.04  # standard deviation of the initial embeddings, about that of BERT's
+EMBEDDING_SD = 0.04  # standard deviation of the initial embeddings, about that of BERT's
 HEAD = 64  # width of an attention head
 
 
@@ -188,7 +188,7 @@ def build_network(
         return BertForMaskedLM(config)
 
 
-def count_sentences(sentences: Path) -> Counter[str]:
+def count_words_in_file(sentences: Path) -> Counter[str]:
     """Count the words of a file of space-separated words, one sentence per line."""
     counts: Counter[str] = Counter()
     with sentences.open(encoding="utf-8", newline="\n") as file:
@@ -205,7 +205,7 @@ def _load_or_train_vocabulary(
     kept = folder / "vocab.txt"
     if not kept.is_file():
         tokens = find_trainer(settings.trainer).train(
-            count_sentences(text.sentences), settings.vocabulary, settings.trainer, progress
+            count_words_in_file(text.sentences), settings.vocabulary, settings.trainer, progress
         )
         part_file = kept.with_suffix(".part")
         part_file.write_text("\n".join(tokens), encoding="utf-8")
@@ -230,7 +230,7 @@ def _initialize_embeddings(
         dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed, workers=1
     )
     space = train_on_prepared_text(text, vocabulary, word2vec, folder / "wordpieces.txt", progress)
-    vectors = space.matrix * (ROW_SD / float(space.matrix.std()))
+    vectors = space.matrix * (EMBEDDING_SD / float(space.matrix.std()))
     ids = torch.tensor([vocabulary.ids[token] for token in space.words])
     with torch.no_grad():
         get_embeddings(network)[ids] = torch.from_numpy(vectors)

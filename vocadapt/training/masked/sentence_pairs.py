@@ -54,7 +54,7 @@ class Pairs(Blocks):
         """Id of the padding token."""
         return self.vocabulary.role_ids["pad"]
 
-    def extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
+    def get_extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
         """Return segment ids, attention mask and next-sentence label of a pair."""
         import torch
 

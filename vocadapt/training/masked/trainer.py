@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.training.callbacks import (
-    TIMED,
+    MIN_TIMED_STEPS,
     check_weights,
     find_checkpoint,
     read_history,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import transformers
 
 
-WARM_UP = 3  # first steps of a measurement, which are slower and not counted
+WARMUP_BATCHES = 3  # first steps of a measurement, which are slower and not counted
 MEASURE_SECONDS = 10.0  # seconds of measuring after which the speed is accurate enough
 
 
@@ -170,11 +170,11 @@ def measure_step_seconds(
     trainable = [value for value in twin.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=1e-6)
     size = settings.batch // settings.parts
-    max_batches = (WARM_UP + TIMED) * settings.parts
+    max_batches = (WARMUP_BATCHES + MIN_TIMED_STEPS) * settings.parts
     dataset = MaskedBlockDataset(blocks, max_batches * size, settings.share, settings.seed)
     seconds: list[float] = []
     while len(seconds) < max_batches and (
-        len(seconds) <= WARM_UP or sum(seconds[WARM_UP:]) < MEASURE_SECONDS
+        len(seconds) <= WARMUP_BATCHES or sum(seconds[WARMUP_BATCHES:]) < MEASURE_SECONDS
     ):
         items = range(len(seconds) * size, (len(seconds) + 1) * size)
         seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
@@ -183,7 +183,7 @@ def measure_step_seconds(
     # 2. and 3. The mean of those after the first ones, and an optimizer step.
     _time(optimizer.step)
     update = _time(optimizer.step)
-    measured = seconds[WARM_UP:]
+    measured = seconds[WARMUP_BATCHES:]
     return settings.parts * sum(measured) / len(measured) + update
 
 

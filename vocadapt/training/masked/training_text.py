@@ -18,7 +18,7 @@ from vocadapt.text.splitter import Splitter
 
 HELD_OUT = 0.01  # fraction of the lines that is held out
 MAX_HELD_OUT = 1000  # lines held out at most, sampled from all of them; the rest is trained on
-LOOKING = 0.3  # fraction of the progress for a first pass that looks for empty lines
+SEPARATOR_SCAN = 0.3  # fraction of the progress for a first pass that looks for empty lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ def write_training_text(
     """
     separated = False
     if documents:
-        separated = _has_separators(corpus, part(progress, 0.0, LOOKING))
-        progress = part(progress, LOOKING, 1.0)
+        separated = _has_separators(corpus, part(progress, 0.0, SEPARATOR_SCAN))
+        progress = part(progress, SEPARATOR_SCAN, 1.0)
     rng, counter = np.random.default_rng(seed), build_word_counter(splitter)
     held_out: list[str] = []
     n_lines, file = 0, folder / "sentences.txt"

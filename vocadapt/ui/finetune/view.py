@@ -20,7 +20,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
     estimate,
-    estimate_finetuning_pace,
+    estimate_finetuning_speed,
 )
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
 from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
@@ -312,7 +312,7 @@ def estimate_pace(
         if one.examples_per_second:
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
-    pace = estimate_finetuning_pace(request.task, request.step.finetune, config)
+    pace = estimate_finetuning_speed(request.task, request.step.finetune, config)
     return pace, "estimated from its layers and width on two cores"
 
 

@@ -16,7 +16,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
-from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_pace
+from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.components import pickers
@@ -237,7 +237,7 @@ def estimate_pace(
     model in this stage, else estimated from its size.
     """
     config = cache.model_of(request.model).config
-    modeled = estimate_pretraining_pace(config, request.further.stage, request.further.training)
+    modeled = estimate_pretraining_speed(config, request.further.stage, request.further.training)
     # Newest first: a later pretraining is more like the next one.
     for one in made:
         same_stage = one.numbers["stage"] == request.further.stage
