@@ -24,7 +24,7 @@ def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
 
 
 def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.training.masked.blocks.STEP", 2)
+    monkeypatch.setattr("vocadapt.training.masked.blocks.BLOCKS_AT_A_TIME", 2)
     file = tmp_path / "words.txt"
     file.write_text(
         "a pains heart\n" * 9, encoding="utf-8"

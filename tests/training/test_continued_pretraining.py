@@ -592,5 +592,5 @@ def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp
 
 def test_every_stage_says_what_it_trains():
     assert list(STAGES) == ["extension", "whole", "continued", "embeddings"]
-    with pytest.raises(InputError, match="There are no pretraining settings"):
+    with pytest.raises(InputError, match="Unknown pretraining preset"):
         pretraining_preset("thesis")

@@ -176,7 +176,7 @@ def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, lo
     done = continue_pretraining(open_model(half_model), corpus, settings, tmp_path / "stopped")
     for key, value in done.loaded.network.state_dict().items():
         assert torch.equal(value, expected.loaded.network.state_dict()[key]), key
-    assert done.packed == expected.packed
+    assert done.figures == expected.figures
 
 
 def test_the_command_answers_with_the_interval_and_the_verdict(

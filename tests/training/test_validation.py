@@ -46,11 +46,11 @@ def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
     assert [point.step for point in curve.points] == [0, 12] and [
         point.tokens for point in curve.points
     ] == [0, 1536]
-    assert (curve.steps, curve.step, curve.tokens, curve.asked) == (
+    assert (curve.steps, curve.step, curve.tokens, curve.n_evaluated) == (
         12,
         12,
         1536,
-        curve.of,
+        curve.n_held_out,
     )  # few windows: all are asked
     assert curve.points[0].loss == pytest.approx(done.losses.before.per_character)
     assert curve.points[-1].loss == pytest.approx(done.losses.after.per_character, rel=1e-5)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import torch
 
 Ids = NDArray[np.int32]
-STEP = 4096  # blocks packed or counted at a time
+BLOCKS_AT_A_TIME = 4096  # blocks to pack or count
 # Of the masked tokens, the fraction replaced by [MASK] and the fraction replaced by a random token;
-# the rest keeps its token (Devlin et al. 2019, section 3.1).
+# the others keep their token (Devlin et al. 2019, section 3.1).
 MASKED, RANDOMIZED = 0.8, 0.1
 
 
@@ -51,8 +51,8 @@ class Blocks:
         """Number of occurrences of each id, (vocabulary,) int64."""
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
         # In slices, because the ids may be memory-mapped and larger than memory.
-        for first in range(0, len(self), STEP):
-            ids = self.ids[first : first + STEP].ravel()
+        for first in range(0, len(self), BLOCKS_AT_A_TIME):
+            ids = self.ids[first : first + BLOCKS_AT_A_TIME].ravel()
             counts += np.bincount(ids, minlength=len(self.vocabulary))
         return counts
 
@@ -64,7 +64,7 @@ class Blocks:
         return ~self.vocabulary.is_special
 
     def get_extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
-        """Return further model inputs of a block; plain blocks have none."""
+        """Return the additional model inputs of a block; plain blocks have none."""
         return {}
 
     def mask_block(
@@ -80,8 +80,8 @@ class Blocks:
         3. Replace 80 % of the masked wordpieces by [MASK], 10 % by a random token, and keep 10 %.
 
         Example: [CLS] pain ##s heart [SEP] has the words 0 1 1 2 3. If word 1 is drawn, the labels
-        are -100 pain ##s -100 -100 and the input may be [CLS] [MASK] ##s heart [SEP]: here ##s was
-        one of the 10 % that are kept.
+        are -100 pain ##s -100 -100. The input may be [CLS] [MASK] ##s heart [SEP], if ##s is one of
+        the 10 % that are kept.
         """
         ids = self.ids[row].astype(np.int64)
 
@@ -104,10 +104,10 @@ class Blocks:
 
 
 class MaskedBlockDataset:
-    """Torch dataset of `length` masked blocks: passes over the text in a new random order, with
-    new masked positions in each pass.
+    """Torch dataset of `length` masked blocks: every pass over the text has a new random order and
+    new masked positions.
 
-    Item i depends on the seed and i only, so an interrupted training resumes with the same blocks
+    Item i depends only on the seed and i, so an interrupted training resumes with the same blocks
     and the same masked positions.
     """
 
@@ -150,15 +150,16 @@ def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
     # A new file, not a truncated one: a process that still maps the old file keeps its content.
     file.unlink(missing_ok=True)
     with file.open("wb") as out:
-        while len(read := np.fromiter(islice(stream, STEP * body), dtype=np.int32)) >= body:
-            ids = np.empty((len(read) // body, length), dtype=np.int32)
+        size = BLOCKS_AT_A_TIME * body
+        while len(chunk := np.fromiter(islice(stream, size), dtype=np.int32)) >= body:
+            ids = np.empty((len(chunk) // body, length), dtype=np.int32)
             ids[:, 0], ids[:, -1] = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
-            ids[:, 1:-1] = read[: len(ids) * body].reshape(-1, body)
+            ids[:, 1:-1] = chunk[: len(ids) * body].reshape(-1, body)
             ids.tofile(out)
             n_blocks += len(ids)
     if not n_blocks:
         raise InputError(
-            f"Too little text: {len(read):,} wordpieces do not fill one block of {length}.",
+            f"Too little text: {len(chunk):,} wordpieces do not fill one block of {length}.",
             "Give more text.",
         )
     return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(n_blocks, length)), vocabulary)
@@ -166,12 +167,12 @@ def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
 
 def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
     """Yield the wordpieces of each line of a words file; each distinct word is tokenized once."""
-    known: dict[str, tuple[str, ...]] = {}
+    cache: dict[str, tuple[str, ...]] = {}
     with sentences.open(encoding="utf-8") as file:
         for line in file:
             tokens: list[str] = []
             for word in line.split():
-                if word not in known:
-                    known[word] = vocabulary.tokenize(word)
-                tokens += known[word]
+                if word not in cache:
+                    cache[word] = vocabulary.tokenize(word)
+                tokens += cache[word]
             yield tokens

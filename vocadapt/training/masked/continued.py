@@ -1,8 +1,9 @@
 """Continued pretraining of a model by masked-language modeling.
 
 A text is packed into blocks, the parameters of a stage are trained with whole-word masking, and the
-result is a model of the same form. Held-out lines measure the success: loss per character before
-and after, which is comparable between models with different vocabularies.
+result is a model of the same architecture. Progress is measured by the loss per character on
+held-out lines before and after training, which is comparable between models with different
+vocabularies.
 """
 
 import json
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 
     from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 
-KEPT = "checkpoints"  # folder of the intermediate models
-# Long parts of the report, which the model's own record does not repeat.
+INTERMEDIATE = "checkpoints"  # folder of the intermediate models
+# Long parts of the report, which are left out of the record in the model folder.
 LONG_PARTS = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 
@@ -72,8 +73,8 @@ class ContinuedSettings:
     )
     nsp: bool = setting(
         False,
-        "add next-sentence prediction: blocks are pairs of sentences; documents are separated by"
-        " empty lines, or are single lines",
+        "add next-sentence prediction: blocks are pairs of text segments; documents are separated"
+        " by empty lines, or each line is a document",
         label="Next-sentence prediction",
     )
     keep_minutes: float = setting(
@@ -91,12 +92,12 @@ class ContinuedSettings:
 
 @dataclass(frozen=True, eq=False)
 class ContinuedModel:
-    """A network after continued pretraining, the model it started from, and the figures of the
-    training.
+    """A network after continued pretraining, with the original model and the training metrics.
 
-    curve: held-out loss over training. kept: folders of the intermediate models. packed: figures of
-    the sentence pairs and of the rounding. held_out_digest: SHA-256 of held-out lines and window settings;
-    trainings with the same digest were evaluated on the same masked words.
+    curve: held-out loss over training. intermediate: folders of the intermediate models. figures:
+    statistics of the sentence pairs and of the rounding. held_out_digest: SHA-256 of the held-out
+    lines and window settings; trainings with the same digest are evaluated on the same masked
+    words.
     """
 
     model: LanguageModel
@@ -106,8 +107,8 @@ class ContinuedModel:
     trained: TrainingResult
     losses: Losses
     curve: HeldOutCurve
-    kept: tuple[Path, ...]
-    packed: dict[str, Any] = field(default_factory=dict)
+    intermediate: tuple[Path, ...]
+    figures: dict[str, Any] = field(default_factory=dict)
     held_out_digest: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,21 +119,21 @@ class ContinuedModel:
             **self.losses.to_record(),
             "held_out_asked": self.held_out_digest,
             "held_out_curve": self.curve.to_dict(),
-            **self.packed,
-            "checkpoints": [f"{KEPT}/{folder.name}" for folder in self.kept],
+            **self.figures,
+            "checkpoints": [f"{INTERMEDIATE}/{folder.name}" for folder in self.intermediate],
         }
 
     def save(self, folder: Path) -> None:
-        """Write a model folder like the original one with the trained weights, and the intermediate
-        models in a subfolder.
+        """Write the model to a folder, with the intermediate models in a subfolder.
 
-        The intermediate models also remain in their first place, so that saving can be repeated
-        after a full disk or a kill.
+        The files of the intermediate models also remain in the training's folder, so saving can be
+        repeated if the disk was full or the process was killed.
         """
         report = {key: value for key, value in self.to_dict().items() if key not in LONG_PARTS}
         save_trained(self.model, self.loaded, folder, self.dtype, report)
-        for place in self.kept:
-            shutil.copytree(place, folder / KEPT / place.name, copy_function=_link_or_copy)
+        for source in self.intermediate:
+            target = folder / INTERMEDIATE / source.name
+            shutil.copytree(source, target, copy_function=_link_or_copy)
 
 
 def continue_pretraining(
@@ -144,11 +145,12 @@ def continue_pretraining(
 ) -> ContinuedModel:
     """Train the parameters of a stage on a text, tokenized by the model's own tokenizer.
 
-    `folder` keeps checkpoints and intermediate models; a second call with it resumes an interrupted
-    training. The global random state is left unchanged. Raises InputError for a stage that does not
-    fit the model, a model without a masked-language-model head, and too little text.
+    folder: holds checkpoints and intermediate models; a second call with the same folder resumes an
+    interrupted training. The global random state is left unchanged. Raises InputError if the stage
+    does not fit the model, if the model has no masked-language-model head, and if the text is too
+    short.
     """
-    how = settings.training
+    training = settings.training
 
     # 1. Load the network in float32, and fail early if a head is missing.
     check_continued(model, settings)
@@ -161,16 +163,18 @@ def continue_pretraining(
 
     # 2. Split the text into held-out windows and blocks.
     text = write_training_text(
-        corpus, model.splitter, folder, how.seed, part(progress, 0.0, 0.05), settings.nsp
+        corpus, model.splitter, folder, training.seed, part(progress, 0.0, 0.05), settings.nsp
     )
     progress(0.05, "packing the text into blocks")
     blocks: Blocks
     if settings.nsp:
         report = part(progress, 0.05, 0.07)
-        blocks = pack_pairs(text.sentences, model.vocabulary, how.length, how.seed, report)
+        blocks = pack_pairs(
+            text.sentences, model.vocabulary, training.length, training.seed, report
+        )
     else:
-        blocks = pack_blocks(text.sentences, model.vocabulary, how.length)
-    window_settings = WindowSettings().within(how.length)
+        blocks = pack_blocks(text.sentences, model.vocabulary, training.length)
+    window_settings = WindowSettings().within(training.length)
     held_out = tuple(
         build_loss_windows(text.held_out, model.splitter, model.vocabulary, window_settings)
     )
@@ -189,7 +193,8 @@ def continue_pretraining(
     if stored is not None:
         figures |= round_weights(network, dtype, stored).to_dict()
     after = compute_masked_loss(network, model.vocabulary, held_out)
-    check_finite(after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is")
+    last = f"step {trained.steps:,}, the last"
+    check_finite(after.nats, last, training.lr, "The held-out loss is")
     digest = json.dumps([asdict(window_settings), text.held_out]).encode()
     return ContinuedModel(
         model=model,
@@ -199,8 +204,8 @@ def continue_pretraining(
         trained=trained,
         losses=Losses(compute_unigram_loss(blocks.counts, held_out), before, after),
         curve=curve,
-        kept=list_intermediate_models(folder),
-        packed=figures,
+        intermediate=list_intermediate_models(folder),
+        figures=figures,
         held_out_digest=sha256(digest).hexdigest(),
     )
 
@@ -208,23 +213,24 @@ def continue_pretraining(
 def check_continued(
     model: LanguageModel, settings: ContinuedSettings, extended: bool | None = None
 ) -> None:
-    """Raise InputError if the stage or the block length does not fit the model, or if it lacks a
-    special token.
+    """Raise InputError if the stage or the block length does not fit the model, or if the model
+    lacks a special token.
 
-    extended: whether the model will be extended to an exBERT before the training.
+    extended: whether the model will be an exBERT when the training begins; None reads this from the
+    model.
     """
     check_stage(model, settings.stage, settings.train_heads, extended)
     length = settings.training.length
     positions = int(model.config.get("max_position_embeddings", length))
     if length > positions:
         raise InputError(
-            f"{model.name} reads {positions} wordpieces at most.",
+            f"{model.name} accepts {positions} wordpieces at most.",
             f"Choose a block length of {positions} or less.",
         )
     missing = model.vocabulary.list_missing("cls", "sep", "mask", "pad")
     if missing:
         raise InputError(
-            f"{model.name} has no token {missing[0]}, which masked training needs.",
+            f"{model.name} has no token {missing[0]}, which masked-language modeling needs.",
             "Choose a BERT-type model.",
         )
 
@@ -239,10 +245,11 @@ def _train(
     folder: Path,
     progress: Progress,
 ) -> tuple[TrainingResult, HeldOutCurve]:
-    """Train the parameters of the stage and evaluate `held_out` at intervals; separated embeddings
-    are joined again at the end.
+    """Train the parameters of the stage and evaluate `held_out` at intervals.
+
+    Separated embeddings are merged at the end.
     """
-    network, how = loaded.network, settings.training
+    network, training = loaded.network, settings.training
     total = sum(value.numel() for value in network.parameters())
     separated = select_trained_parameters(
         network, settings.stage, find_new_ids(model), settings.train_heads
@@ -250,14 +257,14 @@ def _train(
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     saver = None
     if settings.keep_minutes:
-        saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / KEPT)
+        saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / INTERMEDIATE)
     validator = HeldOutValidator(
         network,
         model.vocabulary,
         held_out,
         folder,
-        how.batch * how.length,
-        lambda: count_steps(network, blocks, how, folder),
+        training.batch * training.length,
+        lambda: count_steps(network, blocks, training, folder),
     )
 
     def after_step(step: int) -> None:
@@ -265,7 +272,7 @@ def _train(
         if saver is not None:
             saver(step)
 
-    trained = train_masked(network, blocks, how, folder, progress, after_step)
+    trained = train_masked(network, blocks, training, folder, progress, after_step)
     if separated is not None:
         separated.merge()
     network.requires_grad_(True)
@@ -276,7 +283,7 @@ def _train(
 
 
 class IntermediateSaver:
-    """Saves the model during training, every `keep_minutes`, as an ordinary model folder."""
+    """Saves the model as an ordinary model folder every `keep_minutes` during training."""
 
     def __init__(
         self,
@@ -291,12 +298,12 @@ class IntermediateSaver:
         self.separated, self.folder, self.last = separated, folder, time.monotonic()
 
     def __call__(self, step: int) -> None:
-        """Save the model after this step, if due."""
+        """Save the model after a step, if `keep_minutes` have passed."""
         if time.monotonic() - self.last < 60 * self.settings.keep_minutes:
             return
-        draft, place = self.folder / f".step-{step}", self.folder / f"step-{step}"
+        draft, target = self.folder / f".step-{step}", self.folder / f"step-{step}"
         shutil.rmtree(draft, ignore_errors=True)
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
         draft.mkdir(parents=True)
         tokens = step * self.settings.training.batch * self.settings.training.length
         report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
@@ -305,7 +312,7 @@ class IntermediateSaver:
         else:
             with self.separated.merged():
                 save_trained(self.model, self.loaded, draft, self.dtype, report)
-        draft.rename(place)
+        draft.rename(target)
         self.last = time.monotonic()
 
 
@@ -317,8 +324,9 @@ def continue_and_save(
     folder: Path | None = None,
     progress: Progress = silent,
 ) -> ContinuedModel:
-    """Run `continue_pretraining` and save the model in `out`; without a `folder` for checkpoints an
-    interrupted training cannot be resumed.
+    """Run `continue_pretraining` and save the model in `out`.
+
+    Without a `folder` for checkpoints, an interrupted training cannot be resumed.
     """
     with temporary_folder() as temporary:
         result = continue_pretraining(model, corpus, settings, folder or Path(temporary), progress)
@@ -327,9 +335,9 @@ def continue_and_save(
 
 
 def list_intermediate_models(folder: Path) -> tuple[Path, ...]:
-    """List the intermediate models of the training with checkpoints in `folder`, by step."""
-    models = (folder / KEPT).glob("step-*")
-    return tuple(sorted(models, key=lambda place: int(place.name.removeprefix("step-"))))
+    """List the intermediate models of the training in `folder`, by step."""
+    models = (folder / INTERMEDIATE).glob("step-*")
+    return tuple(sorted(models, key=lambda model: int(model.name.removeprefix("step-"))))
 
 
 def _link_or_copy(source: str, target: str) -> None:

@@ -29,8 +29,8 @@ from vocadapt.training.masked.settings import find_new_ids
 class ContinuedAdaptation(AdaptedModel):
     """An adapted model after continued pretraining.
 
-    training: the trained network and the figures of the training; its `model` is the adapted model
-    before the training, in a temporary folder that exists as long as this object.
+    training: the trained network and the training metrics. Its `model` is the adapted model before
+    the training, in a temporary folder that exists as long as this object.
     """
 
     training: ContinuedModel = field(kw_only=True)
@@ -42,7 +42,7 @@ class ContinuedAdaptation(AdaptedModel):
 
     @property
     def keeps_old_weights(self) -> bool:
-        """Whether the training changed nothing but the new embeddings and the extension module."""
+        """Whether the training changed only the new embeddings and the extension modules."""
         settings = self.training.settings
         if settings.stage == "embeddings":
             return bool(find_new_ids(self.untrained))
@@ -58,12 +58,13 @@ class ContinuedAdaptation(AdaptedModel):
 def check_adaptable(
     model: LanguageModel, module: ModuleSettings, settings: ContinuedSettings
 ) -> None:
-    """Raise InputError, before any long work, for a model that cannot be loaded, extended by the
-    module, or trained as the settings say.
+    """Raise InputError if a model cannot be loaded, extended, or trained with the settings.
+
+    Called before any long computation.
     """
-    kind = get_network_class(model)
+    network_class = get_network_class(model)
     if module.size:
-        check_extendable(kind.__name__)
+        check_extendable(network_class.__name__)
     if not settings.stage:
         return
     check_continued(model, settings, is_extended(model.config) or bool(module.size))
@@ -90,7 +91,8 @@ def continue_adaptation(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    values = {one.name: getattr(adapted, one.name) for one in fields(AdaptedModel)}
+    names = [attribute.name for attribute in fields(AdaptedModel)]
+    values = {name: getattr(adapted, name) for name in names}
     values["network"] = training.loaded.network
     result = ContinuedAdaptation(**values, training=training)
     weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)

@@ -1,9 +1,8 @@
-"""Pretraining from scratch: a text becomes a small BERT with its own vocabulary and
-masked-language-model head.
+"""Pretraining of a small BERT from scratch, with its own vocabulary and masked-language-model head.
 
 Text → words → WordPiece vocabulary → blocks → word vectors as initial embeddings →
-masked-language-model training. Held-out lines, unseen by all of these steps, measure the success:
-loss per character, compared with a unigram model and with the untrained network.
+masked-language-model training. The result is evaluated on held-out lines, which none of these steps
+uses: its loss per character is compared with that of a unigram model and of the untrained network.
 """
 
 from collections import Counter
@@ -39,14 +38,14 @@ if TYPE_CHECKING:
     import transformers
 
 EMBEDDING_SD = 0.04  # standard deviation of the initial embeddings, about that of BERT's
-HEAD = 64  # width of an attention head
+HEAD_SIZE = 64  # dimension of an attention head
 
 
 @dataclass(frozen=True)
 class ScratchSettings:
-    """What to build, and how it is trained.
+    """Settings of the vocabulary, the architecture and the training.
 
-    Raises InputError for sizes that cannot be built.
+    Raises InputError if the hidden size cannot be divided into attention heads.
     """
 
     vocabulary: int = setting(
@@ -62,7 +61,7 @@ class ScratchSettings:
     cased: bool = setting(False, "keep capitals and accents")
     random_rows: bool = setting(
         False,
-        "initialize the embeddings randomly, instead of by word vectors",
+        "initialize the embeddings at random instead of with word vectors",
         label="Random embeddings",
     )
     training: MaskedSettings = field(default_factory=MaskedSettings)
@@ -71,17 +70,17 @@ class ScratchSettings:
         check_settings(self)
         if self.hidden % self.heads:
             problem = f"The hidden size {self.hidden} cannot be divided into {self.heads} heads."
-            raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.", "hidden")
+            raise InputError(problem, f"Choose a multiple of {HEAD_SIZE}, such as 256.", "hidden")
 
     @property
     def heads(self) -> int:
-        """Number of attention heads per layer, 64 wide as in BERT."""
-        return max(1, self.hidden // HEAD)
+        """Number of attention heads per layer, each of dimension 64 as in BERT."""
+        return max(1, self.hidden // HEAD_SIZE)
 
 
 @dataclass(frozen=True, eq=False)
 class ScratchModel:
-    """A network pretrained from scratch, its tokens, and the figures of the training."""
+    """A network pretrained from scratch, its tokens, and the training metrics."""
 
     network: "transformers.PreTrainedModel"
     tokens: tuple[str, ...]
@@ -90,7 +89,7 @@ class ScratchModel:
     losses: Losses
 
     def save(self, folder: Path, half: bool = False) -> None:
-        """Write an ordinary model folder; with `half` in float16."""
+        """Write an ordinary model folder, in float16 if `half`."""
         from vocadapt.models.loading import run_quietly
 
         family, length = find_trainer(self.settings.trainer), self.settings.training.length
@@ -110,27 +109,28 @@ def pretrain_from_scratch(
     checkpoint: Path | None = None,
     half: bool = False,
 ) -> ScratchModel:
-    """Pretrain a small BERT from scratch; the same seed gives the same weights, even if training
-    was interrupted.
+    """Pretrain a small BERT from scratch.
 
-    checkpoint: folder for resuming; a second call with the same folder resumes an interrupted
-    training. half: round the trained weights to float16 and report the loss after rounding.
+    The same seed gives the same weights, even if training is interrupted. checkpoint: folder for
+    checkpoints; a second call with the same folder resumes an interrupted training. half: round the
+    trained weights to float16 and report the loss after rounding.
 
-    Raises InputError for too little text, and if the training diverges.
+    Raises InputError if the text is too short, or if the training diverges.
     """
     import torch
 
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
-        folder, how = checkpoint or Path(temporary), settings.training
+        folder, training = checkpoint or Path(temporary), settings.training
 
         # 1. Text -> vocabulary -> blocks and held-out windows.
         splitter = Splitter.bert(not settings.cased)
-        text = write_training_text(corpus, splitter, folder, how.seed, part(progress, 0.0, 0.05))
+        report = part(progress, 0.0, 0.05)
+        text = write_training_text(corpus, splitter, folder, training.seed, report)
         tokens = _load_or_train_vocabulary(text, settings, folder, part(progress, 0.05, 0.06))
         vocabulary = vocabulary_of(find_trainer(settings.trainer).build(tokens, not settings.cased))
         progress(0.06, "packing the text into blocks")
-        blocks = pack_blocks(text.sentences, vocabulary, how.length)
-        window_settings = WindowSettings().within(how.length)
+        blocks = pack_blocks(text.sentences, vocabulary, training.length)
+        window_settings = WindowSettings().within(training.length)
         held_out = tuple(
             build_loss_windows(text.held_out, text.splitter, vocabulary, window_settings)
         )
@@ -138,7 +138,7 @@ def pretrain_from_scratch(
         # 2. A network with random weights, and word vectors as its embeddings.
         network = build_network(vocabulary.role_ids["pad"], len(vocabulary), settings)
         untrained = compute_masked_loss(network, vocabulary, held_out)
-        # A checkpoint contains the embeddings already.
+        # A checkpoint already contains the embeddings.
         if not settings.random_rows and not find_checkpoint(folder):
             report = part(progress, 0.07, 0.12)
             _initialize_embeddings(network, text, vocabulary, settings, folder, report)
@@ -149,10 +149,11 @@ def pretrain_from_scratch(
             vocabulary,
             held_out,
             folder,
-            how.batch * how.length,
-            lambda: count_steps(network, blocks, how, folder),
+            training.batch * training.length,
+            lambda: count_steps(network, blocks, training, folder),
         )
-        trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), validator)
+        report = part(progress, 0.12, 0.98)
+        trained = train_masked(network, blocks, training, folder, report, validator)
         # The validator's clock includes the time before an interruption.
         trained = replace(trained, seconds=validator.seconds or trained.seconds)
 
@@ -162,7 +163,7 @@ def pretrain_from_scratch(
             round_weights(network, torch.float16)
         after = compute_masked_loss(network, vocabulary, held_out)
         last = f"step {trained.steps:,}, the last"
-        check_finite(after.nats, last, how.lr, "The held-out loss is")
+        check_finite(after.nats, last, training.lr, "The held-out loss is")
         losses = Losses(compute_unigram_loss(blocks.counts, held_out), untrained, after)
         return ScratchModel(network, tokens, settings, trained, losses)
 
@@ -170,7 +171,10 @@ def pretrain_from_scratch(
 def build_network(
     pad: int, tokens: int, settings: ScratchSettings
 ) -> "transformers.PreTrainedModel":
-    """Build a network with random weights of the seed; the global random state is unchanged."""
+    """Build a network with random weights drawn from the seed.
+
+    The global random state is left unchanged.
+    """
     import torch
     from transformers import BertConfig, BertForMaskedLM
 
@@ -201,16 +205,16 @@ def count_words_in_file(sentences: Path) -> Counter[str]:
 def _load_or_train_vocabulary(
     text: TrainingText, settings: ScratchSettings, folder: Path, progress: Progress
 ) -> tuple[str, ...]:
-    """Return the vocabulary of `folder`, trained if there is none yet."""
-    kept = folder / "vocab.txt"
-    if not kept.is_file():
+    """Load the vocabulary in `folder`; train it first if there is none."""
+    file = folder / "vocab.txt"
+    if not file.is_file():
         tokens = find_trainer(settings.trainer).train(
             count_words_in_file(text.sentences), settings.vocabulary, settings.trainer, progress
         )
-        part_file = kept.with_suffix(".part")
-        part_file.write_text("\n".join(tokens), encoding="utf-8")
-        part_file.rename(kept)
-    return tuple(kept.read_text(encoding="utf-8").split("\n"))
+        draft = file.with_suffix(".part")
+        draft.write_text("\n".join(tokens), encoding="utf-8")
+        draft.rename(file)
+    return tuple(file.read_text(encoding="utf-8").split("\n"))
 
 
 def _initialize_embeddings(
@@ -221,8 +225,10 @@ def _initialize_embeddings(
     folder: Path,
     progress: Progress,
 ) -> None:
-    """Set the input embeddings to word vectors of the wordpieces, scaled to the standard deviation
-    ROW_SD; trained in a single thread for reproducibility.
+    """Set the input embeddings to word2vec vectors of the wordpieces, scaled to the standard
+    deviation EMBEDDING_SD.
+
+    The vectors are trained in a single thread for reproducibility.
     """
     import torch
 

@@ -1,5 +1,5 @@
-"""Losses of masked-language-model training: at the masked tokens, and of next-sentence prediction
-for pairs of sentences.
+"""Losses of masked-language-model training: the masked-token loss and, for sentence pairs, the
+next-sentence loss.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -28,8 +28,10 @@ def find_next_sentence_head(network: "transformers.PreTrainedModel") -> Any:
 def compute_losses(
     network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
 ) -> "tuple[torch.Tensor, ...]":
-    """Return the mean cross-entropy of a batch at the masked tokens and, for pairs of sentences,
-    that of next-sentence prediction. The head scores only the masked positions.
+    """Return the mean cross-entropy of a batch at the masked tokens and, for sentence pairs, that
+    of next-sentence prediction.
+
+    The masked-language-model head scores only the masked positions.
 
     inputs: input_ids and labels, (batch, length) int64 of blocks without padding; for pairs also
     attention_mask, token_type_ids, and next, (batch,) int64.
@@ -42,7 +44,7 @@ def compute_losses(
     pair_loss: tuple[torch.Tensor, ...] = ()
     if "next" in inputs:
         segments = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
-        # The body runs once for both heads.
+        # The encoder runs once for both heads.
         hidden, pooled = cast(Any, network).base_model(ids, **segments)[:2]
         following = find_next_sentence_head(network)(pooled)
         scores = get_masked_head(network)(hidden[masked])
@@ -53,5 +55,5 @@ def compute_losses(
     if masked.any():
         masked_loss = cross_entropy(scores.float(), labels[masked])
     else:
-        masked_loss = scores.sum() * 0.0  # with a gradient
+        masked_loss = scores.sum() * 0.0  # 0, with a gradient
     return (masked_loss, *pair_loss)

@@ -24,10 +24,10 @@ from vocadapt.vocabulary.families import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-ENDS = frozenset(".?!")  # words that end a sentence
+SENTENCE_ENDS = frozenset(".?!")  # words that end a sentence
 NEXT, OTHER = 0, 1  # BERT's labels: B follows A, or is from another document
-REPORTED = 10_000  # lines between two progress reports
-Pieces = list[int]
+LINES_PER_REPORT = 10_000  # lines between two progress reports
+Ids = list[int]  # ids of consecutive wordpieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ class Pairs(Blocks):
         }
 
     def to_dict(self) -> dict[str, float]:
-        """Return the figures for a report: pairs, documents, and the fractions of true next
-        sentences and of padding.
+        """Return statistics for a report: numbers of pairs and documents, and the fractions of true
+        next sentences and of padding.
         """
         return {
             "pairs": len(self),
@@ -79,20 +79,21 @@ class Pairs(Blocks):
 def pack_pairs(
     documents: Path, vocabulary: Vocabulary, length: int, seed: int = 1, progress: Progress = silent
 ) -> Pairs:
-    """Pack a words file, its documents separated by empty lines, into pairs of segments.
+    """Pack a words file into pairs of segments.
 
-    Without empty lines each line is a document. `seed` draws the pairs whose B is replaced, and the
-    replacements. Raises InputError if fewer than two documents have two sentences.
+    Documents are separated by empty lines; without empty lines, each line is a document. `seed`
+    determines the pairs whose B is replaced, and the replacements. Raises InputError if fewer than
+    two documents have two sentences.
 
     1. Divide each document into pairs of consecutive segments.
-    2. Choose a random half of the pairs and replace their B by one from another document.
+    2. Choose a random half of the pairs, and replace their B by that of another document's pair.
     3. Shorten pairs that are too long, and write them as [CLS] A [SEP] B [SEP] with padding.
 
     Example: the documents "a . b ." and "c . d ." give the pairs (a ., b .) and (c ., d .). If the
     second one is chosen, it becomes (c ., b .) with the label OTHER.
     """
     # 1. Pairs with the number of their document.
-    numbered: list[tuple[int, tuple[Pieces, Pieces]]] = []
+    numbered: list[tuple[int, tuple[Ids, Ids]]] = []
     for number, sentences in enumerate(_read_documents(documents, vocabulary, progress)):
         numbered += [(number, pair) for pair in _split_into_pairs(sentences, length - 3)]
     n_documents = len({number for number, _ in numbered})
@@ -122,10 +123,10 @@ def pack_pairs(
 
 
 def _replace_second_segments(
-    numbered: Sequence[tuple[int, tuple[Pieces, Pieces]]],
+    numbered: Sequence[tuple[int, tuple[Ids, Ids]]],
     follows: Sequence[bool],
     rng: np.random.Generator,
-) -> Iterator[tuple[Pieces, Pieces]]:
+) -> Iterator[tuple[Ids, Ids]]:
     """Yield each pair, with a random B of another document unless `follows`.
 
     numbered: (document number, pair), sorted by document.
@@ -133,10 +134,10 @@ def _replace_second_segments(
     documents = np.array([document for document, _ in numbered])
     begins = np.searchsorted(documents, documents)
     sizes = np.searchsorted(documents, documents, side="right") - begins
-    for (_, (first, second)), begin, size, true in zip(
+    for (_, (first, second)), begin, size, is_next in zip(
         numbered, begins, sizes, follows, strict=True
     ):
-        if true:
+        if is_next:
             yield first, second
             continue
         # Draw among the pairs outside this document, which are before or after it.
@@ -146,40 +147,38 @@ def _replace_second_segments(
         yield first, numbered[other][1][1]
 
 
-def _shorten(first: Pieces, second: Pieces, max_pieces: int) -> tuple[Pieces, Pieces]:
-    """Remove wordpieces at the ends, first of the longer segment, so that both together have at
-    most `max_pieces`.
-    """
-    for_second = max(max_pieces - len(first), min(len(second), max_pieces // 2))
+def _shorten(first: Ids, second: Ids, max_length: int) -> tuple[Ids, Ids]:
+    """Truncate two segments, the longer one first, to at most `max_length` wordpieces together."""
+    for_second = max(max_length - len(first), min(len(second), max_length // 2))
     second = second[:for_second]
-    return first[: max_pieces - len(second)], second
+    return first[: max_length - len(second)], second
 
 
-def _split_into_pairs(sentences: list[Pieces], max_pieces: int) -> Iterator[tuple[Pieces, Pieces]]:
-    """Yield pairs of as many consecutive sentences as fit in `max_pieces` wordpieces, divided in the
-    middle; a single sentence makes no pair.
+def _split_into_pairs(sentences: list[Ids], max_length: int) -> Iterator[tuple[Ids, Ids]]:
+    """Yield pairs of segments, each of consecutive sentences.
+
+    As many sentences as fit in `max_length` wordpieces are divided in the middle. A single sentence
+    gives no pair.
     """
-    waiting: list[Pieces] = []
+    pending: list[Ids] = []
     for sentence in [*sentences, None]:
-        full = sentence is None or sum(map(len, waiting)) + len(sentence) > max_pieces
-        if full and len(waiting) > 1:
-            middle = len(waiting) // 2
-            yield [*chain(*waiting[:middle])], [*chain(*waiting[middle:])]
-            waiting = []
+        is_full = sentence is None or sum(map(len, pending)) + len(sentence) > max_length
+        if is_full and len(pending) > 1:
+            middle = len(pending) // 2
+            yield [*chain(*pending[:middle])], [*chain(*pending[middle:])]
+            pending = []
         if sentence is None:
             return
-        # A sentence that alone made no pair stays as the first one of the next.
-        if full:
-            waiting = waiting[-1:]
-        waiting = [*waiting, sentence]
+        # A single sentence gives no pair, and becomes the first sentence of the next one.
+        if is_full:
+            pending = pending[-1:]
+        pending = [*pending, sentence]
 
 
 def _read_documents(
     documents: Path, vocabulary: Vocabulary, progress: Progress
-) -> Iterator[list[Pieces]]:
-    """Yield the documents of a words file as lists of sentences of ids; each distinct word is
-    tokenized once.
-    """
+) -> Iterator[list[Ids]]:
+    """Yield the documents of a words file, each as a list of sentences in ids."""
 
     @lru_cache(maxsize=200_000)  # words
     def tokenize(word: str) -> tuple[int, ...]:
@@ -187,14 +186,14 @@ def _read_documents(
 
     with documents.open(encoding="utf-8") as lines:
         separated = any(not line.strip() for line in lines)
-    sentences: list[Pieces] = []
+    sentences: list[Ids] = []
     done, size = 0, documents.stat().st_size
     with documents.open("rb") as file:
         for number, raw in enumerate(file, 1):
             line, done = raw.decode(), done + len(raw)
-            if number % REPORTED == 0:
+            if number % LINES_PER_REPORT == 0:
                 progress(done / size, f"{number:,} lines divided into sentences")
-            # Extend, not a new list: a document may be a whole file.
+            # Extended in place, because a document may be a whole file.
             sentences.extend(_split_sentences(line, tokenize))
             ends_document = not (separated and line.strip())
             if sentences and ends_document:
@@ -204,12 +203,15 @@ def _read_documents(
         yield sentences
 
 
-def _split_sentences(line: str, tokenize: Callable[[str], tuple[int, ...]]) -> Iterator[Pieces]:
-    """Yield the sentences of a line as ids; a sentence ends at a word of ENDS, or with the line."""
-    sentence: Pieces = []
+def _split_sentences(line: str, tokenize: Callable[[str], tuple[int, ...]]) -> Iterator[Ids]:
+    """Yield the sentences of a line as ids.
+
+    A sentence ends at a word of SENTENCE_ENDS or at the end of the line.
+    """
+    sentence: Ids = []
     for word in line.split():
         sentence += tokenize(word)
-        if word in ENDS:
+        if word in SENTENCE_ENDS:
             yield sentence
             sentence = []
     if sentence:

@@ -1,5 +1,6 @@
-"""Settings of masked-language-model training, and of continued pretraining: its presets, and its
-stages, which tell which parameters are trained (Tai et al. 2020, sections 4.1 and 4.3).
+"""Settings of masked-language-model training, and presets and stages of continued pretraining.
+
+A stage defines which parameters are trained (Tai et al. 2020, sections 4.1 and 4.3).
 """
 
 from collections.abc import Mapping
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
     from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 
 
-BUDGETS = ("hours", "tokens", "epochs")  # the first one that is given applies
+BUDGETS = ("hours", "tokens", "epochs")  # the first one that is set applies
 
 
 @dataclass(frozen=True)
 class MaskedSettings:
     """Settings of masked-language-model training: blocks, optimizer, budget and schedule.
 
-    The budget is `hours` if given, else `tokens`, else `epochs`; hours are converted to steps by
-    the measured seconds per step. `batch` blocks are one step, read in `parts` gradient
-    accumulation steps of equal size. AdamW; the learning rate rises over the `warm_up` ratio of the
-    steps and then follows `schedule`.
+    The budget is `hours` if set, else `tokens`, else `epochs`; hours are converted to steps by the
+    measured seconds per step. A step trains on `batch` blocks, in `parts` gradient accumulation
+    steps of equal size. The optimizer is AdamW. The learning rate rises over the fraction `warm_up`
+    of the steps and then follows `schedule`.
 
     Raises InputError for a batch that cannot be divided into `parts`.
     """
@@ -60,7 +61,7 @@ class MaskedSettings:
     )
     tokens: int = setting(0, "wordpieces to train on", high=10**13, label="Wordpieces")
     hours: float = setting(
-        0.0, "time budget, converted to steps by the speed of the first ones", high=10_000
+        0.0, "time budget in hours, converted to steps by the measured speed", high=10_000
     )
     warm_up: float = setting(
         0.06,
@@ -77,7 +78,7 @@ class MaskedSettings:
         label="Masking probability",
         flag="--mlm-probability",
     )
-    # A short training reads nothing twice and cannot overfit (Geiping & Goldstein 2023, 4.3).
+    # A short training sees no text twice and cannot overfit (Geiping & Goldstein 2023, 4.3).
     dropout: float = setting(
         0.0, "dropout probability; 0 for a short training, which cannot overfit", high=0.999
     )
@@ -173,7 +174,7 @@ def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
     """
     if name not in PRETRAINING_PRESETS:
         raise InputError(
-            f"There are no pretraining settings {name!r}.",
+            f"Unknown pretraining preset {name!r}.",
             f"Choose one of: {', '.join(PRETRAINING_PRESETS)}.",
         )
     return PRETRAINING_PRESETS[name].settings.with_changes(**changes)
@@ -184,43 +185,44 @@ def check_stage(
 ) -> None:
     """Raise InputError if a stage is unknown or does not fit the model.
 
-    extended: whether the model is, or will be, an exBERT; read from the model if None.
+    extended: whether the model is, or will be, an exBERT; None reads this from the model.
     """
     extended = is_extended(model.config) if extended is None else extended
     if stage not in STAGES:
         raise InputError(f"Unknown stage {stage!r}.", f"Choose one of: {', '.join(STAGES)}.")
     if train_heads and stage != "extension":
         raise InputError(
-            f"Training the heads separately does not apply to the stage {stage}.",
-            "Leave it out, or choose the stage extension.",
+            f"Training the masked-language-model head too does not apply to the stage {stage}.",
+            "Turn it off, or choose the stage extension.",
         )
     if stage == "extension" and not extended:
         raise InputError(
-            f"{model.name} has no extension to train.",
-            "Adapt the model by an exBERT preset first, or choose the stage embeddings, whole or"
+            f"{model.name} has no extension modules to train.",
+            "Adapt the model with an exBERT preset first, or choose the stage embeddings, whole or"
             " continued.",
         )
     if stage == "continued" and extended:
         raise InputError(
-            f"{model.name} is an exBERT: continued is the baseline without modules.",
+            f"{model.name} is an exBERT, and the stage continued is for models without modules.",
             "Choose the stage whole.",
         )
 
 
 def find_new_ids(model: LanguageModel) -> list[int]:
-    """Return the ids of the tokens that got embeddings when the model was adapted, as its folder
-    records; empty if it was not adapted.
+    """Return the ids of the tokens that got new embeddings when the model was adapted.
+
+    They are read from the record in its folder; empty if it was not adapted.
     """
     before = open_base_model(model)
     if before is None:
         return []
     plan = read_json_object(model.path / RECORD).get("plan", {})
     # Tokens of the original vocabulary whose embeddings were replaced count as new.
-    renewed = frozenset(plan.get("replaced_tokens", ()))
+    replaced = frozenset(plan.get("replaced_tokens", ()))
     return [
         i
         for i, token in enumerate(model.vocabulary.tokens)
-        if token in renewed or token not in before.vocabulary
+        if token in replaced or token not in before.vocabulary
     ]
 
 
@@ -230,7 +232,7 @@ def select_trained_parameters(
     """Make only the parameters of a stage require a gradient.
 
     If only new embeddings are trained, they are separated from the others; the returned object
-    joins them again. Raises InputError if no parameter is left to train.
+    merges them again. Raises InputError if no parameter is left to train.
     """
     # 1. All parameters, or none.
     network.requires_grad_(stage in ("whole", "continued"))
@@ -240,8 +242,8 @@ def select_trained_parameters(
     if stage in ("extension", "embeddings"):
         separated = _separate_new_embeddings(network, new, stage)
 
-    # 3. The modules of an exBERT and, with `train_heads`, what belongs to the heads only. While the
-    # output layer is separated, its bias is unused.
+    # 3. The modules of an exBERT and, with `train_heads`, the parameters that belong to the heads
+    # only. While the output layer is separated, its own bias is unused.
     head_excluded = ["decoder.weight", "own.fixed", "own.weight"]
     if separated is not None:
         head_excluded.append("cls.predictions.bias")
@@ -260,8 +262,10 @@ def select_trained_parameters(
 def _separate_new_embeddings(
     network: "transformers.PreTrainedModel", new: list[int], stage: str
 ) -> "SeparatedEmbeddings | None":
-    """Separate the new embeddings for training. Without new tokens, the stage "embeddings" trains
-    all embeddings, and the stage "extension" none.
+    """Separate the new embeddings for training.
+
+    Without new tokens, the stage "embeddings" trains all embeddings, and the stage "extension"
+    none.
     """
     import torch
 

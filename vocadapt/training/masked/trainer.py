@@ -1,5 +1,5 @@
-"""Masked-language-model training with whole-word masking, on transformers' Trainer, and its budget
-in steps; hours are converted by measured speed.
+"""Masked-language-model training with whole-word masking by transformers' Trainer, and the
+conversion of its budget to steps.
 """
 
 import time
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     import transformers
 
 
-WARMUP_BATCHES = 3  # first steps of a measurement, which are slower and not counted
-MEASURE_SECONDS = 10.0  # seconds of measuring after which the speed is accurate enough
+WARMUP_BATCHES = 3  # first batches of a measurement, which are slower and not counted
+MEASURE_SECONDS = 10.0  # seconds of measurement for an accurate speed
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Figures of a finished training: wordpieces read, steps, seconds, numbers of trainable and
-    frozen parameters, and loss curves.
+    """Metrics of a finished training.
 
-    curve: (step, mean loss in nats per masked token); next_curve: the same for next-sentence
-    prediction, empty without it.
+    tokens: number of wordpieces trained on. trainable, frozen: numbers of parameters. curve: (step,
+    mean loss in nats per masked token). next_curve: the same for next-sentence prediction, empty
+    without it.
     """
 
     tokens: int
@@ -77,7 +77,7 @@ def train_masked(
 
     Checkpoints are written to `folder`; if it holds one, training resumes from it with the same
     blocks and the same masked positions. `after_step` is called with the number of each finished
-    step. Raises InputError for a network without a masked-language-model head, and if the training
+    step. Raises InputError if the network has no masked-language-model head, or if the training
     diverges.
     """
     from vocadapt.training.trainers import NEXT_LOSS, MaskedTokenTrainer, StepCallback
@@ -108,8 +108,9 @@ def train_masked(
 
 @contextmanager
 def override_dropout(network: "torch.nn.Module", probability: float) -> Iterator[None]:
-    """Set the probability of every dropout layer for the duration of a `with` block; fine-tuning
-    later uses the model's own.
+    """Set the probability of every dropout layer within a `with` block.
+
+    The model's own probabilities are restored, for later fine-tuning.
     """
     import torch
 
@@ -131,14 +132,16 @@ def count_steps(
     folder: Path,
     progress: Progress = silent,
 ) -> int:
-    """Return the budget in steps; for hours it is measured once and written to `folder`, so that a
-    resumed training keeps it.
+    """Return the budget in steps.
+
+    A budget in hours is converted once and written to `folder`, so a resumed training has the same
+    number of steps.
     """
     tokens_per_step = settings.batch * settings.length
     if not settings.hours:
         tokens = settings.tokens or settings.epochs * blocks.tokens
         return max(1, round(tokens / tokens_per_step))
-    # Measured again, the speed and with it the learning-rate schedule would change halfway.
+    # A second measurement would change the learning-rate schedule of a resumed training.
     file = folder / "steps.txt"
     if not file.is_file():
         seconds = measure_step_seconds(network, blocks, settings, progress)
@@ -154,9 +157,9 @@ def measure_step_seconds(
 ) -> float:
     """Measure the seconds per step on a copy of the network.
 
-    1. Read batches, one gradient accumulation step each, until the measurement took MEASURE_SECONDS seconds.
-    2. Leave out the first WARM_UP of them.
-    3. Add one optimizer step, the second of two: the first allocates its memory.
+    1. Process batches of one gradient accumulation step each, for MEASURE_SECONDS.
+    2. Leave out the first WARMUP_BATCHES of them.
+    3. Add the time of one optimizer step, the second of two: the first also allocates its memory.
     """
     import copy
 
@@ -166,8 +169,8 @@ def measure_step_seconds(
     device = "cpu"
     if torch.cuda.is_available():
         device = "cuda"
-    twin = copy.deepcopy(network).to(device).train()  # type: ignore[arg-type]
-    trainable = [value for value in twin.parameters() if value.requires_grad]
+    replica = copy.deepcopy(network).to(device).train()  # type: ignore[arg-type]
+    trainable = [value for value in replica.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=1e-6)
     size = settings.batch // settings.parts
     max_batches = (WARMUP_BATCHES + MIN_TIMED_STEPS) * settings.parts
@@ -177,10 +180,10 @@ def measure_step_seconds(
         len(seconds) <= WARMUP_BATCHES or sum(seconds[WARMUP_BATCHES:]) < MEASURE_SECONDS
     ):
         items = range(len(seconds) * size, (len(seconds) + 1) * size)
-        seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
+        seconds.append(_time(partial(_accumulate_gradient, replica, dataset, items)))
         progress(0.0, f"measuring the speed: {len(seconds):,} of at most {max_batches:,} batches")
 
-    # 2. and 3. The mean of those after the first ones, and an optimizer step.
+    # 2. and 3. Mean time of the other batches, and an optimizer step.
     _time(optimizer.step)
     update = _time(optimizer.step)
     measured = seconds[WARMUP_BATCHES:]
@@ -202,7 +205,7 @@ def _accumulate_gradient(
 
 
 def _time(function: Callable[[], Any]) -> float:
-    """Return the seconds a call takes, including its work on the GPU."""
+    """Return the seconds that a call takes, including its computation on the GPU."""
     import torch
 
     start = time.perf_counter()

@@ -1,5 +1,5 @@
-"""Text prepared for masked-language-model training: its words in a file, and held-out lines that
-nothing is trained on.
+"""Text prepared for masked-language-model training: its words in a file, and held-out lines, which
+are excluded from training.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,17 @@ from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
-HELD_OUT = 0.01  # fraction of the lines that is held out
-MAX_HELD_OUT = 1000  # lines held out at most, sampled from all of them; the rest is trained on
-SEPARATOR_SCAN = 0.3  # fraction of the progress for a first pass that looks for empty lines
+HELD_OUT = 0.01  # fraction of the lines to hold out
+MAX_HELD_OUT = 1000  # maximum number of held-out lines; training uses any further ones
+SEPARATOR_SCAN = 0.3  # fraction of the progress for the search for empty lines
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingText:
-    """The words of a text, separated by spaces, one line each (file `sentences`); the held-out
-    lines as they are in the text; the number of lines trained on.
+    """A text prepared for training.
+
+    sentences: file of the words of each line, separated by spaces. held_out: held-out lines,
+    unchanged. lines: number of lines to train on.
     """
 
     sentences: Path
@@ -41,15 +43,16 @@ def write_training_text(
     progress: Progress = silent,
     documents: bool = False,
 ) -> TrainingText:
-    """Write the words of a corpus to `folder`/sentences.txt, without randomly held-out lines.
+    """Hold out random lines of a corpus, and write the words of the others to
+    `folder`/sentences.txt.
 
-    documents: keep the empty lines that separate documents, and separate files by one. If no file
-    has any, none is written and each line is a document. Raises InputError if the text has too few
-    lines to hold one out.
+    documents: keep the empty lines that separate documents, and write one between two files. If no
+    file has any, none is written and each line is a document. Raises InputError if the text has too
+    few lines to hold one out.
 
     1. Hold out each line with probability HELD_OUT, and write the words of the others.
-    2. If more than MAX_HELD_OUT lines are held out, sample these from all of them.
-    3. Append the words of the rest to the file.
+    2. If more than MAX_HELD_OUT lines are held out, keep a random sample of them.
+    3. Append the words of the other held-out lines to the file.
     """
     separated = False
     if documents:
@@ -62,8 +65,8 @@ def write_training_text(
         # 1. Hold out lines while the text is read once.
         for passage in _read_passages(corpus, separated, out):
             trained: list[str] = []
-            # Only a newline ends a line, as in all readers of files: str.splitlines would also
-            # divide lines at U+2028, U+0085, \x0b and \x0c.
+            # Only a newline ends a line, as in all file readers: str.splitlines would also divide
+            # lines at U+2028, U+0085, \x0b and \x0c.
             for line in split_lines(passage.text):
                 drawn = bool(rng.random() < HELD_OUT)
                 is_separator = documents and not line.strip()
@@ -78,7 +81,7 @@ def write_training_text(
             n_held_out = min(len(held_out), MAX_HELD_OUT)
             progress(passage.fraction, f"{n_lines:,} lines, {n_held_out:,} held out")
 
-        # 2. and 3. Train on the lines beyond the maximum, each a document of its own.
+        # 2. and 3. Train on the lines beyond the maximum; each is a document of its own.
         held_out, rest = _limit_held_out(held_out, rng)
         for words in filter(None, counter.sentences("".join(rest))):
             out.write("\n" * separated + f"{words}\n")
@@ -92,7 +95,7 @@ def write_training_text(
 
 
 def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Passage | FileBlock]:
-    """Yield the text in blocks; if documents are separated, write an empty line between files."""
+    """Yield the text in blocks; if `separated`, write an empty line between files."""
     if not separated:
         yield from corpus.passages()
         return
@@ -105,7 +108,7 @@ def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Pa
 
 
 def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Return a uniform sample of at most MAX_HELD_OUT lines in their order, and the other lines."""
+    """Return a random sample of at most MAX_HELD_OUT lines in order, and the other lines."""
     if len(lines) <= MAX_HELD_OUT:
         return lines, []
     chosen = set(rng.choice(len(lines), MAX_HELD_OUT, replace=False).tolist())
@@ -114,8 +117,9 @@ def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[st
 
 
 def _has_separators(corpus: Corpus, progress: Progress) -> bool:
-    """Whether a file has an empty line between two other lines; empty lines at its start or end
-    separate nothing.
+    """Return whether any file has an empty line between two other lines.
+
+    Empty lines at the start or end of a file do not count.
     """
     file: Path | None = None
     has_text = gap = False

@@ -1,10 +1,10 @@
-"""Loss of a network on held-out lines: at regular intervals during a training, for the live chart and
-the report; and before and after it, with confidence intervals and a verdict on the change.
+"""Held-out loss of a network: at regular intervals during training, for the live chart and the
+report, and before and after training, with confidence intervals and a verdict on the change.
 
-The masked words are the same every time, so the points of a run are comparable, and so are runs
-on the same text with the same seed and block length.
+The masked words are the same in every evaluation. Thus the points of a run are comparable, and so
+are runs on the same text with the same seed and block length.
 
-How the change is judged:
+The verdict on the change:
 
 1. The same words of held-out windows are masked for both networks, so their losses are paired by
    window.
@@ -19,7 +19,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 CURVE = "held_out.json"
 MAX_POINTS = 20
-# Wordpieces read in training between two points, at least: evaluation then takes less than a tenth
-# of the time that training takes.
+# Minimum number of wordpieces to train on between two points: evaluation then takes less than a
+# tenth of the training time.
 TOKENS_BETWEEN = 1 << 16
 MAX_WINDOWS = 256  # held-out windows used for the curve, evenly spaced
-WRITE_SECONDS = 2.0  # between two writes of the curve
+WRITE_SECONDS = 2.0  # seconds between two writes of the curve
 
 
 class Point(NamedTuple):
-    """Loss per character after a number of steps, wordpieces read and seconds of training
-    (evaluation not counted).
+    """Loss per character at a point of the training: step, wordpieces trained on, and seconds
+    without evaluation.
     """
 
     step: int
@@ -57,47 +57,62 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOutCurve:
-    """Held-out loss over training, and the training's position.
+    """Held-out loss over training, and the progress of the training.
 
-    steps: number of steps in all. asked: windows evaluated, out of `of` held-out ones. step,
-    tokens, seconds: how far training is, or was when it ended.
+    steps: total number of steps. n_evaluated: number of windows evaluated, out of n_held_out. step,
+    tokens, seconds: progress so far.
     """
 
     points: tuple[Point, ...] = ()
     steps: int = 0
-    asked: int = 0
-    of: int = 0
+    n_evaluated: int = 0
+    n_held_out: int = 0
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return asdict(self)
+        return {
+            "points": self.points,
+            "steps": self.steps,
+            "asked": self.n_evaluated,
+            "of": self.n_held_out,
+            "step": self.step,
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "HeldOutCurve":
-        """Read what `to_dict` returned; raises KeyError, TypeError or ValueError for anything
-        else.
+        """Read what `to_dict` returned.
+
+        Raises KeyError, TypeError or ValueError for other values.
         """
         points = tuple(
             Point(int(step), int(tokens), float(seconds), float(loss))
             for step, tokens, seconds, loss in values["points"]
         )
-        names = ("steps", "asked", "of", "step", "tokens")
-        counts = {name: int(values[name]) for name in names}
-        return cls(points, seconds=float(values["seconds"]), **counts)
+        return cls(
+            points=points,
+            steps=int(values["steps"]),
+            n_evaluated=int(values["asked"]),
+            n_held_out=int(values["of"]),
+            step=int(values["step"]),
+            tokens=int(values["tokens"]),
+            seconds=float(values["seconds"]),
+        )
 
     @property
     def tokens_per_second(self) -> float:
-        """Wordpieces read per second of training; 0 before the first measurement."""
+        """Wordpieces trained on per second; 0 before the first measurement."""
         if not self.seconds:
             return 0.0
         return self.tokens / self.seconds
 
 
 def read_curve(folder: Path) -> HeldOutCurve:
-    """Read the curve of the training with checkpoints in `folder`; empty if there is none yet."""
+    """Read the curve of the training in a checkpoint folder; empty if there is none yet."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         return HeldOutCurve.from_dict(json.loads((folder / CURVE).read_text(encoding="utf-8")))
     return HeldOutCurve()
@@ -106,8 +121,9 @@ def read_curve(folder: Path) -> HeldOutCurve:
 def select_evenly(
     windows: Sequence[MaskedWindow], max_windows: int = MAX_WINDOWS
 ) -> tuple[MaskedWindow, ...]:
-    """Return at most `max_windows` evenly spaced windows; all windows if the selected ones have no
-    masked word.
+    """Return at most `max_windows` evenly spaced windows.
+
+    Returns all windows if those have no masked word.
     """
     if len(windows) <= max_windows:
         return tuple(windows)
@@ -119,13 +135,13 @@ def select_evenly(
 
 
 class HeldOutValidator:
-    """Evaluates the held-out loss during training: at the start, at the end, and at most 20 times
-    in between.
+    """Evaluates the held-out loss at the start and end of a training, and at most 20 times in
+    between.
 
-    folder: where the training keeps its checkpoints; a resumed training takes over the points up
-    to its checkpoint. tokens_per_step: wordpieces read per step. count_steps: returns the number of
-    steps of the whole training, once it has begun. The network's mode and all random states are
-    left unchanged.
+    folder: checkpoint folder of the training; a resumed training keeps the points up to its
+    checkpoint. tokens_per_step: wordpieces per step. count_steps: returns the number of steps of
+    the whole training, once it has begun. The network's mode and all random states are left
+    unchanged.
     """
 
     def __init__(
@@ -150,10 +166,11 @@ class HeldOutValidator:
             self.points = [point for point in before.points if point.step <= self.start]
             self.steps, self.step = before.steps, self.start
         until_checkpoint = before.seconds * self.start / max(before.step, 1)
-        # The clock never goes back, not even behind a point.
+        # Time never decreases, so it is at least that of the last point.
         self.seconds_before = max([until_checkpoint, *(point.seconds for point in self.points)])
         self.seconds = self.seconds_before
-        # Times of time.monotonic: end of the first step, last write; seconds of evaluation since.
+        # Monotonic times of the end of the first step and of the last write, and the seconds spent
+        # on evaluation since.
         self.began = self.written = self.evaluating = 0.0
         if not self.points:
             self.evaluate()
@@ -165,27 +182,27 @@ class HeldOutValidator:
         return HeldOutCurve(
             points=tuple(self.points),
             steps=self.steps,
-            asked=len(self.windows),
-            of=self.n_held_out,
+            n_evaluated=len(self.windows),
+            n_held_out=self.n_held_out,
             step=self.step,
             tokens=self.step * self.tokens_per_step,
             seconds=self.seconds,
         )
 
     def __call__(self, step: int) -> None:
-        """Evaluate and write the curve after this step, if due."""
+        """Evaluate the loss and write the curve after a step, if due."""
         now = time.monotonic()
         self.step = step
         done = step - self.start
         if not self.began:
             self.began, self.steps = now, self.count_steps()
         elif done > 1:
-            # The clock runs from the end of the first step, which is taken to be as long as the
-            # mean of the others.
+            # Time is measured from the end of the first step, which is assumed to take as long as
+            # the mean of the others.
             measured = now - self.began - self.evaluating
             self.seconds = max(self.seconds, self.seconds_before + measured * done / (done - 1))
-        between = max(ceil(self.steps / MAX_POINTS), ceil(TOKENS_BETWEEN / self.tokens_per_step))
-        if step % between == 0 or step == self.steps:
+        interval = max(ceil(self.steps / MAX_POINTS), ceil(TOKENS_BETWEEN / self.tokens_per_step))
+        if step % interval == 0 or step == self.steps:
             self.evaluate()
         if now - self.written > WRITE_SECONDS or step == self.steps:
             self.write()
@@ -209,8 +226,8 @@ class HeldOutValidator:
 
 LEVEL, Z = 0.95, 1.96  # confidence level, and its quantile of the normal distribution
 # The standard deviation of a word's loss is about its mean, so the mean of n words has a relative
-# standard error of about 1 / √n: 5 % for 400 words, an interval of ± 10 %. Training on a small text
-# changes the loss by less than that.
+# standard error of about 1 / √n: 5 % for 400 words, which is an interval of ± 10 %. Training on a
+# small text changes the loss by less than that.
 MIN_WORDS = 400
 MIN_WINDOWS = 10  # windows are the independent units; fewer give no reliable standard error
 
@@ -219,7 +236,7 @@ TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE = "too few words", "lower", "higher", "no 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Loss per character over windows, and its 95 % interval; None for fewer than two windows."""
+    """Loss per character over windows, with its 95 % interval: None for fewer than two windows."""
 
     value: float
     interval: tuple[float, float] | None
@@ -247,8 +264,8 @@ def estimate_ratio(nats: NDArray[np.float64], characters: NDArray[np.float64]) -
 
 @dataclass(frozen=True)
 class Losses:
-    """Loss on the masked words of held-out lines: of a unigram model, of the network before and
-    after training.
+    """Losses on the masked words of held-out lines: of a unigram model, and of the network before
+    and after training.
     """
 
     unigram: MaskedLoss
@@ -266,7 +283,7 @@ class Losses:
 
     @property
     def verdict(self) -> str:
-        """Whether the loss became significantly lower or higher: one of the four verdicts above."""
+        """Whether the loss became significantly lower or higher, as one of the four verdicts."""
         change = self.change
         if (
             self.after.words < MIN_WORDS
@@ -281,7 +298,7 @@ class Losses:
         return NO_DIFFERENCE
 
     def to_record(self) -> dict[str, Any]:
-        """Return the figures for a report: losses, intervals, change, numbers of words, windows and
+        """Return values for a report: losses, intervals, change, and numbers of words, windows and
         skipped windows.
         """
         intervals = {
@@ -304,7 +321,7 @@ class Losses:
 
 
 def describe_change(change: Mapping[str, Any], words: int) -> str:
-    """Describe the `loss_change` of a report in a sentence."""
+    """Describe a report's `loss_change` in a sentence."""
     verdict = change["verdict"]
     if verdict == TOO_FEW:
         return (

@@ -66,7 +66,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     st.markdown(
         f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
         f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[on"
-        f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
+        f" {count(curve.n_evaluated)} of {count(curve.n_held_out)} held-out windows]]"
     )
     if len(curve.points) > 1:
         figure = plot_held_out_losses({job.target.name: curve}, height=220)
@@ -178,9 +178,11 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
 
 def describe_windows(shown: Sequence[PretrainedModel]) -> None:
     """State on how many windows the points were measured, and warn if models had different ones."""
-    sizes = dict.fromkeys(f"{count(one.curve.asked)} of {count(one.curve.of)}" for one in shown)
+    sizes = dict.fromkeys(
+        f"{count(one.curve.n_evaluated)} of {count(one.curve.n_held_out)}" for one in shown
+    )
     note = f"Each point uses {', '.join(sizes)} held-out windows; evaluation time is not counted."
-    if any(one.curve.asked < one.curve.of for one in shown):
+    if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
         note += (
             " Close models may rank differently on all windows; the table shows the loss on all."
         )
