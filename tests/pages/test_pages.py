@@ -67,7 +67,7 @@ EMPTY = {
     ALIGNMENT: "There are no word vectors to align yet.",
     LENS: "There is no model to compare yet.",
     VOCABULARY: "There is no model to analyze yet.",
-    ADAPT: "There are no word vectors to make new words from yet.",
+    ADAPT: "There are no word vectors for new words yet.",
     PROJECTION: "There is no space to project yet.",
     CHANGE: "There are no two spaces to compare yet.",
 }

@@ -25,13 +25,13 @@ VERDICT = {
 }
 
 
-def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
-    """Draw one adapted model: figures, certificate, tokenization before and after, and code to use
-    it.
+def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
+    """Draw the picker of adapted models and the selected one: figures, certificate, tokenization
+    before and after adaptation, and code that uses it.
     """
     *columns, pick = st.columns([1, 1, 1, 1.8])
     with pick:
-        artifact = pickers.pick("Adapted model", made, "adapt_adapted", newest=True)
+        artifact = pickers.pick("Adapted model", models, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
     draw_metrics(
         ("Tokens added", count(numbers["added"])),
@@ -54,7 +54,7 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         draw_before_and_after(artifact, " ".join(words))
-        needed = "its modules need vocadapt" if numbers.get("module") else "no vocadapt needed"
+        needed = "its modules need vocadapt" if numbers.get("module") else "vocadapt is not needed"
         st.markdown(f"**Use the model**: a standard model folder, {needed}")
         st.code(render_snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
         folder = artifact.folder
@@ -66,7 +66,10 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
             on_click="ignore",
             icon=":material/folder_zip:",
             key="get_zip",
-            help="Downloads weights, both tokenizers, record and model card; packed when you click.",
+            help=(
+                "Downloads the weights, both tokenizers, the record and the model card. The archive"
+                " is created when you click."
+            ),
         )
     with right:
         draw_certificate(record.get("certificate"), str(record.get("certified", "")))
@@ -77,61 +80,62 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
 
 
 def _draw_next_step(artifact: Artifact) -> None:
-    """Link to the pretraining stage that a new exBERT needs."""
+    """Draw a link to the pretraining stage that a new exBERT needs; nothing for other models."""
     numbers = artifact.manifest.numbers
     if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
         return
-    stage, modules = "continued", ""
+    stage, untrained = "continued", "The new embeddings"
     if numbers.get("module"):
         stage = "extension"
-        modules = f", modules of {100 * numbers['module']['share']:.1f} % of a layer"
+        percent = 100 * numbers["module"]["share"]
+        untrained = f"The new embeddings and the modules ({percent:.1f} % of a layer)"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{modules}.",
+            f"**Next: pretrain it in stage *{stage}*.** {untrained} are still random.",
             width="stretch",
         )
         address = {"pretraining_model": artifact.name, "pretraining_stage": stage}
         draw_link(PRETRAINING, "Pretraining", **address)
 
 
-def draw_certificate(found: dict[str, Any] | None, when: str = "") -> None:
-    """Draw the checks of a certificate, one line each; `when`: when they were made, if the model
-    has changed since.
+def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None:
+    """Draw the checks of a certificate, one line each.
+
+    when: when the checks were made, such as "before the training", if the model has changed since.
     """
-    if not found:
+    if not certificate:
         st.markdown("There is no certificate: `python -m vocadapt certify` creates one.")
         return
-    st.markdown(VERDICT[bool(found["passed"])])
+    st.markdown(VERDICT[bool(certificate["passed"])])
     if when:
         st.markdown(
-            f":small[Certified {plain(when)} that followed: the checks are of the adaptation"
-            " alone.]"
+            f":small[Certified {plain(when)}: the checks apply only to the adaptation itself.]"
         )
-    for check in found["checks"]:
+    for check in certificate["checks"]:
         icon = ":green[:material/check:]" if check["passed"] else ":violet[:material/close:]"
         st.markdown(f"{icon} {plain(check['name'])} :small[:gray[{plain(check['detail'])}]]")
 
 
 def draw_deviations(numbers: Mapping[str, Any]) -> None:
-    """Show how often the tokenizer deviates from the exact-word rule, if it was counted."""
-    of = numbers.get("added_occurrences")
+    """Show how often the tokenizer deviates from the exact-word rule, or why this was not counted."""
+    occurrences = numbers.get("added_occurrences")
     why = numbers.get(NOT_COUNTED)
     if why:
         st.markdown(f":small[Deviations from the exact-word rule were not counted: {plain(why)}.]")
-    if of and not numbers["departures"]:
+    if occurrences and not numbers["departures"]:
         st.markdown(
-            f":small[All {count(of)} occurrences of added words in the text are tokenized by"
+            f":small[All {count(occurrences)} occurrences of added words in the text are tokenized by"
             " the exact-word rule.]"
         )
-    elif of:
+    elif occurrences:
         frequency = (
-            f"{count(numbers['departures'])}, against {count(of)} occurrences of added words"
-            f" ({fraction(numbers['departures'] / of)})"
+            f"{count(numbers['departures'])}, compared with {count(occurrences)} occurrences of"
+            f" added words ({fraction(numbers['departures'] / occurrences)})"
         )
         st.markdown(
             ":small[Whitespace-separated strings tokenized differently from the exact-word"
-            f" rule: {frequency}. There an added word is not a single token (for example, next to"
-            " `_`) or is produced inside a word (next to ®).]"
+            f" rule: {frequency}. In these, an added word is not a single token (for example, next"
+            " to `_`), or an added token is produced inside a word (next to ®).]"
         )
 
 

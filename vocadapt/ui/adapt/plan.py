@@ -34,11 +34,11 @@ from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 FLOAT32 = 4  # bytes
 GATES = {
-    0.5: "as published: each layer starts as half untrained module",
-    0.98: "near one: the model starts almost unchanged",
+    0.5: "as published: half of each layer's output comes from the untrained module",
+    0.98: "close to 1: the model starts almost unchanged",
 }
 HELP = {
-    "excluded": "Number of candidates that the model lacks and that are not added.",
+    "excluded": "Number of candidates that are missing in the model but are not added.",
     "replaced": "Number of old tokens that are kept and get a new embedding.",
 }
 
@@ -84,7 +84,7 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     vectors = _pick_input(workspace, recipe, "vectors")
     corpus = _pick_input(workspace, recipe, text)
     given = {name for name, one in (("vectors", vectors), (text, corpus)) if one}
-    # Checked after both pickers: all that is missing is shown at once.
+    # Checked only after both pickers, which report all missing inputs at once.
     if not {"vectors", text} & {*recipe.needs} <= given:
         return None
     # 2. The model, and the target whose vocabulary it adopts.
@@ -120,10 +120,10 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
 
 def _choose_initializer(recipe: Recipe) -> Recipe:
     """Show the picker of initializers, the preset's by default; return the recipe with the selected
-    one. A reduction has no new embeddings, and no picker.
+    one. A reduction adds no embeddings, so no picker is shown.
 
-    Initializers that need another source than the preset are not offered, except those that need a
-    text, which can be selected below.
+    An initializer that needs a source that the preset does not need is not offered. A text is the
+    exception: it can be selected below.
     """
     if not recipe.makes_embeddings:
         return recipe
@@ -143,14 +143,14 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
     return offered[chosen]
 
 
-NEEDED = {  # need → kind of artifact, label, and the message if there is none
+REQUIRED_INPUTS = {  # need → kind of artifact, label, and the message if there is none
     "vectors": (
         "vectors",
         "Word vectors",
-        "There are no word vectors to make new words from yet.",
+        "There are no word vectors for new words yet.",
         (
-            "New words are initialized from their word vectors: make some from a text of your"
-            " domain first. Or choose a preset that needs none: `reduced-…`, `reinit-…`,"
+            "New words are initialized from their word vectors: make word vectors from a text of"
+            " your domain first. Or choose a preset that needs none: `reduced-…`, `reinit-…`,"
             " `transfer-…`."
         ),
     ),
@@ -173,11 +173,11 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
     """Show the picker of an input, or a message if there is none."""
     if need not in recipe.needs:
         return None
-    kind, label, what, how = NEEDED[need]
+    kind, label, problem, remedy = REQUIRED_INPUTS[need]
     found = workspace.artifacts(kind)
     if found:
         return pickers.pick(label, found, f"adapt_{kind}")
-    pickers.draw_empty_state(what, how, "pages/words/vectors.py", "Make word vectors")
+    pickers.draw_empty_state(problem, remedy, "pages/words/vectors.py", "Make word vectors")
     return None
 
 
@@ -231,7 +231,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         st.markdown(
             f":small[Each layer gets a module with {count(module.hidden)} hidden and"
             f" {count(module.intermediate)} intermediate units: **{100 * module.share:.1f} %** of"
-            f" the layer, {count(parameters)} parameters in all.]"
+            f" the layer, {count(parameters)} parameters in total.]"
         )
     return recipe
 
@@ -240,7 +240,7 @@ def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
     """Draw the plan of a recipe: figures, added and removed tokens, and the cost of continued
     pretraining, if the recipe includes it.
     """
-    # 1. The numbers, and for an extension how its size changes them.
+    # 1. The figures, and for an extension the curve for choosing its size.
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
@@ -262,7 +262,7 @@ def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
                 key="dropped",
                 column_config={"token": st.column_config.TextColumn()},
             )
-    # 3. What the training after it costs.
+    # 3. The cost of continued pretraining.
     if chosen.recipe.further.stage and chosen.corpus:
         request = view.PretrainingRequest(
             pickers.shown_model(chosen.model), chosen.model, chosen.corpus, chosen.recipe.further
@@ -276,7 +276,7 @@ def _draw_extension_curve(
     workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact
 ) -> None:
     """Draw, on click, the frequency curve for choosing the extension size."""
-    # 1. The curve is drawn on click, and stays until a model, text or size changes.
+    # 1. The curve is drawn on click and remains until the model, the text or the size changes.
     size = recipe.vocabulary.max_added
     largest = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=max(size, EXTENSION)))
     key = (model, corpus.stamp, largest.vocabulary.max_added)
@@ -284,7 +284,7 @@ def _draw_extension_curve(
         st.session_state["extension_curve"] = key
     if st.session_state.get("extension_curve") != key:
         return
-    # 2. How rare the last added tokens are, and what they save.
+    # 2. The frequency of the last added tokens, and how much they shorten the text.
     found = count_cache.extension_of(largest, model, corpus, workspace.root)
     left, right = st.columns(2)
     with left:
@@ -294,17 +294,17 @@ def _draw_extension_curve(
     last = found.sizes[-1]
     legend = "Dashed: the selected size. " if size <= last.size else ""
     draw_note(
-        f"{legend}With all"
-        f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {RARE}"
-        f" times, and the text gets {100 * found.shorter(last):.1f} % shorter. Embeddings of"
-        " rare tokens are hardly trained."
+        f"{legend}Of all"
+        f" {count(last.size)} tokens, {count(last.seldom)} occur fewer than {RARE} times in the"
+        f" text. Together they make its tokenization {100 * found.shorter(last):.1f} % shorter."
+        " Embeddings of rare tokens are hardly trained."
     )
     draw_command(["vocabulary", "extension", "--model", model, "--corpus", str(corpus.folder)])
 
 
 def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     """Draw the numbers of added, removed and excluded tokens, and the parameters."""
-    # The second figure: removed tokens, or the words that the plan leaves out.
+    # The second figure: removed tokens, or excluded words if no token is removed.
     changed: tuple[str | None, ...] = (
         "Tokens removed",
         count(len(plan.removed_tokens)),
@@ -333,8 +333,8 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
 
 
 def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
-    """Return parameters and bytes (float32) of the added input embeddings, negative if more are
-    removed.
+    """Return the number of parameters and bytes (float32) of the added input embeddings; negative if
+    more embeddings are removed than added.
     """
     parameters = (len(plan.tokens) - len(plan.base)) * dim
     return parameters, parameters * FLOAT32
@@ -350,7 +350,7 @@ def draw_added_words(plan: VocabularyPlan) -> None:
         "tokens before": [len(word.pieces) for word in plan.added],
     }
     if any(word.count is not None for word in plan.added):
-        # A wordpiece also occurs in other words; the counts of `extend` are of whole words.
+        # The plan `extend` counts whole words: a wordpiece also occurs inside other words.
         header = "as a whole word" if plan.settings.kind == "extend" else "occurrences"
         table[header] = [word.count for word in plan.added]
     draw_table(
@@ -366,7 +366,7 @@ def draw_added_words(plan: VocabularyPlan) -> None:
 
 def _pick_alignment(vectors: Artifact, model: str) -> AlignmentSettings:
     """Show the picker of alignment methods that the number of anchors allows."""
-    # With an error below, the default is still offered, and the page goes on.
+    # If an error is shown below, the default is still offered, and the page is still drawn.
     offered = {methods.describe_method(AlignmentSettings()): AlignmentSettings()}
     with mistakes.show_errors():
         offered = methods.list_methods(

@@ -19,17 +19,17 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.markup import Scores
 from vocadapt.ui.frame.cache import evaluation_of
 
-# all: among all wordpieces, not only the anchors'
+# "all": candidates are all wordpieces, not only those of the anchors
 COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
 FOLDS = AlignmentStep().folds
-SECONDS = 3.4e-11  # for one product of two numbers
+SECONDS = 3.4e-11  # per multiplication of two numbers
 BARS = ("P@5", "P@5 · CSLS")
 
 
 @dataclass(frozen=True)
 class MethodScores:
-    """Evaluation of one alignment method, whether it is the best of its table, and its comparison
-    with Poerner et al. 2020.
+    """Held-out scores of an alignment method, whether it is the best of its table, and its
+    comparison with Poerner et al. 2020.
     """
 
     settings: AlignmentSettings
@@ -53,7 +53,7 @@ class MethodScores:
 
     @property
     def basis(self) -> tuple[AnchorFilter, int, int]:
-        """Anchors and folds of the evaluation: only methods with equal ones are compared."""
+        """Anchors and folds of the evaluation; methods are compared only if these are equal."""
         return self.settings.anchors, self.anchors, self.held_out["folds"]
 
     @property
@@ -86,12 +86,12 @@ def list_methods(
     anchors: int,
     evaluated: Mapping[str, MethodScores],
 ) -> dict[str, AlignmentSettings]:
-    """Return every method that the number of anchors allows, by name; the default first."""
-    cannot = find_infeasible_methods(source, target, anchors)
+    """Return all methods that the number of anchors allows, by name, the default first."""
+    infeasible = find_infeasible_methods(source, target, anchors)
     known = {
         describe_method(settings): settings
         for settings in list_alignment_settings(source, target)
-        if settings.method not in cannot
+        if settings.method not in infeasible
     }
     return known | {name: row.settings for name, row in evaluated.items() if name not in known}
 
@@ -99,7 +99,9 @@ def list_methods(
 def list_alignments(
     workspace: Workspace, vectors: Artifact, model: LanguageModel
 ) -> list[Artifact]:
-    """Return the alignments of these vectors, unchanged, and this model, newest first."""
+    """Return the saved alignments of this model and these vectors, newest first; not those of an
+    earlier version of the vectors.
+    """
     alignments = []
     for found in workspace.artifacts("alignments"):
         inputs = found.manifest.inputs
@@ -110,10 +112,10 @@ def list_alignments(
 
 
 def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores]:
-    """Return the held-out results by method name: from the newest comparison, otherwise from the
-    newest evaluation of the method.
+    """Return the held-out scores by method name: from the newest comparison of all methods if it
+    has the method, else from the newest evaluation of the method.
     """
-    # A comparison of all methods prevails over single evaluations: its scores share their folds.
+    # A comparison takes precedence over single evaluations: its scores share their folds.
     evaluations = [evaluation_of(found).maps for found in alignments]
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
     rows: dict[str, MethodScores] = {}
@@ -123,7 +125,7 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
             settings = settings_from(AlignmentSettings, line["settings"])
             best = len(lines) > 1 and line["best"]
             against = line["against_first"]
-            if first != AlignmentSettings():  # compared with another method than the published one
+            if first != AlignmentSettings():  # not compared with the default method
                 against = None
             row = MethodScores(settings, line["anchors"], line["held_out"], best, against)
             rows.setdefault(describe_method(settings), row)
@@ -131,7 +133,7 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
 
 
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
-    """Return the newest saved alignment with these settings."""
+    """Return the newest saved alignment with these settings; None if there is none."""
     for found in alignments:
         if evaluation_of(found).maps[0]["settings"] == asdict(settings):
             return found
@@ -145,11 +147,13 @@ def is_slow(settings: AlignmentSettings) -> bool:
 
 def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
     """Return the methods that can be evaluated on the available anchors, the default first."""
-    cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, FOLDS)
+    infeasible = find_infeasible_methods(
+        spaces.words, spaces.pieces, spaces.alignment.anchors, FOLDS
+    )
     return [
         settings
         for settings in list_alignment_settings(spaces.words, spaces.pieces)
-        if settings.method not in cannot
+        if settings.method not in infeasible
     ]
 
 
@@ -171,8 +175,8 @@ def find_best(rows: Mapping[str, MethodScores]) -> str | None:
 
 
 def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScores]:
-    """Return the rows with one set of anchors and number of folds: those of the newest comparison,
-    else of the published method.
+    """Return the methods that were evaluated on the same anchors and folds as the best method of the
+    newest comparison, else as the default method.
     """
     leader = rows.get(
         find_best(rows) or describe_method(AlignmentSettings()), next(iter(rows.values()), None)

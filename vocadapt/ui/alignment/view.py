@@ -31,12 +31,12 @@ from vocadapt.ui.frame.cache import evaluation_of
 
 DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
 StartEvaluation = Callable[[AlignmentSettings, bool], None]
-SHORTEST = 4  # letters: brackets and "of" are far for another reason
+SHORTEST = 4  # letters: function words are badly aligned for other reasons
 HELP = {
-    "anchors": "Number of words in both spaces: the alignment is fitted and evaluated on them.",
+    "anchors": "Number of words in both spaces, on which the alignment is fitted and evaluated.",
     "p@5": (
-        "Fraction of held-out anchors whose own wordpiece is among the five nearest, out of"
-        " the wordpieces of all anchors."
+        "Fraction of held-out anchors whose own wordpiece is among the five nearest of all"
+        " anchors' wordpieces."
     ),
     "csls": (
         "P@5 with CSLS retrieval, which penalizes hubs (wordpieces that are near everything)."
@@ -53,13 +53,12 @@ NOT_EVALUATED = (
 
 
 def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: int) -> None:
-    """Show the number of anchors, held-out P@5 with cosine and with CSLS, and chance level; dashes
-    before evaluation.
+    """Draw the number of anchors, held-out P@5 with cosine and with CSLS, and the chance level; a
+    dash for a score that was not computed.
 
-    Other methods than that of Poerner et al. 2020 are compared with it, P@5 with P@5 and CSLS with
-    CSLS.
+    A method other than the default (Poerner et al. 2020) is compared with it in both scores.
     """
-    # 1. The scores, beside those of the default method on the same anchors.
+    # 1. The scores, compared with those of the default method on the same anchors.
     row, columns = evaluated.get(chosen), st.columns(4)
     default = None
     if chosen != DEFAULT_METHOD:
@@ -76,21 +75,21 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
         help=HELP["csls"],
     )
     columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
-    # 2. A warning, before anyone interprets neighbors of a random alignment.
+    # 2. A warning if the neighbors cannot be interpreted.
     if row and row.at_chance:
         st.warning(
             (
                 "**At chance.** This alignment finds the right wordpiece no more often than"
-                f" chance, on {count(row.anchors)} anchors, so its neighbors mean nothing yet. The"
-                " usual cause is too little text: a few million words of one domain are enough."
-                " Otherwise the text may not be in the model's language."
+                f" chance, on {count(row.anchors)} anchors, so its neighbors are meaningless. The usual"
+                " cause is too little text: a few million words of one domain are enough. Another"
+                " possible cause is that the text is not in the model's language."
             ),
             icon=":material/casino:",
         )
 
 
 def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
-    """Show why the default alignment is not available."""
+    """Explain why the default alignment is not available."""
     st.markdown(
         f":material/info: Showing **{methods.describe_method(first)}**: the default, {DEFAULT_METHOD} (Poerner et"
         f" al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
@@ -101,8 +100,8 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
 def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
-        f"**{methods.describe_method(settings)}** is not fitted yet: its scores and neighbor lists appear here"
-        " when it is. It takes minutes to fit, in the background."
+        f"**{methods.describe_method(settings)}** is not fitted yet. Fitting takes minutes in the background;"
+        " then its scores and neighbor lists appear here."
     )
     _evaluate_button(settings, evaluate)
 
@@ -111,13 +110,14 @@ def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
 def draw_neighbors(
     spaces: CrossSpace, model: LanguageModel, vectors: Artifact, workspace: Workspace
 ) -> None:
-    """Draw the search field, the four neighbor lists and the lines of the word; a fragment of its
-    own.
+    """Draw the search field, the four neighbor lists, and the word in context.
+
+    A search reruns only this fragment.
     """
     # 1. The word and the settings of its lists.
     words, options = st.columns([2, 1], gap="large")
     with words:
-        # Frequent words that the model splits; of these, the ones aligned most reliably.
+        # The best-aligned of the frequent words that the model splits into several wordpieces.
         examples = word_query.examples_of(spaces.words, model, word_query.FREQUENT)
         word = word_query.ask_for_word(
             "alignment_word",
@@ -138,7 +138,7 @@ def draw_neighbors(
             width=130,
         )
         settings = _list_settings(k)
-    # 2. The neighbor lists, and where the word occurs in the text of the vectors.
+    # 2. The neighbor lists, and the word in context in the text of the vectors.
     if word:
         with mistakes.show_errors():
             answer = word_query.across(spaces, model, word, settings)
@@ -214,7 +214,9 @@ def draw_held_out(
             st.markdown(
                 "Run the detailed evaluation of this method to see the cosine of each anchor."
             )
-            if not methods.is_slow(settings):  # else the button is above
+            if not methods.is_slow(
+                settings
+            ):  # the button of a slow method is at the top of the page
                 _evaluate_button(settings, evaluate)
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
@@ -252,14 +254,14 @@ def _draw_comparison(
         seconds = methods.estimate_seconds(spaces)
         which = "The others are" if shown else "The alignments are"
         st.markdown(
-            f"{NOT_EVALUATED.format(which)} All of them take about {format_estimate(seconds)}, in the"
-            " background."
+            f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about {format_estimate(seconds)}"
+            " in the background."
         )
         if st.button(
             "Evaluate all methods", key="judge_all", type="primary", icon=":material/balance:"
         ):
             evaluate(methods.list_feasible(spaces)[0], True)
-    # Fewer anchors than dimensions, for example: not a failure of the evaluation.
+    # Infeasible methods, for example with fewer anchors than dimensions, are listed with the reason.
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
     ).items():
@@ -282,19 +284,18 @@ def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
         f" {fraction(row.held_out['chance@5'])}"
     )
     pieces = row.held_out["all_pieces"]
-    wide = (
-        f"among all {count(pieces['candidates'])} wordpieces, chance@5"
-        f" {fraction(pieces['chance@5'])}"
+    draw_note(
+        f"{held}. The candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"
+        f" {count(pieces['candidates'])} wordpieces, chance@5 {fraction(pieces['chance@5'])}."
     )
-    draw_note(f"{held}. P@k among the anchors' wordpieces, *all*: {wide}, for the same anchors.")
 
 
 def _describe_difference(against: Mapping[str, Any], among: int) -> str:
     """Describe the paired difference to Poerner et al. 2020."""
-    ahead = f"ahead of it in {against['won']} of {against['folds']} folds"
+    better = f"better in {against['won']} of {against['folds']} folds"
     picked = f"selected among {among} methods on the same folds, so p is optimistic"
     return (
-        f"P@5 · CSLS {signed(against['difference'])} to Poerner et al. 2020, {ahead}, p ="
+        f"P@5 · CSLS {signed(against['difference'])} vs Poerner et al. 2020, {better}, p ="
         f" {against['p']:.2g}; {picked}"
     )
 
@@ -309,9 +310,9 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
     ordered = sorted(words, key=lambda anchor: anchor.cosine)
     st.subheader("Worst-aligned words")
     st.markdown(
-        f"{count(len(words))} of {count(len(evaluated.anchors))} anchors, of {SHORTEST} letters"
-        f" or more, aligned by {chosen.lower()} while held out; worst first. A badly aligned"
-        " word often has another meaning in your domain, or is too rare."
+        f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST} letters"
+        f" or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"
+        " often has another meaning in your domain, or is too rare."
     )
     draw_table(
         {

@@ -1,4 +1,4 @@
-"""Noise baseline of a comparison: the picker, and jobs that create one."""
+"""Noise baseline of a comparison: its picker, and the jobs that create one."""
 
 from dataclasses import dataclass
 
@@ -32,8 +32,8 @@ HELP = (
 
 @dataclass(frozen=True)
 class ChosenBaseline:
-    """Two word vectors that differ only by noise, and their description; None without a noise
-    baseline.
+    """Two sets of word vectors that differ only by noise, and their description; pair is None if
+    there is no noise baseline.
     """
 
     pair: tuple[Artifact, Artifact] | None = None
@@ -51,8 +51,8 @@ def choose_baseline(
         found |= list_noise_baselines(artifact, workspace)
     if settings.among != "shared":
         st.markdown(
-            f":gray[{NONE.capitalize()}. It is not available among all words of each space:"
-            " their candidates differ.]"
+            f":gray[{NONE.capitalize()}. It is available only if the candidates are the words in"
+            " both spaces.]"
         )
         return ChosenBaseline()
     if not found:
@@ -68,7 +68,7 @@ def choose_baseline(
 
 
 def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
-    """Show that there is no noise baseline, and how to create one if a side can be retrained."""
+    """State that there is no noise baseline; offer to create one if a side can be retrained."""
     st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
     for artifact in ours:
         try:
@@ -78,8 +78,8 @@ def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
         _draw_training_buttons(workspace, artifact, spec)
         return
     draw_note(
-        "Neither space can be retrained here. The command line takes two other spaces:"
-        " `change --noise-baseline X Y`."
+        "Neither space can be retrained here. On the command line, any two spaces can be the"
+        " noise baseline: `change --noise-baseline X Y`."
     )
 
 
@@ -87,7 +87,7 @@ def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec)
     """Draw the buttons that create a noise baseline: another seed, or two bootstrap resamples."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f":small[Train **{plain(artifact.name)}** a second time: about"
+            f":small[Train **{plain(artifact.name)}** again: about"
             f" {duration(artifact.manifest.seconds)}]"
         )
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
@@ -102,7 +102,7 @@ def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec)
 
 
 def _start_resamples(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
-    """Start the trainings on bootstrap resamples that are missing for a noise baseline."""
+    """Start the one or two trainings on bootstrap resamples that a noise baseline still lacks."""
     # A baseline needs two resamples of the same text; one may be left from an earlier attempt.
     used = {one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)}
     unused = [seed for seed in range(1, len(used) + 3) if seed not in used]

@@ -34,10 +34,10 @@ from vocadapt.ui.components.number_formats import count, format_estimate_bold, f
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, mistakes
 
-AT_ONCE = 3.0  # seconds that a page may take to open
+AT_ONCE = 3.0  # seconds: a slower comparison starts on click
 KINDS = {"special": "special tokens", "continuation": "continuations", "unused": "[unusedN]"}
 HELP = {
-    "compared": "Number of words in both spaces, without those left out.",
+    "compared": "Number of words that both spaces contain, without excluded words.",
     "mean": (
         "Mean fraction of a word's k nearest neighbors in one space that are among its k"
         " nearest in the other."
@@ -48,10 +48,10 @@ HELP = {
         " frequency in the noise baseline."
     ),
     "among": (
-        "Selects the candidate neighbors: words in both spaces, or all words of each space;"
-        " then words in only one space count as changed neighbors."
+        "Selects the candidate neighbors: words in both spaces, or all words of each space. With"
+        " all words, a neighbor that only one space contains counts as changed."
     ),
-    "kept": "Filters words by the number of neighbors kept, in the bars and in the list below.",
+    "kept": "Filters the histogram and the list below by the number of neighbors that a word keeps.",
 }
 
 
@@ -82,8 +82,10 @@ def compare(
     baseline: tuple[Artifact, Artifact] | None,
     about: str,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None] | None:
-    """Return the comparison, after a click if it is slow; None until then."""
-    # 1. How long it takes; the noise baseline is a second comparison of the same size.
+    """Return the comparison and its noise baseline; None if it is slow and not yet requested by a
+    click.
+    """
+    # 1. The estimated time; the noise baseline is a second comparison of the same size.
     first, second = cache.opened(before), cache.opened(after)
     seconds = estimate_change_seconds(first.space, second.space, settings)
     if baseline:
@@ -112,13 +114,13 @@ def compare(
 
 def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the figures of the comparison."""
-    # 1. The figures, beside those of the noise baseline if there is one.
+    # 1. The figures, compared with the noise baseline if there is one.
     before, after = map(count, change.of)
     compared = f"of {count(change.shared)} shared · {before} and {after} words"
     against, fraction_changed, noise = None, "–", None
     if baseline is not None:
         difference = signed(change.mean - baseline.mean)
-        against = f"{difference} to the noise baseline's {fraction(baseline.mean)}"
+        against = f"{difference} vs {fraction(baseline.mean)} in the noise baseline"
         fraction_changed = fraction(baseline.fraction_below)
         noise = f"noise alone: {fraction(baseline.baseline_fraction_below)}"
     draw_metrics(
@@ -127,7 +129,7 @@ def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) ->
         ("Chance", fraction(change.chance), None, HELP["chance"]),
         ("Changed", fraction_changed, noise, HELP["changed"]),
     )
-    # 2. What the figures do not include, and a baseline that cannot be one.
+    # 2. The excluded words, and a warning if the noise baseline is invalid.
     if change.left_out:
         excluded = " · ".join(
             f"{count(number)} {KINDS.get(reason, reason)}"
@@ -136,7 +138,7 @@ def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) ->
         draw_note(f"Not compared: {plain(excluded)}")
     if baseline is not None and baseline.same:
         st.warning(
-            "The two spaces of the noise baseline are identical: they do not measure noise.",
+            "The two spaces of the noise baseline are identical, so it does not measure noise.",
             icon=":material/content_copy:",
         )
 
@@ -145,11 +147,11 @@ def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) ->
 def draw_charts_and_list(
     workspace: Workspace, change: NeighborhoodChange, baseline: NoiseBaseline | None
 ) -> None:
-    """Draw the histogram, the ranked list, the cards of one word, and overlap by frequency."""
+    """Draw the histogram, the ranked list, the neighbors of one word, and overlap by frequency."""
     left, right = st.columns([1, 1.4], gap="large")
     with left:
         st.subheader("Most changed words")
-        histogram = st.container()  # above the slider that it depends on
+        histogram = st.container()  # drawn above the slider on which it depends
         kept = _choose_range(change.settings.k)
         # The same histogram for the noise baseline, to compare with.
         noise = None
@@ -162,14 +164,14 @@ def draw_charts_and_list(
         _save_slice_form(workspace, change, rows, kept)
     with right:
         _draw_word(change, baseline, select_examples(change, rows))
-    _overlap_by_frequency(change, baseline)
+    _draw_overlap_by_frequency(change, baseline)
 
 
 def select_rows(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
     """Return the rows of the words that keep a number of neighbors in the range, most changed
     first.
     """
-    # Overlaps are multiples of 1/k in floating point: rounding gives the number back.
+    # An overlap is a multiple of 1/k in floating point: rounding recovers the number of neighbors.
     numbers = np.rint(change.overlap * change.settings.k).astype(int)
     return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
 
@@ -203,7 +205,7 @@ def draw_details(
     after: str,
     pair: tuple[Artifact, Artifact] | None,
 ) -> None:
-    """Details & export: the settings, the same as a command, the whole list."""
+    """Draw the folded block: the command, the definitions, and the list of all words as a file."""
     settings = change.settings
     command = ["change", "--before", before, "--after", after, "-k", str(settings.k)]
     if settings.among != "shared":
@@ -215,8 +217,8 @@ def draw_details(
     with open_details():
         draw_command(command, "The same in a terminal")
         st.markdown(
-            "Neighbors by cosine in the original spaces, without projection or alignment;"
-            f" among {AMONG[settings.among]}. Words with a zero vector are excluded. A word"
+            "Neighbors are ranked by cosine in the original spaces, without projection or"
+            f" alignment, among {AMONG[settings.among]}. Words with a zero vector are excluded. A word"
             " counts as changed if its overlap is below the 5 % quantile of the noise"
             " baseline among words of similar frequency."
         )
@@ -257,7 +259,7 @@ def format_word_list(change: NeighborhoodChange, baseline: NoiseBaseline | None)
 
 
 def _choose_range(k: int) -> tuple[int, int]:
-    """Draw the range slider of neighbors kept; it is reset if k changes."""
+    """Draw the range slider of the number of neighbors kept; it is reset if k changes."""
     # Streamlit raises an error if the held value of a slider exceeds its new maximum.
     held = st.session_state.get("change_kept")
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
@@ -276,7 +278,8 @@ def _choose_range(k: int) -> tuple[int, int]:
     return int(chosen[0]), int(chosen[1])
 
 
-def _overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
+def _draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
+    """Draw the overlap of each word, and its mean by frequency, against the word's count."""
     st.subheader("Overlap by word frequency")
     if change.counts is None:
         st.markdown("Neither space has word counts.")
@@ -301,7 +304,7 @@ def _draw_ranked_list(
     rows: list[int],
     kept: tuple[int, int],
 ) -> None:
-    """Draw the ranked list; selecting a row searches its word."""
+    """Draw the ranked list; selecting a row searches for its word."""
     ties = "most frequent first"
     if change.counts is None:
         ties = "alphabetical, since counts are unknown"
@@ -323,7 +326,7 @@ def _draw_ranked_list(
             "quantile": baseline.quantile[chosen],
             "changed": baseline.below[chosen],
         }
-    # Another range lists other words: a new key forgets the selected row.
+    # Another range lists other words: a new key clears the selected row.
     key = f"ranked_{kept[0]}_{kept[1]}"
     draw_table(
         columns,
@@ -352,7 +355,7 @@ def _draw_ranked_list(
 def _save_slice_form(
     workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
 ) -> None:
-    """Form: save the listed words as a named slice."""
+    """Draw the form that saves the listed words as a named slice."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input(
             "Slice name",
@@ -373,11 +376,12 @@ def _save_slice_form(
             }
             made = save_slice(workspace, name, [change.words[row] for row in rows], between)
             st.toast(
-                f"Saved {count(len(rows))} words as {plain(made.name)}: color a projection by it."
+                f"Saved {count(len(rows))} words as {plain(made.name)}. A projection can be colored by it."
             )
 
 
 def _take_selected(key: str, words: list[str]) -> None:
+    """Callback: search for the word of the selected row."""
     rows = st.session_state[key]["selection"]["rows"]
     if rows and rows[0] < len(words):
         st.session_state["change_word"] = words[rows[0]]
