@@ -59,7 +59,7 @@ def test_numbers_by_hand_and_a_zero_row(open_page, plane):
     assert not app.exception and not app.error
     assert ">.471<" in markup(app)  # 2 √½ / 3
     assert any("Excluded: 1 zero vectors" in text for text in texts(app))
-    assert any("two random tokens have a cosine of .471" in text for text in texts(app))
+    assert any("the mean cosine of two random tokens is .471" in text for text in texts(app))
 
 
 def test_spaces_and_tokens_come_from_the_address(open_page, seeded):

@@ -127,13 +127,15 @@ def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
     app.text_input(key="errors_find").set_value("nothing like it").run()
     assert not app.exception and any(
-        "Nothing fixed matches the search" in text and "Nothing under the other tabs either" in text
+        "No entry with outcome fixed matches the search" in text
+        and "No other outcome matches either" in text
         for text in texts(app)
     )
     app.text_input(key="errors_find").set_value("onerror").run()  # the one sentence that is broken
     app.segmented_control(key="errors_fate").set_value("fixed").run()
     assert any(
-        "Nothing fixed matches" in text and "Under the other tabs: broken 1" in text
+        "No entry with outcome fixed matches" in text
+        and "Matches with other outcomes: broken 1" in text
         for text in texts(app)
     )
     assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))

@@ -54,12 +54,12 @@ class SelectedSpace:
 
     @property
     def stamp(self) -> str:
-        """A text that changes with the files of the space and with the selected tokens."""
+        """A cache key that changes with the files of the space and with the selected tokens."""
         return f"{cache.stamp_space(self.opened)} {self.tokens}"
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The selected tokens; raises InputError if none is left."""
+        """The space of the selected tokens; raises InputError if no token is selected."""
         return _select_tokens(self.opened, self.tokens)
 
 
@@ -79,39 +79,39 @@ STAMPS: dict[str | type, Callable[[Any], Any]] = {
 
 
 def shorten_labels(names: Sequence[str]) -> list[str]:
-    """Return labels without their kinds ("model · "), if they are unique without."""
+    """Return labels without their kinds ("model · "), if they are still unique then."""
     short = [name.split(" · ", 1)[-1] for name in names]
     return short if len(set(short)) == len(short) else list(names)
 
 
-@st.cache_data(max_entries=16, show_spinner="Taking mean cosines …", hash_funcs=STAMPS)
+@st.cache_data(max_entries=16, show_spinner="Computing mean cosines …", hash_funcs=STAMPS)
 def compute_tables(spaces: list[SelectedSpace]) -> CosineTables:
-    """Return the mean cosine tables (Fast 2023, tables 3.2 and 3.3)."""
+    """Return the tables of mean cosines (Fast 2023, tables 3.2 and 3.3)."""
     return build_cosine_tables([selected.space for selected in spaces])
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …", hash_funcs=STAMPS)
 def compute_diagnosis(selected: SelectedSpace) -> Diagnosis:
-    """Return the fast figures of a space."""
+    """Return the figures of a space that are fast to compute: all but hubness."""
     return diagnose(selected.space, hubs=False, added=selected.opened.added)
 
 
 @st.cache_data(
     max_entries=32,
-    show_spinner="Looking for hubs: each token against every other …",
+    show_spinner="Computing hubness: each token against every other …",
     hash_funcs=STAMPS,
 )
 def compute_hubness(selected: SelectedSpace) -> Hubness | None:
-    """Return the hubness of a space, which takes seconds."""
+    """Return the hubness of a space; None if it has too few tokens. Takes seconds."""
     return measure_hubness(selected.space)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
 def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
-    """Return the norms of a space by frequency, without title and color, and the number of tokens
-    that have no counts and are left out.
+    """Return the plot data of norms by frequency, without title and color, and the number of tokens
+    that are excluded because they have no counts.
 
-    Norms are against occurrences, or against the rank by id if there are no counts.
+    The x axis is the number of occurrences, or the rank by id if the space has no counts.
     """
     by, frequency = get_frequencies(selected.space)
     lengths, bands = sum_directions(selected.space).lengths, compute_norm_bands(selected.space)
@@ -126,15 +126,16 @@ def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
 
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
-def get_own_mean(selected: SelectedSpace) -> float | None:
-    """Return the mean cosine of a space, which its relations are corrected by."""
+def get_mean_cosine(selected: SelectedSpace) -> float | None:
+    """Return the mean cosine of a space, which is subtracted from the cosines of its relations."""
     return compute_mean_cosine(selected.space)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …", hash_funcs=STAMPS)
 def load_lists(file: Path | None) -> tuple[RelationList, ...]:
-    """Return the bundled lists, or those of a file; raises InputError with the number of an invalid
-    line.
+    """Return the bundled relation lists, or the list of a file.
+
+    Raises InputError, with the line number, if a line is invalid.
     """
     if file is None:
         return load_bundled_relations()
@@ -145,5 +146,5 @@ def load_lists(file: Path | None) -> tuple[RelationList, ...]:
     max_entries=32, show_spinner="Comparing the pairs with random ones …", hash_funcs=STAMPS
 )
 def compute_scores(selected: SelectedSpace, file: Path | None) -> tuple[ListScores, ...]:
-    """Return the scores of these lists in a space."""
-    return score_lists(selected.opened, load_lists(file), get_own_mean(selected))
+    """Return the scores of the lists of a file, or of the bundled ones, in a space."""
+    return score_lists(selected.opened, load_lists(file), get_mean_cosine(selected))

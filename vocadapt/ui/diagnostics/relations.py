@@ -24,7 +24,7 @@ from vocadapt.ui.frame import mistakes
 
 BUNDLED, OWN = "Bundled lists", "Own file"
 TYPES = ("txt", "tsv", "csv")
-SHAPES = (
+FILE_FORMATS = (
     "Two words per line, optionally followed by a score or the name of their relation; or"
     " analogy questions; or verb forms below a header that begins with `lemma`. Separated by"
     " tabs, semicolons, commas or spaces."
@@ -33,8 +33,8 @@ Score = tuple[RelationList, Relation, SelectedSpace, RelationScore]
 
 
 def draw_relations(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> Path | None:
-    """Show the picker of word pairs and their cosines in each space; return the user's file, if one
-    is shown.
+    """Draw the picker of word pairs and their cosines in each space; return the user's file, None
+    for the bundled lists.
     """
     st.subheader("Lexical relations")
     st.markdown(
@@ -53,17 +53,17 @@ def draw_relations(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> Pat
     file = None
     with mistakes.show_errors():
         if source == OWN:
-            st.markdown(f":small[{SHAPES}]")
+            st.markdown(f":small[{FILE_FORMATS}]")
             files = intake.choose_files(workspace, "pair_file", TYPES, several=False)
             if not files:
                 return None
             file = files[0]
-        _show(spaces, file)
+        _draw_scores(spaces, file)
     return file
 
 
 def build_arguments(spaces: Sequence[SelectedSpace], file: Path | None) -> tuple[str, ...]:
-    """Return the arguments of the same command."""
+    """Build the arguments of the command `relations` for these spaces and pairs."""
     models = [selected.name for selected in spaces if selected.opened.model]
     vectors = [selected.name for selected in spaces if not selected.opened.model]
     arguments: list[str] = []
@@ -77,17 +77,18 @@ def build_arguments(spaces: Sequence[SelectedSpace], file: Path | None) -> tuple
 
 
 def build_downloads(spaces: Sequence[SelectedSpace], file: Path | None) -> dict[str, Download]:
-    """Return the scores and the cosine of each pair as files."""
+    """Return the downloads: the scores of the relations, and the cosine of each pair."""
     return {
-        "relations.tsv": lambda: _scores_file(spaces, file),
-        "pairs.tsv": lambda: _pairs_file(spaces, file),
+        "relations.tsv": lambda: _format_scores(spaces, file),
+        "pairs.tsv": lambda: _format_pairs(spaces, file),
     }
 
 
-def _show(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
+def _draw_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
+    """Draw the chart and the table of the relations of all lists in each space."""
     lists = cached.load_lists(file)
-    found = list(_scores(spaces, lists, file))
-    # 1. The marks of each space in the chart: its scores in the order of the relations.
+    found = list(_iterate_scores(spaces, lists, file))
+    # 1. The marks of each space in the chart, in the order of the relations.
     named = [(one, relation) for one in lists for relation in one.relations]
     names = dict(zip(spaces, shorten_labels([selected.label for selected in spaces]), strict=True))
     marks = [
@@ -130,7 +131,7 @@ def _show(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
         _draw_similarity(names, lists, file)
 
 
-def _scores(
+def _iterate_scores(
     spaces: Sequence[SelectedSpace], lists: Sequence[RelationList], file: Path | None
 ) -> Iterator[Score]:
     scored = [cached.compute_scores(selected, file) for selected in spaces]
@@ -143,7 +144,7 @@ def _scores(
 def _marks(
     selected: SelectedSpace, name: str, scores: Sequence[RelationScore]
 ) -> figures.RelationMarks:
-    own = cached.get_own_mean(selected) or 0.0
+    own = cached.get_mean_cosine(selected) or 0.0
     random = [None if score.null_mean is None else score.null_mean - own for score in scores]
     corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
     return figures.RelationMarks(name, selected.color, corrected, sd, random)
@@ -152,7 +153,7 @@ def _marks(
 def _draw_similarity(
     names: Mapping[SelectedSpace, str], lists: Sequence[RelationList], file: Path | None
 ) -> None:
-    """Show Spearman's correlation with human judgments, if the pairs have any."""
+    """Draw Spearman's correlation of cosine and human score, if the pairs have human scores."""
     rows = []
     for place, one in enumerate(lists):
         for selected, name in names.items():
@@ -169,7 +170,7 @@ def _draw_similarity(
     draw_table(dict(columns), key="similarity_table", column_config=COLUMNS, placeholder="–")
 
 
-def _scores_file(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
+def _format_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
     rows: list[dict[str, object]] = [
         {
             "list": one.name,
@@ -186,19 +187,19 @@ def _scores_file(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
             "of": score.of,
             "lacking": " ".join(score.lacking),
         }
-        for one, relation, selected, score in _scores(spaces, cached.load_lists(file), file)
+        for one, relation, selected, score in _iterate_scores(spaces, cached.load_lists(file), file)
     ]
     return tsv(tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
-def _pairs_file(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
+def _format_pairs(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
     relations = [relation for one in cached.load_lists(file) for relation in one.relations]
     rows: list[tuple[object, ...]] = []
     for selected in spaces:
         space, splitter, mean = (
             selected.opened.space,
             selected.opened.splitter,
-            cached.get_own_mean(selected),
+            cached.get_mean_cosine(selected),
         )
         for relation in relations:
             for pair in compute_pair_cosines(space, relation, splitter, mean):

@@ -39,14 +39,14 @@ AT_FIRST = 3  # spaces selected by default
 MODEL_COLORS = (SOURCE, GOOD, TARGET, CHANGED)
 VECTOR_COLORS = (DOMAIN, CHANGED, TARGET, GOOD)
 # Thresholds of the sentences about a space:
-CONE, LEANING = 0.3, 0.1  # mean cosine
+NARROW_CONE, COMMON_DIRECTION = 0.3, 0.1  # mean cosine
 UNEVEN = 3.0  # ratio of the median norm to its 5th percentile
 WEAK = 0.1  # Spearman's correlation
 SKEWED = 5.0  # skewness of N_k
 HELP = {
     "spaces": (
-        f"Selects up to {MAX_SPACES} word vectors or models of this workspace; or type the folder or"
-        " hub name of a model on this machine."
+        f"Selects up to {MAX_SPACES} spaces: word vectors or models of this workspace. Or type the"
+        " folder or hub name of a model on this machine."
     ),
     "tokens": (
         "Selects the tokens to include. Fast 2023 includes all; hundreds of untrained"
@@ -65,14 +65,14 @@ HELP = {
     ),
     "hubness": (
         f"Skewness of N_k: how often a token is among the {HUB_K} nearest of others (Radovanović et"
-        " al. 2010). 0: isotropy."
+        " al. 2010). Near 0: no hubs."
     ),
 }
 
 
 def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
-    """Show the pickers of spaces and tokens; return the spaces, with a message for each that cannot
-    be opened.
+    """Draw the pickers of spaces and tokens; return the spaces that can be opened. An error is shown
+    for each of the others.
     """
     # 1. The pickers.
     known = pickers.spaces_of(workspace)
@@ -86,7 +86,7 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
             lambda: default_spaces(workspace, known),
             ("vectors", "models"),
             max_selections=MAX_SPACES,
-            placeholder="Pick spaces, or type the folder or hub name of a model",
+            placeholder="Select spaces, or type the folder or hub name of a model",
             help=HELP["spaces"],
         )
     tokens = right.selectbox(
@@ -97,7 +97,7 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
         help=HELP["tokens"],
     )
     draw_note(plain(TOKENS[tokens]), right)
-    # 2. Each space is opened; colors tell models from word vectors, and spaces of a kind apart.
+    # 2. Open each space. Models and word vectors have their own colors, different for each space.
     found: list[SelectedSpace] = []
     for label, name in chosen.items():
         with mistakes.show_errors():
@@ -117,7 +117,7 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
     word vectors.
     """
     labels = {Path(name): label for label, name in known.items()}
-    # What adapting changed is the first question: the newest model and its original.
+    # The newest adapted model and its original, to see what the adaptation changed.
     for artifact in workspace.artifacts("models")[:1]:
         original = Path(pickers.model_behind(artifact, workspace) or "")
         if artifact.folder in labels and original in labels:
@@ -132,7 +132,7 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
     pairs, common = st.columns(2, gap="large")
     with pairs:
         st.markdown(
-            "**All pairs of tokens**: mean cosine, no token with itself :small[:gray[(Fast"
+            "**All pairs of tokens**: mean cosine of two different tokens :small[:gray[(Fast"
             " 2023, table 3.2)]]"
         )
         cells = [[Heat(value) for value in row] for row in tables.mean_cosine]
@@ -144,7 +144,7 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
         )
     with common:
         st.markdown(
-            "**The same tokens**: mean cosine of a token's two embeddings :small[:gray[(Fast"
+            "**Common tokens**: mean cosine of a token's two embeddings :small[:gray[(Fast"
             " 2023, table 3.3)]]"
         )
         twins = [
@@ -166,7 +166,7 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
 def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
     """Draw one card per space: isotropy, norms, frequency, hubs, and their interpretation."""
     st.subheader("Each space")
-    # Hubs take long in a large space: each is computed after a click, then always shown.
+    # Hubness takes long in a large space: it is computed on click, and shown from then on.
     requested = st.session_state.setdefault("hubs_requested", set())
     for place, (column, selected) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
         with column, st.container(border=True, height="stretch"):
@@ -175,10 +175,10 @@ def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
                 f"**{plain(shorten_labels([selected.label])[0])}** :small[:gray[{count(len(selected.space))} ×"
                 f" {selected.space.dim}]]"
             )
-            _figures(selected, found)
+            _draw_figures(selected, found)
             st.markdown(f":small[{interpret(tables.mean_cosine[place][place], found)}]")
             if selected.stamp in requested:
-                _hubs(cached.compute_hubness(selected))
+                _draw_hubness(cached.compute_hubness(selected))
             else:
                 about = format_estimate(max(1.0, estimate_hubness_seconds(selected.space)))
                 if st.button(
@@ -192,36 +192,40 @@ def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
 
 
 def interpret(mean: float | None, found: Diagnosis) -> str:
-    """Interpret the figures of a space in sentences; `mean`: mean cosine of two tokens."""
+    """Interpret the figures of a space in sentences.
+
+    mean: mean cosine of two different tokens.
+    """
     if mean is None:
         return "Too few tokens with a direction."
-    # 1. A common direction of all tokens, by the mean cosine of two.
+    # 1. Whether all tokens share a common direction, by their mean cosine.
     sentences = []
-    if mean >= CONE:
+    if mean >= NARROW_CONE:
         sentences.append(
-            "The embeddings are in a narrow cone: two random tokens have a cosine of"
-            f" {fraction(mean)}. Compare any cosine with that."
+            "The embeddings are in a narrow cone: the mean cosine of two random tokens is"
+            f" {fraction(mean)}. Compare any cosine with this value."
         )
-    elif mean >= LEANING:
+    elif mean >= COMMON_DIRECTION:
         sentences.append(
-            "The embeddings share a weak common direction: two random tokens have a cosine of"
+            "The embeddings share a weak common direction: the mean cosine of two random tokens is"
             f" {fraction(mean)}."
         )
     else:
         sentences.append(
-            f"There is no common direction: two random tokens have a cosine of {fraction(mean)}."
+            "There is no common direction: the mean cosine of two random tokens is"
+            f" {fraction(mean)}."
         )
     # 2. Whether the norm depends on frequency or origin of a token.
     if found.frequency_bias.norm is not None:
         sentences.append(interpret_frequency_bias(found, found.frequency_bias.norm))
     if found.added:
         sentences.append(compare_added_tokens(found.added))
-    # 3. Norms of very different size.
+    # 3. Whether the norms are of very different size.
     norms = found.norms
     if norms.low < norms.median / UNEVEN:
         sentences.append(
-            "Norms are uneven: 5 % of the embeddings are shorter than"
-            f" {fraction(norms.low)}, half are longer than {fraction(norms.median)}."
+            "The norms are uneven: 5 % are below"
+            f" {fraction(norms.low)}, the median is {fraction(norms.median)}."
         )
     return " ".join(sentences)
 
@@ -236,9 +240,9 @@ def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
         known = "by count"
     tendency = "hardly depends on frequency"
     if correlation >= WEAK:
-        tendency = "tends to be longer for frequent tokens"
+        tendency = "tends to be larger for frequent tokens"
     elif correlation <= -WEAK:
-        tendency = "tends to be shorter for frequent tokens"
+        tendency = "tends to be smaller for frequent tokens"
     return f"The norm of {whose} {tendency} (ρ = {fraction(correlation)}, n = {count(bias.n)}, {known})."
 
 
@@ -246,9 +250,8 @@ def compare_added_tokens(found: AddedNorms) -> str:
     """Compare the norms of added and original embeddings in a sentence."""
     ratio = found.median / found.original_median
     return (
-        f"The embeddings of the {count(found.n)} added tokens are {ratio:.2g} times as long as"
-        f" the original ones: median {fraction(found.median)} against"
-        f" {fraction(found.original_median)}."
+        f"The norms of the {count(found.n)} added embeddings are {ratio:.2g} times those of the"
+        f" original ones: median {fraction(found.median)} vs {fraction(found.original_median)}."
     )
 
 
@@ -279,7 +282,7 @@ def draw_details(
     relations: tuple[str, ...],
     files: dict[str, Download],
 ) -> None:
-    """Draw the folded block: the commands, the definitions of the figures, and tables."""
+    """Draw the folded block: the commands, the definitions of the figures, and the downloads."""
     with open_details():
         tokens: tuple[str, ...] = ()
         if spaces[0].tokens != "all":
@@ -289,21 +292,22 @@ def draw_details(
         )
         draw_command(["relations", *relations, *tokens])
         st.markdown(
-            "Mean cosines are computed from the sum of all unit vectors in 64 bits: exact, no"
-            " sampling. A zero vector has no direction: it is excluded, and counted. *Isotropy* is"
-            " computed on vectors of length 1, so that spaces with other norms are comparable; the"
-            " command also reports it on the original vectors, and IsoScore (Rudman et al. 2022)."
+            "Mean cosines are exact: they are computed in 64 bits from the sum of all unit vectors,"
+            " without sampling. Zero vectors have no direction: they are excluded, and their number"
+            " is shown. *Isotropy* is computed on unit vectors, which makes spaces with different"
+            " norms comparable. The command also reports the isotropy of the original vectors, and"
+            " IsoScore (Rudman et al. 2022)."
         )
         draw_downloads(
             {
-                "cosines.tsv": lambda: _cosines_file(spaces, tables),
-                "spaces.tsv": lambda: _spaces_file(spaces),
+                "cosines.tsv": lambda: _format_cosines(spaces, tables),
+                "spaces.tsv": lambda: _format_figures(spaces),
                 **files,
             }
         )
 
 
-def _figures(selected: SelectedSpace, found: Diagnosis) -> None:
+def _draw_figures(selected: SelectedSpace, found: Diagnosis) -> None:
     isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
     first, even = fraction(isotropy.first_direction), f"even: {fraction(1 / selected.space.dim)}"
     direction = f"direction {fraction(bias.mean_direction)}"
@@ -316,24 +320,25 @@ def _figures(selected: SelectedSpace, found: Diagnosis) -> None:
     )
 
 
-def _hubs(found: Hubness | None) -> None:
+def _draw_hubness(found: Hubness | None) -> None:
     if found is None or found.skewness is None:
         st.markdown(":small[Too few tokens for hubs.]")
         return
-    verdict = "No token is a neighbor of very many"
+    verdict = "No token is a neighbor of very many others"
     if found.skewness > SKEWED:
-        verdict = "A few tokens are neighbors of very many"
+        verdict = "A few tokens are neighbors of very many others"
     st.metric("Hubness", fraction(found.skewness, 2), help=HELP["hubness"])
     st.markdown(
-        f":small[{verdict}: the largest hub is near {count(found.largest)} others;"
-        f" {fraction(found.never)} of the tokens are near none.]"
+        f":small[{verdict}: the largest hub is a neighbor of"
+        f" {count(found.largest)} tokens; {fraction(found.never)} of the tokens are neighbors of"
+        " none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
-    note = f"tokens that have it among their {found.k} nearest"
+    note = f"number of tokens that have it among their {found.k} nearest"
     markup.draw_neighbor_cards([Card("Hubs", note, "source", rows, measure="count")])
 
 
-def _cosines_file(spaces: Sequence[SelectedSpace], tables: CosineTables) -> str:
+def _format_cosines(spaces: Sequence[SelectedSpace], tables: CosineTables) -> str:
     rows: list[tuple[object, ...]] = [
         (
             one.label,
@@ -348,7 +353,7 @@ def _cosines_file(spaces: Sequence[SelectedSpace], tables: CosineTables) -> str:
     return tsv(("space", "other", "mean_cosine", "mean_cosine_common", "common_tokens"), rows)
 
 
-def _spaces_file(spaces: Sequence[SelectedSpace]) -> str:
+def _format_figures(spaces: Sequence[SelectedSpace]) -> str:
     rows: list[dict[str, object]] = []
     for selected in spaces:
         found = cached.compute_diagnosis(selected)

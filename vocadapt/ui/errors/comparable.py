@@ -37,9 +37,11 @@ HELP = (
 class Comparable:
     """One side of a comparison: a run under a tokenization, or imported predictions.
 
-    name: in pickers and in the address. artifact_name: name of its artifact. task: of imported predictions an
-    id of their gold file. path: of the run or file; stamp: changes with it. run: None for imported
-    predictions; these have `gold` and `scorer`, and `imported`, their number of examples.
+    name: display name, also used in the address. artifact_name: name of its artifact.
+    task: name of the task; for imported predictions an id of their gold file.
+    path: path of the run or file. stamp: cache key that changes with it.
+    run: None for imported predictions, for which `gold` (path of the gold file), `scorer` and
+    `imported` (number of examples) are given instead.
     """
 
     name: str
@@ -60,10 +62,10 @@ class Comparable:
         return self.run.test_examples if self.run else self.imported
 
     def fits(self, first: "Comparable") -> bool:
-        """Return whether it may have predictions for the same examples as another one.
+        """Return whether this side may have predictions for the same examples as another one.
 
-        Two runs: if the task is the same; two files: if the gold file is. A run and a file: if kind
-        and number of examples are the same; the examples are compared when they are opened.
+        Two runs need the same task, two imported files the same gold file. A run and a file need
+        the same task kind and number of examples; `open_pair` compares the examples themselves.
         """
         if bool(self.gold) == bool(first.gold):
             return self.kind == first.kind and self.task == first.task
@@ -71,19 +73,23 @@ class Comparable:
 
 
 def list_comparable(workspace: Workspace) -> list[Comparable]:
-    """Return all runs and imported predictions of a workspace, runs first, the newest of each first."""
+    """Return all runs of a workspace, then all imported predictions, the newest of each first."""
     runs = pickers.runs_to_pick(workspace, by_tokenization=True)
-    return [*map(_of_run, runs), *map(_of_file, list_imported_predictions(workspace))]
+    return [*map(_from_run, runs), *map(_from_import, list_imported_predictions(workspace))]
 
 
 def pick_two(
     offered: Sequence[Comparable], places: Sequence[st.delta_generator.DeltaGenerator]
 ) -> tuple[Comparable, Comparable] | None:
     """Show the pickers of both sides; return None if they are the same, or if there is only one."""
-    offered = _of_task(offered)
+    offered = _choose_task(offered)
     with places[0]:
         first = pickers.pick_named(
-            "Baseline", FIRST, {one.name: one for one in offered}, _baseline(offered), help=HELP
+            "Baseline",
+            FIRST,
+            {one.name: one for one in offered},
+            _find_default_baseline(offered),
+            help=HELP,
         )
     if first is None:
         return None
@@ -95,10 +101,10 @@ def pick_two(
     return first, second
 
 
-def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
-    """Let the user choose a task if there are several; return its runs."""
+def _choose_task(offered: Sequence[Comparable]) -> list[Comparable]:
+    """Draw the picker of a task if there are several; return the runs of the selected task."""
     names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
-    # Two names are EVERY and the only task.
+    # With fewer than three names there is only one task to choose, besides EVERY.
     if len(names) < 3:
         return list(offered)
     task = pickers.pick_name("Task", names, TASK, EVERY, help="Limits the runs below to this task.")
@@ -108,7 +114,7 @@ def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
 def open_pair(first: Comparable, second: Comparable) -> RunPair:
     """Read both predictions and compare them with the gold labels."""
     kind, scorer = "", ""
-    if first.gold and second.gold:  # no run, which would know them
+    if first.gold and second.gold:  # a run has its own task kind and scorer
         kind, scorer = first.kind.name, first.scorer
     spec = PairSpec(
         str(first.path),
@@ -143,7 +149,7 @@ def draw_import_form(workspace: Workspace) -> None:
     # 3. A name for each file of predictions.
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
-    for place, file in enumerate(files):  # in turn: two files may have the same name
+    for place, file in enumerate(files):  # one by one: each name must differ from the previous ones
         suggested_name, key = intake.stem([file]), f"brought_name_{place}"
         names.append(pickers.name_for(workspace, "predictions", suggested_name, key, names))
     if st.button(
@@ -153,7 +159,7 @@ def draw_import_form(workspace: Workspace) -> None:
         disabled="gold file" not in given or not files,
         key="take_predictions",
     ):
-        # 4. The import; the uploads are then no longer needed.
+        # 4. The import. The uploads are deleted afterwards.
         own = "" if scorer == USUAL else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
         targets = list(zip(files, places, strict=True))
@@ -163,15 +169,15 @@ def draw_import_form(workspace: Workspace) -> None:
 
 
 def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
-    """Select imported predictions on the next run: two of them, or one with the newest run that may
-    have the same examples.
+    """Rerun the page with imported predictions selected: two of them, or one and the newest run that
+    may have the same examples.
     """
-    # Read anew: the predictions have just been imported.
+    # List them again: the predictions have just been imported.
     offered = {one.name: one for one in list_comparable(workspace)}
     selected = [_label(name) for name in names]
     if len(selected) == 1:
         own = offered[selected[0]]
-        # Runs come newest first; without one the second picker stays empty.
+        # The newest run is the first. Without a run, the second picker remains empty.
         runs = [one.name for one in offered.values() if not one.gold and one.fits(own)]
         selected = [*runs[:1], *selected, ""]
     first, second = selected[:2]
@@ -185,7 +191,7 @@ def _label(name: str) -> str:
     return f"predictions · {name}"
 
 
-def _of_run(one: ChosenRun) -> Comparable:
+def _from_run(one: ChosenRun) -> Comparable:
     stamp = one.of.artifact.stamp if one.of.artifact else ""
     return Comparable(
         one.name,
@@ -199,7 +205,7 @@ def _of_run(one: ChosenRun) -> Comparable:
     )
 
 
-def _of_file(one: ImportedPredictions) -> Comparable:
+def _from_import(one: ImportedPredictions) -> Comparable:
     return Comparable(
         _label(one.name),
         _label(one.name),
@@ -213,15 +219,17 @@ def _of_file(one: ImportedPredictions) -> Comparable:
     )
 
 
-def _baseline(offered: Sequence[Comparable]) -> int:
-    """Return the place of the default baseline for the newest run that has another one to compare
-    with: the newest run with one tokenization, else its own base tokenization, else any.
+def _find_default_baseline(offered: Sequence[Comparable]) -> int:
+    """Return the index of the default baseline for the newest run that can be compared with another.
+
+    In order of preference: the newest comparable run with one tokenization, the same run under the
+    base tokenization, any other comparable run.
     """
-    # 1. The newest run that has another one to compare with.
+    # 1. The newest run that can be compared with another one.
     newest = next((one for one in offered if sum(other.fits(one) for other in offered) > 1), None)
     if newest is None:
         return 0
-    # 2. The runs comparable with it, by preference; a run has an entry for each tokenization.
+    # 2. The comparable runs by preference. A run has one entry for each tokenization.
     per_run = Counter(one.path for one in offered)
     with_one_tokenization, own_base, others = [], [], []
     for place, one in enumerate(offered):

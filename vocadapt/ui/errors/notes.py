@@ -34,8 +34,9 @@ TAGS = ("annotation error", "boundary", "abbreviation", "rare word")  # others c
 
 
 def summarize_notes(workspace: Workspace) -> dict[str, str]:
-    """Return the beginning of each note with its tags, by the id of its entry; empty if the notes
-    cannot be read, which the note field reports.
+    """Return the beginning of each note with its tags, by the id of its entry.
+
+    Empty if the notes cannot be read: the note form shows that error.
     """
     try:
         notes = load_notes(workspace)
@@ -51,10 +52,10 @@ def summarize_notes(workspace: Workspace) -> dict[str, str]:
 
 
 def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
-    """Draw the note and tags of one of the cards; saved in the workspace when they change."""
+    """Draw the note and tags of one of the cards; changes are saved in the workspace."""
     if not shown.views:
         return
-    titles = _titles(shown)
+    titles = _build_titles(shown)
     id = st.selectbox("Note", list(titles), format_func=titles.__getitem__, key="noted")
     with mistakes.show_errors():
         notes = load_notes(workspace)
@@ -66,7 +67,7 @@ def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
             key=f"note {id}",
             label_visibility="collapsed",
             height=90,
-            on_change=_save,
+            on_change=_save_note,
             args=given,
             placeholder="saved in the workspace and exported with the report",
         )
@@ -76,7 +77,7 @@ def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
             list(held.tags),
             key=f"tags {id}",
             accept_new_options=True,
-            on_change=_save,
+            on_change=_save_note,
             args=given,
             label_visibility="collapsed",
             placeholder="tags",
@@ -91,7 +92,7 @@ def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
         return
     compared = shown.compared
     with st.expander("Words in context", icon=":material/manage_search:"):
-        titles = _titles(shown)
+        titles = _build_titles(shown)
         id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
         entry = next(one for one in shown.entries if one.id == id)
         words = words_of_entry(compared.ledger, entry, compared.words)
@@ -105,7 +106,7 @@ def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
             format_func=lambda name: plain(name[:60]),
         )
         if word:
-            _lines(workspace, compared, str(word))
+            _draw_word_in_context(workspace, compared, str(word))
 
 
 def draw_details(workspace: Workspace, shown: ShownComparison, slicing: Slicing) -> None:
@@ -119,8 +120,9 @@ def draw_details(workspace: Workspace, shown: ShownComparison, slicing: Slicing)
         st.markdown(
             f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test:"
             f" approximate randomization over {count(test.units)} units, {count(test.rounds)}"
-            " draws, two-sided; no claim if p ≥ .05. Differences of slices are not tested:"
-            " they show where a change comes from, not that it is significant."
+            " random permutations, two-sided; a difference with p ≥ .05 is not claimed."
+            " Differences of slices are not tested: they show where a change comes from, not"
+            " whether it is significant."
         )
         # 1. Types of errors and of entities, as tables.
         left, right = st.columns(2)
@@ -162,8 +164,8 @@ def build_report(
     )
 
 
-def _text_behind(compared: RunPair) -> Corpus | None:
-    """Return the text of the new words; None if it is unknown."""
+def _find_text(compared: RunPair) -> Corpus | None:
+    """Return the text from which the new words were learned; None if it is unknown."""
     run = compared.runs[1] or compared.runs[0]
     if run is None:
         return None
@@ -171,10 +173,10 @@ def _text_behind(compared: RunPair) -> Corpus | None:
 
 
 def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
-    """Return the text of the new words if a report can search it; else None, and the reason if the
-    text is known.
+    """Return the text of the new words if a report can search it in time; else None, and the reason
+    unless the text is unknown.
     """
-    text = _text_behind(compared)
+    text = _find_text(compared)
     if text is None:
         return None, ""
     seconds = IN_A_REPORT * keyword_in_context.estimate_seconds(text)
@@ -215,29 +217,31 @@ def build_command(
     return shlex.join([*parts, "--html", "errors.html"])
 
 
-def _titles(shown: ShownComparison) -> dict[str, str]:
-    """Return the title of each card in a picker, by its id: words, position and outcome; equal titles
-    with the place of the first word.
+def _build_titles(shown: ShownComparison) -> dict[str, str]:
+    """Return the title of each card in a picker, by its id: words, position and outcome.
+
+    Equal titles are made unique by the position of the first word.
     """
-    titles, places = {}, {}
+    titles, first_words = {}, {}
     for view, entry in zip(shown.views, shown.entries, strict=True):
         parts = (entry.unit.text[:WORDS], view.title, view.event)
         titles[entry.id] = escape_invisible(" · ".join(filter(None, parts)))
-        places[entry.id] = entry.unit.start + 1
+        first_words[entry.id] = entry.unit.start + 1
     # A picker cannot tell equal titles apart.
     counts = Counter(titles.values())
     for id, title in titles.items():
         if counts[title] > 1:
-            titles[id] = f"{title} · from word {places[id]:,}"
+            titles[id] = f"{title} · from word {first_words[id]:,}"
     return titles
 
 
-def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
+def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) -> None:
+    """Draw the lines with a word: in the test and training examples, and in the text."""
     splitter = compared.words.splitter
     if splitter is None:
-        st.markdown(":gray[Neither run has a tokenizer to find words with.]")
+        st.markdown(":gray[Words cannot be found: neither run has a tokenizer.]")
         return
-    # Lines of the task: where the word is labeled, and where the model learned it.
+    # Examples of the task: those that are scored, and those that the model was trained on.
     sources = {"test": compared.split.examples, "training": compared.train}
     try:
         for name, examples in sources.items():
@@ -248,7 +252,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         st.text(mistakes.format_in_one_line(error))
         return
     run = compared.runs[1] or compared.runs[0]
-    text = _text_behind(compared)
+    text = _find_text(compared)
     if run is not None and text is not None:
         keyword_in_context.draw_lines(word, text, str(run.folder), workspace, key="error_context")
     else:
@@ -267,7 +271,7 @@ def _draw_concordance(where: str, found: KeywordContext) -> None:
         markup.draw_concordance(lines)
 
 
-def _save(workspace: Workspace, id: str, about: str) -> None:
+def _save_note(workspace: Workspace, id: str, about: str) -> None:
     """Callback: save a note and its tags in the workspace."""
     text = str(st.session_state.get(f"note {id}") or "")
     tags = [str(tag) for tag in st.session_state.get(f"tags {id}") or ()]

@@ -41,7 +41,7 @@ from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 
-EACH = 5  # cards per page of the list
+CARDS_PER_PAGE = 5
 COLORS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
 SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
 HELP = {
@@ -58,7 +58,7 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class ShownComparison:
-    """Two predictions that the page compares, and the cards on the current page of the list."""
+    """The two sides that the page compares, and the cards on the current page of the list."""
 
     compared: RunPair
     picked: tuple[Comparable, Comparable]
@@ -67,8 +67,8 @@ class ShownComparison:
 
 
 def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing] | None:
-    """Show the pickers of the baseline, the compared run, the slice and the search; return both
-    runs and their slices. Returns None, with a message, if the runs are the same.
+    """Draw the pickers of the baseline, the compared run and the slice, and the search field; return
+    both runs and their slices. Returns None, with a message, if the two sides are the same.
     """
     # 1. The two sides.
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
@@ -82,7 +82,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing]
             icon=":material/compare_arrows:",
         )
         return None
-    # 2. The slices, which depend on the examples of both.
+    # 2. The slices, which depend on the examples.
     found = comparable.open_pair(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
@@ -164,9 +164,9 @@ def draw_cards(
         _explain_empty_list(outcome, counts)
         return shown
     # 3. One page of them as cards.
-    place = st.container()  # above the pagination that it depends on
-    first = EACH * (_choose_page(pages=-(-len(listed) // EACH)) - 1)
-    part = tuple(listed[first : first + EACH])
+    place = st.container()  # drawn above the pagination on which it depends
+    first = CARDS_PER_PAGE * (_choose_page(pages=-(-len(listed) // CARDS_PER_PAGE)) - 1)
+    part = tuple(listed[first : first + CARDS_PER_PAGE])
     views = tuple(
         build_card(compared.ledger, entry, compared.words, compared.near) for entry in part
     )
@@ -192,9 +192,9 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     with st.popover("Slice settings", icon=":material/tune:"):
         for name in settings_of(SliceSettings):
             draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
-    # 2. What the training examples say about words with the chosen ending.
+    # 2. How often training words with the selected ending are inside an entity.
     if shown.compared.train is None:
-        draw_note("The training examples are unknown: no slice by occurrences in training.")
+        draw_note("Without training examples, there are no slices by occurrences in training.")
         return
     ending = shown.compared.ending(slicing.settings.suffix)
     if ending:
@@ -205,7 +205,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
 
 
 def draw_scores_by_tokenization(slicing: Slicing) -> None:
-    """Show the score of each tokenization over the chosen slice, if the run has two."""
+    """Draw the score of each tokenization in the selected slice, if the runs have several."""
     name = selected_slice()
     found = slicing.by_tokenization(name)
     if found:
@@ -218,17 +218,19 @@ def draw_scores_by_tokenization(slicing: Slicing) -> None:
 
 
 def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
-    """State that no entry has an outcome; if a search is active, also where it does match."""
+    """State that no entry has this outcome; with a search, also which outcomes match it."""
     query = _query()
     if not query:
-        st.markdown(f":gray[There are no entries: {plain(outcome)}.]")
+        st.markdown(f":gray[There are no entries with this outcome: {plain(outcome)}.]")
         return
     others = [f"{SHORT.get(name, name)} {count(n)}" for name, n in counts.items() if n]
-    elsewhere = "Nothing under the other tabs either."
+    elsewhere = "No other outcome matches either."
     if others:
-        elsewhere = f"Under the other tabs: {', '.join(others)}."
+        elsewhere = f"Matches with other outcomes: {', '.join(others)}."
     label = plain(SHORT.get(outcome, outcome))
-    st.markdown(f":gray[Nothing {label} matches the search “{plain(query[:60])}”. {elsewhere}]")
+    st.markdown(
+        f":gray[No entry with outcome {label} matches the search “{plain(query[:60])}”. {elsewhere}]"
+    )
 
 
 def _choose_page(pages: int) -> int:
@@ -237,7 +239,7 @@ def _choose_page(pages: int) -> int:
         address.write("errors_page", [])
         return 1
     default, requested = 1, st.query_params.get("errors_page", "1")
-    # A page number of a link may be larger than this list has pages.
+    # The page number of a link may exceed the number of pages.
     if requested in map(str, range(1, pages + 1)):
         default = int(requested)
     number = st.pagination(pages, default=default, key="errors_page")
@@ -251,7 +253,7 @@ def _filter_by_error(entries: list[Entry], kind: TaskKind) -> list[Entry]:
         name: sum(name in _errors_of(entry) for entry in entries) for name in kind.error_kinds
     }
     names = [name for name, n in counts.items() if n]
-    # A single type of error filters nothing.
+    # A filter with a single error type would have no effect.
     if len(names) < 2:
         return entries
     address.settle("errors_kind", Choice(names.__contains__))
@@ -286,7 +288,7 @@ def _settings() -> SliceSettings:
         return SliceSettings(
             str(values["suffix"]).strip(), int(values["pieces"]), int(values["seldom"])
         )
-    # The values may come from a link that somebody edited.
+    # The values may come from an edited link.
     except (InputError, ValueError):
         return default
 
