@@ -29,7 +29,7 @@ workspace = frame.open_page(
 # 1. The running job, and the latest result.
 with st.container():
     panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)
-runs = cache.runs_in(workspace)
+runs = cache.load_runs(workspace)
 if runs:
     result.draw_newest_result(workspace, runs)
 

@@ -27,7 +27,7 @@ workspace = frame.open_page(
     ),
 )
 pickers.warn_of_unreadable_runs(workspace)
-runs = [one for one in cache.runs_in(workspace) if one.tokenizations]
+runs = [one for one in cache.load_runs(workspace) if one.tokenizations]
 if not runs:
     pickers.stop_page(
         "There is no scored run in this workspace yet.",

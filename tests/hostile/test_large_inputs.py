@@ -10,8 +10,8 @@ import pytest
 from vocadapt.analysis.errors.confusion import build_confusion_matrix
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.outputs import Outputs, check_values
-from vocadapt.training.prediction.answering import best_answers
+from vocadapt.training.finetune.outputs import Outputs, check_logits_size
+from vocadapt.training.prediction.answering import find_best_answers
 from vocadapt.training.scoring.counts import MAX_CELLS, check_cells, count_items
 from vocadapt.training.tasks import context_windows
 from vocadapt.training.tasks.context_windows import find_best_spans, find_word_bounds
@@ -24,7 +24,7 @@ def sentences(types):
 
 
 def test_entity_types_are_bounded():
-    most = TASK_KINDS["ner"].most_labels
+    most = TASK_KINDS["ner"].max_labels
     assert len(Outputs.of(TASK_KINDS["ner"], sentences(most)).names) == 2 * most + 1
     with pytest.raises(InputError, match=r"have 1,001 entity types; at most 1,000 can be trained"):
         Outputs.of(TASK_KINDS["ner"], sentences(most + 1))
@@ -32,7 +32,7 @@ def test_entity_types_are_bounded():
 
 @pytest.mark.parametrize("kind", ["classification", "multilabel", "relations"])
 def test_classes_are_bounded(kind):
-    most = TASK_KINDS[kind].most_labels
+    most = TASK_KINDS[kind].max_labels
     texts = [Text(str(number), "a", (f"L{number}",)) for number in range(most + 1)]
     with pytest.raises(InputError, match=r"10,001 labels; at most 10,000"):
         Outputs.of(TASK_KINDS[kind], texts)
@@ -68,9 +68,9 @@ def test_what_cannot_be_counted_or_held_is_refused():
     items = [frozenset({(f"L{number}", 0)}) for number in range(8_000)]
     with pytest.raises(InputError, match="Merge rare labels"):
         count_items(items, items)
-    check_values("test", 100_000, 133, 2)
+    check_logits_size("test", 100_000, 133, 2)
     with pytest.raises(InputError, match="test: 10,000,000 words or texts × 2,001 outputs"):
-        check_values("test", 10_000_000, 2001, 1)
+        check_logits_size("test", 10_000_000, 2001, 1)
 
 
 def test_targets_of_many_labels_take_no_time_per_label():
@@ -125,5 +125,5 @@ def test_the_answer_in_a_megabyte_takes_seconds_and_little_memory():
     logits = np.zeros((words, 2), dtype=np.float32)
     logits[100_000] = 5
     begin = time.process_time()
-    (found,) = best_answers(logits, context)
+    (found,) = find_best_answers(logits, context)
     assert (found.text, found.start) == ("cancer", 700_000) and time.process_time() - begin < 60

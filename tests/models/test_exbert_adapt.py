@@ -29,7 +29,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings, is_tied
 from vocadapt.presets import PRESETS, get_preset
 from vocadapt.recipe import Recipe
-from vocadapt.training.finetune.run_files import runs_in
+from vocadapt.training.finetune.run_files import load_runs
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -221,8 +221,8 @@ def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
         )
         == 0
     )
-    run = runs_in(out)[0]
-    assert set(run.kept.predicted) == {"base", "adapted", "pooled"}
+    run = load_runs(out)[0]
+    assert set(run.test_predictions.predicted) == {"base", "adapted", "pooled"}
     tuned, before = open_model(run.folder).network, open_model(exbert).network
     assert type(tuned).__name__ == "ExBertForTokenClassification"
     moved = {

@@ -14,7 +14,7 @@ from tests.training.test_finetune_questions import LONG, questions, squad
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.run_files import load_run
-from vocadapt.training.prediction.answering import MAX_ANSWERS, answer, best_answers
+from vocadapt.training.prediction.answering import MAX_ANSWERS, answer, find_best_answers
 from vocadapt.training.prediction.predict import LOWEST
 from vocadapt.training.tasks.examples import Question
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -63,7 +63,7 @@ def run(folder):
 def test_the_best_answers_by_hand():
     # words: fever | in | patients | . ; start + end: fever 3+0, "fever in" 3+2, in 1+2, …
     rows = np.array([[3, 0], [1, 2], [0, 1], [0, 0]], dtype=np.float32)
-    found = best_answers(rows, "Fever in patients.", 3)
+    found = find_best_answers(rows, "Fever in patients.", 3)
     assert [(one.text, one.start, one.end, one.score) for one in found] == [
         ("Fever in", 0, 8, 5),
         ("Fever in patients", 0, 17, 4),
@@ -78,9 +78,9 @@ def test_words_are_those_of_the_rule_by_hand():
     ("MERS-CoV.").
     """
     code = np.array([[5, 0], [0, 0], [0, 4], [0, 1]], dtype=np.float32)
-    assert best_answers(code, "MERS-CoV.")[0].text == "MERS-CoV"
+    assert find_best_answers(code, "MERS-CoV.")[0].text == "MERS-CoV"
     assert (
-        best_answers(np.array([[5, 4]], dtype=np.float32), "MERS-CoV.", rule="paper")[0].text
+        find_best_answers(np.array([[5, 4]], dtype=np.float32), "MERS-CoV.", rule="paper")[0].text
         == "MERS-CoV."
     )
     with pytest.raises(InputError, match="Unknown word rule 'mine'"):
@@ -117,12 +117,12 @@ def test_logits_are_pooled_over_the_words_of_the_rule(run):
 
 def test_answers_of_one_text_are_one_answer():
     context = " ".join(["drug"] * 30)
-    found = best_answers(np.zeros((30, 2), dtype=np.float32), context, MAX_ANSWERS, 4)
+    found = find_best_answers(np.zeros((30, 2), dtype=np.float32), context, MAX_ANSWERS, 4)
     assert [(one.text, one.start, one.probability) for one in found] == [("drug", 0, 1.0)]
     many = " ".join(["drug"] * 30 + [f"x{n}" for n in range(5)])
     rows = np.zeros((35, 2), dtype=np.float32)
     rows[30:] = -1
-    assert {one.text for one in best_answers(rows, many, MAX_ANSWERS, 4)} == {
+    assert {one.text for one in find_best_answers(rows, many, MAX_ANSWERS, 4)} == {
         "drug",
         *(f"x{n}" for n in range(5)),
     }
@@ -130,8 +130,8 @@ def test_answers_of_one_text_are_one_answer():
 
 def test_no_answer_within_the_characters():
     rows = np.zeros((1, 2), dtype=np.float32)
-    assert best_answers(rows, "x" * 500) and best_answers(rows, "x" * 501) == ()
-    assert best_answers(rows + LOWEST, "x") == ()
+    assert find_best_answers(rows, "x" * 500) and find_best_answers(rows, "x" * 501) == ()
+    assert find_best_answers(rows + LOWEST, "x") == ()
 
 
 def test_every_cut_answers_and_says_where_it_read(run):
@@ -259,7 +259,7 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
         ]
         == "paper"
     )
-    assert {question.word_rule for question in run.kept.split.examples} == {"paper"}
+    assert {question.word_rule for question in run.test_predictions.split.examples} == {"paper"}
     capsys.readouterr()
     ask = [
         "answer",

@@ -18,11 +18,11 @@ from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
 from vocadapt.training.finetune.encoding import (
-    CUT_OFF,
     DIVIDED,
-    IN_PARTS,
+    IN_SEVERAL_PARTS,
     LONG_WORDS,
-    NO_PIECES,
+    NO_WORDPIECES,
+    TRUNCATED,
     EncodingSettings,
     View,
     load_tokenizers,
@@ -127,7 +127,7 @@ def test_words_without_pieces_and_words_longer_than_the_window(adapted, tokenize
         EncodingSettings(20, 30),
     )
     assert encoded.notes == {
-        NO_PIECES: 2,
+        NO_WORDPIECES: 2,
         LONG_WORDS: 2,
         DIVIDED: 1,
     }  # one of each under either cut
@@ -162,7 +162,7 @@ def test_texts_and_pairs(adapted, tokenizers):
 def test_pairs_longer_than_the_window_are_counted(tokenizers):
     texts = [Text("2", "heart", None, "cell " * 50), Text("3", "a " * 30, None, "b " * 30)]
     encoded = encode_texts([*texts, Text("4", "heart", None)], tokenizers, EncodingSettings(21))
-    assert encoded.notes == {CUT_OFF: 2}
+    assert encoded.notes == {TRUNCATED: 2}
     assert [len(view.ids) for view in encoded.views["base"]] == [21, 21, 3]
     assert [view.second for view in encoded.views["base"]] == [3, 11, 0]
 
@@ -176,7 +176,7 @@ def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(ad
         Text("3", "the cell", None),
     ]
     encoded = encode_texts(texts, tokenizers, EncodingSettings(60))
-    assert encoded.notes == {IN_PARTS: 1} and encoded.sizes == (1, 1, 1)
+    assert encoded.notes == {IN_SEVERAL_PARTS: 1} and encoded.sizes == (1, 1, 1)
     assert [view.owner for view in encoded.parts] == [
         0,
         1,
@@ -206,7 +206,7 @@ def test_a_word_longer_than_the_window_in_a_long_text_is_said(tokenizers):
     encoded = encode_texts(
         [Text("1", "heart " * 30 + "a-" * 40, None)], tokenizers, EncodingSettings(20)
     )
-    assert encoded.notes == {IN_PARTS: 1, LONG_WORDS: 2}  # under either cut
+    assert encoded.notes == {IN_SEVERAL_PARTS: 1, LONG_WORDS: 2}  # under either cut
     assert all(len(view.ids) <= 20 for views in encoded.views.values() for view in views)
 
 

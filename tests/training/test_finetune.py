@@ -18,7 +18,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import read_live
 from vocadapt.training.finetune import trainer
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
-from vocadapt.training.finetune.run_files import load_logits, load_run, runs_in, save_run
+from vocadapt.training.finetune.run_files import load_logits, load_run, load_runs, save_run
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
@@ -388,7 +388,7 @@ def test_an_unlabeled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path
     run = finetune(prepared)
     assert run.scores == {} and [len(tags) for tags in run.predict(bare.examples)] == [8] * 6
     save_run(run, prepared, tmp_path / "run")
-    assert load_run(tmp_path / "run").kept.split.labeled is False
+    assert load_run(tmp_path / "run").test_predictions.split.labeled is False
 
 
 def test_labels_unseen_in_training_are_missed_and_said(tiny_bert):
@@ -452,7 +452,7 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
         for kept, found, rows in zip(stored[tokenization], fresh[tokenization], own, strict=True):
             np.testing.assert_array_equal(kept, rows)
             np.testing.assert_array_equal(found, rows)
-    assert again.kept.predicted["base"] == list(
+    assert again.test_predictions.predicted["base"] == list(
         run.predict(prepared.task.split("test").examples, "base")
     )
     assert again.predict([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
@@ -462,7 +462,7 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(InputError, match="expected a run"):
-        runs_in(tmp_path)
+        load_runs(tmp_path)
     (tmp_path / "run.json").write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match="not valid JSON"):
         load_run(tmp_path)

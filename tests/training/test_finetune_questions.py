@@ -21,9 +21,9 @@ from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizer
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import (
-    answer_words,
     encode_for_training,
     encode_questions,
+    find_answer_words,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import build_batch
@@ -121,7 +121,7 @@ def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(tokenizer
     assert {len(views) for views in encoded.views.values()} == {len(encoded)}
     for base, own in zip(encoded.views["base"], encoded.views["adapted"], strict=True):
         assert set(base.rows) == set(own.rows) and len(base.ids) <= 40
-    words = np.array(answer_words(question))
+    words = np.array(find_answer_words(question))
     holding = 0
     for view in encoded.views["base"]:
         start, end = build_batch([view], 0, [words], QUESTION)["labels"][0].tolist()

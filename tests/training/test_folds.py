@@ -15,7 +15,7 @@ from vocadapt.lab.reports.results import build_entry
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.training.finetune.run_files import runs_in
+from vocadapt.training.finetune.run_files import load_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -101,7 +101,7 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     assert unseen == [False, False, True, True, False, False] and not any(
         "lacks" in said for said in answer["findings"]
     )
-    runs = runs_in(out)
+    runs = load_runs(out)
     assert [(run.seed, run.record["fold"]) for run in runs] == [
         (1, 1),
         (1, 2),
@@ -120,9 +120,9 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
         and sum(len(tally.rows) for tally in own) == 19
     )
     right = sum(
-        run.kept.predicted["base"][place] == gold
+        run.test_predictions.predicted["base"][place] == gold
         for run in runs[:3]
-        for place, gold in enumerate(run.kept.split.gold)
+        for place, gold in enumerate(run.test_predictions.split.gold)
     )
     assert sum(tally.rows[:, 0, 0].sum() for tally in own) == right
     assert [run.called for run in runs[2:4]] == ["seed 1, fold 3", "seed 2, fold 1"]
@@ -210,9 +210,9 @@ def test_documents_are_trained_on_and_scored_as_documents(model, tmp_path, ask):
         "--out",
         tmp_path / "out",
     )
-    (run,) = runs_in(tmp_path / "out")
-    assert [example.id for example in run.kept.split.examples] == ["1", "2", "3"]
-    assert run.kept.split.gold == (("0",), ("0", "1"), ()) and run.unit == "document"
+    (run,) = load_runs(tmp_path / "out")
+    assert [example.id for example in run.test_predictions.split.examples] == ["1", "2", "3"]
+    assert run.test_predictions.split.gold == (("0",), ("0", "1"), ()) and run.unit == "document"
     again = ask("evaluate", "--run", tmp_path / "out", "--test", tmp_path / "h.tsv")
     assert again["seeds"][0]["scores"] == answer["seeds"][0]["scores"] and again["of"] == 3
     said = tmp_path / "said.jsonl"

@@ -8,7 +8,7 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.examples import TOO_MUCH
+from vocadapt.training.tasks.examples import SUPERFLUOUS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import BY_ORDER
 from vocadapt.training.tasks.kinds.qa import UNANSWERED
@@ -80,7 +80,7 @@ def test_labels_by_id_or_by_order(against):
     )
     found = against("relations", "y\nx\n")
     assert (found.predicted, found.notes) == ((("y",), ("x",)), {BY_ORDER: 2})
-    assert against("relations", "3\ty\n7\tx\n99\tx\n").notes == {TOO_MUCH: 1}
+    assert against("relations", "3\ty\n7\tx\n99\tx\n").notes == {SUPERFLUOUS: 1}
     assert against("nli", '{"pairID": "p", "label": "z"}\n').predicted == (("z",),)
     lists = (
         '{"id": "9_s1", "labels": []}\n{"id": "9_s0", "labels": ["1", "0"]}\n{"id": "8_s0",'
@@ -103,7 +103,7 @@ def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
 
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
-    assert found.predicted == ("", "cat") and found.notes == {UNANSWERED: 1, TOO_MUCH: 1}
+    assert found.predicted == ("", "cat") and found.notes == {UNANSWERED: 1, SUPERFLUOUS: 1}
     assert against(
         "qa", '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n', "said.jsonl"
     ).predicted == ("dog", "")

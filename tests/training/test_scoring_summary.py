@@ -2,7 +2,12 @@
 
 import pytest
 
-from vocadapt.training.scoring.summary import Baseline, group_means, is_collapsed, summarize_seeds
+from vocadapt.training.scoring.summary import (
+    Baseline,
+    compute_group_means,
+    is_collapsed,
+    summarize_seeds,
+)
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import score_baseline
@@ -66,7 +71,7 @@ def test_baselines_of_the_other_kinds():
 
 def test_means_of_groups_say_how_many_tasks_they_hold():
     groups = {"PubMed": ("a", "b"), "clinical": ("c",)}
-    found = group_means(
+    found = compute_group_means(
         {"a": 0.8, "b": 0.6, "other": 0.1}, groups, {"a": 1, "other": 2, "absent": 4}
     )
     assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}

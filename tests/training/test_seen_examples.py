@@ -22,9 +22,9 @@ from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, 
 from vocadapt.training.tasks.formats.squad import read_questions
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.seen_examples import (
+    compute_fingerprints,
     count_seen,
     fingerprint_examples,
-    fingerprints,
     read_seen,
     write_seen,
 )
@@ -34,12 +34,18 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_what_is_read_counts_and_neither_case_nor_blanks_nor_labels():
-    assert fingerprints(Sentence(("A", "drug"), ("O", "B"))) == fingerprints(
+    assert compute_fingerprints(Sentence(("A", "drug"), ("O", "B"))) == compute_fingerprints(
         Sentence(("a", "Drug"), None, "d1")
     )
-    assert fingerprints(Text("1", "A  drug\n", ("x",))) == fingerprints(Text("2", "a drug", ("y",)))
-    assert fingerprints(Text("1", "a", None, "b")) != fingerprints(Text("1", "a b", None))
-    assert fingerprints(Text("1", "a drug", None)) != fingerprints(Sentence(("a", "drug"), None))
+    assert compute_fingerprints(Text("1", "A  drug\n", ("x",))) == compute_fingerprints(
+        Text("2", "a drug", ("y",))
+    )
+    assert compute_fingerprints(Text("1", "a", None, "b")) != compute_fingerprints(
+        Text("1", "a b", None)
+    )
+    assert compute_fingerprints(Text("1", "a drug", None)) != compute_fingerprints(
+        Sentence(("a", "drug"), None)
+    )
     seen = fingerprint_examples([Question("1", "Who?", "A long context.", ())])
     asked = [("Who?", "Another."), ("What?", "A long  context."), ("Why?", "Another.")]
     assert [count_seen([Question("2", *one, ())], seen) for one in asked] == [1, 1, 0]

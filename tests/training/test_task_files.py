@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.run_files import folder_name, name_run
+from vocadapt.training.finetune.run_files import name_run, name_run_folder
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.examples import Sentence, Split, name_fold, without_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
@@ -81,7 +81,7 @@ def test_a_fold_and_the_task_without_it():
     assert (
         name_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
     )
-    assert [name_run(Path(folder_name(12, fold))) for fold in (0, 3)] == [
+    assert [name_run(Path(name_run_folder(12, fold))) for fold in (0, 3)] == [
         "seed 12",
         "seed 12, fold 3",
     ]

@@ -132,7 +132,7 @@ class ExamplePrediction:
         from scipy.special import expit, softmax
 
         logits = self.logits[tokenization].astype(np.float64)
-        if self.outputs.kind.several_labels:
+        if self.outputs.kind.is_multilabel:
             return np.asarray(expit(logits))
         return np.asarray(softmax(logits, axis=1))
 
@@ -158,7 +158,7 @@ def find_disagreement(run: SavedRun) -> Example | None:
     """
     if not run.tested:
         return None
-    saved = run.kept
+    saved = run.test_predictions
     predicted = [own for name, own in saved.predicted.items() if name != POOLED]
     for place, example in enumerate(saved.split.examples):
         if len({str(own[place]) for own in predicted}) > 1:

@@ -17,7 +17,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
-from vocadapt.training.scoring.summary import SeedSummary, group_means, summarize_seeds
+from vocadapt.training.scoring.summary import SeedSummary, compute_group_means, summarize_seeds
 from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,
     Comparison,
@@ -257,7 +257,7 @@ def average_groups(
 
     counts, means = collapsed or {}, {}
     for model, own in scores.items():
-        means[model] = group_means(rename(own), groups, rename(counts.get(model, {})))
+        means[model] = compute_group_means(rename(own), groups, rename(counts.get(model, {})))
     return means
 
 

@@ -25,7 +25,7 @@ from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.progress import silent
 from vocadapt.settings import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.training.finetune.run_files import SavedRun, runs_in
+from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
@@ -176,7 +176,7 @@ def open_runs(folder: Path) -> RunSet:
     folder, artifact = Path(folder), None
     if (folder / MANIFEST).is_file():
         artifact = open_artifact(folder)
-    runs = tuple(runs_in(folder))
+    runs = tuple(load_runs(folder))
     for run in runs:
         if not isinstance(run.record, dict) or REQUIRED_KEYS - set(run.record):
             raise InputError(f"{run.folder}: its record is not one of a run.", "Fine-tune again.")

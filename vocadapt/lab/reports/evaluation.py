@@ -10,7 +10,7 @@ from vocadapt.lab.steps.finetune import describe_sample, sample_split, summarize
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
-from vocadapt.training.finetune.run_files import SavedRun, runs_in
+from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import CHOICES, select_tokenization
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Prediction, Split
@@ -56,14 +56,14 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
     fit.
     """
     _check_settings_apply(how)
-    runs, given = runs_in(folder), None
+    runs, given = load_runs(folder), None
     kind = runs[0].kind
     if how.test:
         given = kind.read_split(how.test, unit=runs[0].unit)
     scores, seen, findings = [], list[int | None](), dict[str, None]()
     for place, run in enumerate(runs):
         # 1. The examples: the given ones, or the run's own test split.
-        whole = given or run.kept.split
+        whole = given or run.test_predictions.split
         split = sample_split(whole, how.limit)
         if not split.labeled:
             raise InputError(
@@ -83,7 +83,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
                 for tokenization, logits in run.logits(split.examples, step).items()
             }
         else:
-            predicted = run.kept.predicted
+            predicted = run.test_predictions.predicted
 
         # 3. Their scores.
         scores.append(_score_predictions(run, split, predicted, how))

@@ -240,7 +240,7 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
     kind = kinds.pop()
 
     # 2. The examples: those of the gold file come first, and those of every run must equal them.
-    splits = [(run.kept.split, name) for run, name in given]
+    splits = [(run.test_predictions.split, name) for run, name in given]
     if spec.gold:
         unit, *_ = *(run.unit for run, _ in given), UNITS[0]
         splits.insert(0, (kind.read_split(Path(spec.gold), unit=unit), spec.gold))
@@ -293,7 +293,7 @@ def _quote_example(example: Example) -> str:
 
 def _load_run_side(run: SavedRun, name: str, tokenization: str) -> tuple[Side, str]:
     """Load the predictions of a run under a tokenization, with everything that the run kept."""
-    predictions = run.kept.predicted
+    predictions = run.test_predictions.predicted
     chosen = select_tokenization(predictions, tokenization)
     side = Side(
         f"{name} ({chosen})",

@@ -96,9 +96,10 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
 
     Raises InputError if the seeds were not tested on the same examples.
     """
-    first = [run.kept.split.examples for run in runs.of_seed(runs.seeds[0])]
+    first = [run.test_predictions.split.examples for run in runs.of_seed(runs.seeds[0])]
     if any(
-        [run.kept.split.examples for run in runs.of_seed(seed)] != first for seed in runs.seeds[1:]
+        [run.test_predictions.split.examples for run in runs.of_seed(seed)] != first
+        for seed in runs.seeds[1:]
     ):
         raise InputError(
             f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again."
@@ -106,7 +107,12 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
     tallies = {
         tokenization: tuple(
             tuple(
-                build_tally(run.kept.split, run.kept.predicted[tokenization], scorer, run.rules)
+                build_tally(
+                    run.test_predictions.split,
+                    run.test_predictions.predicted[tokenization],
+                    scorer,
+                    run.rules,
+                )
                 for run in runs.of_seed(seed)
             )
             for seed in runs.seeds

@@ -14,12 +14,12 @@ from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContex
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
-from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
+from vocadapt.training.finetune.finetune import PreparedTask, finetune, prepare
 from vocadapt.training.finetune.run_files import (
     SavedRun,
-    folder_name,
     load_run,
     name_run,
+    name_run_folder,
     save_run,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -95,7 +95,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
         prepared = _prepare_fold(context, settings, fold, len(folds) > 1)
         known.append(prepared.findings)
         for seed in seeds:
-            name = folder_name(seed, fold if len(folds) > 1 else 0)
+            name = name_run_folder(seed, fold if len(folds) > 1 else 0)
             title, target = "", context.draft
             if count > 1:
                 title = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}"
@@ -132,7 +132,7 @@ def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
 
 def _prepare_fold(
     context: StepContext, settings: FinetuneStep, fold: int, one_of_several: bool
-) -> Prepared:
+) -> PreparedTask:
     given, findings = limit_task(load_task(context, replace(settings, fold=fold)), settings.limit)
     if one_of_several:
         given = replace(given, name=without_fold(given.name))
@@ -285,7 +285,7 @@ def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _finetune_seed(
-    prepared: Prepared, seed: int, name: str, target: Path, context: StepContext
+    prepared: PreparedTask, seed: int, name: str, target: Path, context: StepContext
 ) -> SavedRun:
     """Train one seed and fold, or take over the run that a stopped job had finished."""
     if context.checkpoint is None:  # not a job: there is nothing to resume from

@@ -31,10 +31,14 @@ SPECIALS = 2  # [CLS] … [SEP]
 
 DIVIDED = "sentences divided into chunks"
 LONG_WORDS = "words longer than the window, read up to its end"
-NO_PIECES = "words without a single piece, read as unknown"
-IN_PARTS = "texts longer than the window, read in parts whose outputs are averaged"
-CUT_OFF = "pairs of texts longer than the window, read up to its end"
-OF_EXAMPLES = (DIVIDED, IN_PARTS, CUT_OFF)  # what is counted in examples, not in words
+NO_WORDPIECES = "words without a single piece, read as unknown"
+IN_SEVERAL_PARTS = "texts longer than the window, read in parts whose outputs are averaged"
+TRUNCATED = "pairs of texts longer than the window, read up to its end"
+COUNTED_IN_EXAMPLES = (
+    DIVIDED,
+    IN_SEVERAL_PARTS,
+    TRUNCATED,
+)  # what is counted in examples, not in words
 NO_BASE = "tokenizers left out: the model has no rows for the tokens of its original vocabulary"
 
 
@@ -130,7 +134,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedExamples:
     """Examples as views under every tokenizer; for training, the views of all tokenizers are of the
     same parts.
 
@@ -156,7 +160,7 @@ def encode_words(
     sentences: Sequence[Sentence],
     tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
-) -> Encoded:
+) -> EncodedExamples:
     """Encode tagged words in chunks, with a row of logits for each word, taken at its first
     wordpiece.
 
@@ -202,14 +206,14 @@ def _collect(
     sizes: tuple[int, ...],
     notes: Counter[str],
     mean: bool = False,
-) -> Encoded:
+) -> EncodedExamples:
     counted = {what: count for what, count in notes.items() if count}
-    return Encoded({name: tuple(own) for name, own in views.items()}, sizes, counted, mean)
+    return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes, counted, mean)
 
 
 def encode_texts(
     texts: Sequence[Text], tokenizers: Mapping[str, ModelTokenizer], settings: EncodingSettings
-) -> Encoded:
+) -> EncodedExamples:
     """Encode texts and pairs, with one row of logits each, taken at [CLS].
 
     A text that is too long under any tokenizer is halved between words until every part fits under
@@ -228,12 +232,12 @@ def encode_texts(
         ]
         is_long = max(lengths) > settings.length
         if is_long and not text.pair:
-            notes[IN_PARTS] += 1
+            notes[IN_SEVERAL_PARTS] += 1
             parts = _encode_parts(number, text.text, tokenizers, settings.length, notes)
             for name, own_parts in parts.items():
                 views[name] += own_parts
             continue
-        notes[CUT_OFF] += is_long
+        notes[TRUNCATED] += is_long
         for name, tokenizer in tokenizers.items():
             first, second = known[name][text.text], known[name][text.pair]
             views[name].append(_truncate_pair(tokenizer, number, first, second, settings.length))
@@ -276,7 +280,7 @@ def _tokenize_words(
     for word, ids in known.items():
         if not len(ids):
             known[word] = np.array([unknown], dtype=np.int32)
-            notes[NO_PIECES] += occurrences[word]
+            notes[NO_WORDPIECES] += occurrences[word]
         elif len(ids) > room:
             known[word] = ids[:room]
             notes[LONG_WORDS] += occurrences[word]

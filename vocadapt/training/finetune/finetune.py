@@ -17,15 +17,15 @@ from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.encoding import (
+    COUNTED_IN_EXAMPLES,
     NO_BASE,
-    OF_EXAMPLES,
-    Encoded,
+    EncodedExamples,
     EncodingSettings,
     ModelTokenizer,
     View,
     load_tokenizers,
 )
-from vocadapt.training.finetune.outputs import Outputs, check_values
+from vocadapt.training.finetune.outputs import Outputs, check_logits_size
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import (
     FinetuningDataset,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedTask:
     """A task encoded for a model; encoded once for any number of seeds.
 
     seen: fingerprints of all training examples, including those the model was fine-tuned on before.
@@ -61,10 +61,10 @@ class Prepared:
     tokenization: str
     outputs: Outputs
     tokenizers: Mapping[str, ModelTokenizer]
-    train: Encoded
+    train: EncodedExamples
     targets: tuple[Targets, ...]
-    dev: Encoded | None
-    test: Encoded | None
+    dev: EncodedExamples | None
+    test: EncodedExamples | None
     seen: frozenset[str]
     findings: tuple[str, ...]
     fold: int = 0
@@ -117,7 +117,7 @@ class Run:
 
 def prepare(
     model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = ""
-) -> Prepared:
+) -> PreparedTask:
     """Encode a task for a model; the tokenization "" means mixed if the model has two.
 
     Raises InputError for a task without labeled training examples, and for a tokenization that the
@@ -157,7 +157,7 @@ def prepare(
         findings.append(f"1 of 2 {NO_BASE}.")
     if length < settings.length:
         findings.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
-    return Prepared(
+    return PreparedTask(
         model=model,
         task=task,
         settings=settings,
@@ -187,7 +187,7 @@ def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Exam
 
 
 def _report_encoded(
-    held_out: Mapping[str, Split], seen: frozenset[str], encoded: Mapping[str, Encoded]
+    held_out: Mapping[str, Split], seen: frozenset[str], encoded: Mapping[str, EncodedExamples]
 ) -> Iterator[str]:
     """Report how many examples were also trained on, and how many were divided or truncated."""
     for name, split in held_out.items():
@@ -196,7 +196,7 @@ def _report_encoded(
     for name, own in encoded.items():
         for what, count in own.notes.items():
             total = ""
-            if what in OF_EXAMPLES:
+            if what in COUNTED_IN_EXAMPLES:
                 total = f" of {len(own.sizes):,}"
             yield f"{name}: {count:,}{total} {what}."
 
@@ -218,7 +218,7 @@ def _apply_word_rule(task: Task, rule: str) -> Task:
 
 
 def finetune(
-    prepared: Prepared, seed: int = 1, folder: Path | None = None, progress: Progress = silent
+    prepared: PreparedTask, seed: int = 1, folder: Path | None = None, progress: Progress = silent
 ) -> Run:
     """Fine-tune a new copy of the model with a seed, and score it on the test split.
 
@@ -228,7 +228,7 @@ def finetune(
     # 1. The network with a new head of the seed.
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
-    several = task.kind.several_labels
+    several = task.kind.is_multilabel
     network = load_with_new_head(prepared.model, task.kind.head, outputs.names, seed, several)
     if several:
         # Start at the smoothed frequency of each label.
@@ -306,7 +306,7 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
 
 def _fit(
     network: "transformers.PreTrainedModel",
-    prepared: Prepared,
+    prepared: PreparedTask,
     seed: int,
     folder: Path,
     progress: Progress,
@@ -342,13 +342,13 @@ def _fit(
         return fit(network, dataset, settings, folder, score, progress)
 
 
-def _list_views(*encoded: Encoded | None) -> list[View]:
+def _list_views(*encoded: EncodedExamples | None) -> list[View]:
     """List the views of encoded splits under all tokenizers; None stands for no split."""
     by_tokenizer = chain.from_iterable(one.views.values() for one in encoded if one)
     return list(chain.from_iterable(by_tokenizer))
 
 
-def _replace_ids(encoded: Encoded, rows: Any) -> Encoded:
+def _replace_ids(encoded: EncodedExamples, rows: Any) -> EncodedExamples:
     """Replace the ids of encoded examples."""
     views = {
         name: tuple(replace(view, ids=rows[view.ids].astype(np.int32)) for view in own)
@@ -357,7 +357,7 @@ def _replace_ids(encoded: Encoded, rows: Any) -> Encoded:
     return replace(encoded, views=views)
 
 
-def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> None:
+def _check_rows(network: "transformers.PreTrainedModel", prepared: PreparedTask) -> None:
     """Raise InputError if an id has no embedding: tokenizer and weights may be from different
     models.
     """
@@ -372,7 +372,7 @@ def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> 
         )
 
 
-def _is_collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
+def _is_collapsed(prepared: PreparedTask, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
     """Whether the run never exceeded the majority baseline on dev or, without a dev split, on
     test.
     """
@@ -404,12 +404,12 @@ def _check_task(
             )
 
     # 2. Sizes.
-    if task.kind.several_labels:
-        check_values("train", len(trained_on), len(outputs.names), 1)
+    if task.kind.is_multilabel:
+        check_logits_size("train", len(trained_on), len(outputs.names), 1)
     for name, split in task.splits.items():
         if name == "train":
             continue
         rows = sum(map(task.kind.count_rows, split.examples))
-        check_values(name, rows, len(outputs.names), n_tokenizations)
+        check_logits_size(name, rows, len(outputs.names), n_tokenizations)
         if split.labeled:
             check_cells(len(split), len(known | task.kind.labels_of(split.examples)))

@@ -30,15 +30,15 @@ class Outputs:
         nothing to distinguish.
         """
         labels = sorted(kind.labels_of(examples))
-        if len(labels) > kind.most_labels:
+        if len(labels) > kind.max_labels:
             noun = kind.label_noun
             raise InputError(
                 f"The training examples have {len(labels):,} {noun}; at most"
-                f" {kind.most_labels:,} can be trained.",
+                f" {kind.max_labels:,} can be trained.",
                 f"Merge rare {noun}, or leave out their examples.",
             )
         names = kind.name_outputs(labels)
-        if len(names) < kind.fewest_outputs:
+        if len(names) < kind.min_outputs:
             held = "no label"
             if names:
                 held = f"one label only ({names[0]!r})"
@@ -57,7 +57,7 @@ class Outputs:
         return self.kind.predict(logits, example, self.names)
 
 
-def check_values(split: str, rows: int, outputs: int, n_tokenizations: int) -> None:
+def check_logits_size(split: str, rows: int, outputs: int, n_tokenizations: int) -> None:
     """Raise InputError if the logits of a split do not fit in memory."""
     if rows * outputs * n_tokenizations > MAX_OUTPUTS:
         raise InputError(

@@ -14,7 +14,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.text.tokenization import encode
 from vocadapt.training.finetune.encoding import (
-    Encoded,
+    EncodedExamples,
     EncodingSettings,
     Ids,
     ModelTokenizer,
@@ -44,7 +44,7 @@ def encode_questions(
     questions: Sequence[Question],
     tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
-) -> Encoded:
+) -> EncodedExamples:
     """Encode questions for prediction; raises InputError for a question that leaves no room for the
     context.
     """
@@ -52,14 +52,14 @@ def encode_questions(
         name: tuple(_windowed(questions, tokenizer, settings.length))
         for name, tokenizer in tokenizers.items()
     }
-    return Encoded(views, _count_words(questions))
+    return EncodedExamples(views, _count_words(questions))
 
 
 def encode_for_training(
     questions: Sequence[Question],
     tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
-) -> Encoded:
+) -> EncodedExamples:
     """Encode questions for training, with the same chunks under every tokenizer; raises InputError
     like `encode_questions`.
     """
@@ -86,7 +86,7 @@ def encode_for_training(
                 places = np.arange(right - left, dtype=np.int32) + np.int32(len(ids) + 2)
                 chunk, rows = context.ids[left:right], context.words[left:right]
                 views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
-    return Encoded({name: tuple(own) for name, own in views.items()}, sizes)
+    return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ class Part:
     end: int
 
 
-def read_in(question: Question, tokenizer: ModelTokenizer, length: int, character: int) -> Part:
+def find_scored_window(
+    question: Question, tokenizer: ModelTokenizer, length: int, character: int
+) -> Part:
     """Return the window in which the wordpiece at a character of the context, or the next one after
     it, was scored.
     """
@@ -119,7 +121,7 @@ def read_in(question: Question, tokenizer: ModelTokenizer, length: int, characte
     return Part(number, len(found), int(offsets[window.left, 0]), int(offsets[window.right - 1, 1]))
 
 
-def answer_words(question: Question) -> tuple[int, int] | None:
+def find_answer_words(question: Question) -> tuple[int, int] | None:
     """Return the first and last word of the first answer that is in the context; None if none
     is.
     """

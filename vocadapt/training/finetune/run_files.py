@@ -26,7 +26,7 @@ from vocadapt.models.loading import run_quietly
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
-from vocadapt.training.finetune.finetune import Prepared, Run
+from vocadapt.training.finetune.finetune import PreparedTask, Run
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import pool_logits, select_tokenization
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 
-def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
+def save_run(run: Run, prepared: PreparedTask, folder: Path) -> None:
     """Write a run to a folder."""
     # 1. An ordinary model folder, so that a run can be opened, adapted and fine-tuned like any
     # model.
@@ -211,7 +211,7 @@ class SavedRun:
             return sum(1 for line in file if line.strip())
 
     @cached_property
-    def kept(self) -> "SavedPredictions":
+    def test_predictions(self) -> "SavedPredictions":
         """The test examples and their predictions; raises InputError if the run has none."""
         path = self.folder / PREDICTIONS
         if not self.tested:
@@ -242,7 +242,7 @@ def load_run(folder: Path) -> SavedRun:
     """Open the folder of one run; raises InputError for any other folder, and for a folder with
     several runs.
     """
-    found = runs_in(folder)
+    found = load_runs(folder)
     if len(found) > 1:
         names = ", ".join(str(folder / run.folder.name) for run in found[:3])
         raise InputError(
@@ -251,7 +251,7 @@ def load_run(folder: Path) -> SavedRun:
     return found[0]
 
 
-def runs_in(folder: Path) -> list[SavedRun]:
+def load_runs(folder: Path) -> list[SavedRun]:
     """Open the run of a folder, or the run of each seed in it; raises InputError if there is
     none.
     """
@@ -268,7 +268,7 @@ def runs_in(folder: Path) -> list[SavedRun]:
     return [SavedRun(place, read_json_object(place / RUN)) for place in places]
 
 
-def folder_name(seed: int, fold: int = 0) -> str:
+def name_run_folder(seed: int, fold: int = 0) -> str:
     """Return the name of a run's folder among others: seed-1, or for one of several folds
     seed-1-fold-3.
     """

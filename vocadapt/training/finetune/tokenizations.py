@@ -13,7 +13,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
-from vocadapt.training.finetune.encoding import ADAPTED, BASE, Encoded, View
+from vocadapt.training.finetune.encoding import ADAPTED, BASE, EncodedExamples, View
 from vocadapt.training.labels import IGNORE_INDEX, Logits, Targets
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class FinetuningDataset:
     batches is random.
     """
 
-    encoded: Encoded
+    encoded: EncodedExamples
     targets: Sequence[Targets]
     tokenization: str
     pad: int

@@ -15,7 +15,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION
 from vocadapt.progress import Progress, silent
-from vocadapt.training.finetune.question_encoding import Part, read_in
+from vocadapt.training.finetune.question_encoding import Part, find_scored_window
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.labels import Logits
 from vocadapt.training.prediction.predict import LOWEST
@@ -103,11 +103,11 @@ def answer(
     answers = []
     for number, question in enumerate(examples):
         best = {
-            tokenization: best_answers(rows[number], context, max_answers, rule=rule)
+            tokenization: find_best_answers(rows[number], context, max_answers, rule=rule)
             for tokenization, rows in logits.items()
         }
         windows = {
-            name: read_in(question, tokenizer, run.encoding.length, best[name][0].start)
+            name: find_scored_window(question, tokenizer, run.encoding.length, best[name][0].start)
             for name, tokenizer in run.tokenizers.items()
             if best[name]
         }
@@ -115,7 +115,7 @@ def answer(
     return answers
 
 
-def best_answers(
+def find_best_answers(
     logits: Logits,
     context: str,
     max_answers: int = 1,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocadapt.progress import Progress, silent
-from vocadapt.training.finetune.encoding import Encoded, View
+from vocadapt.training.finetune.encoding import EncodedExamples, View
 from vocadapt.training.finetune.tokenizations import build_batch, select_inputs
 from vocadapt.training.labels import Logits
 
@@ -20,7 +20,10 @@ LOWEST = -1e9  # score of a word without a wordpiece
 
 
 def compute_logits(
-    network: "transformers.PreTrainedModel", encoded: Encoded, pad: int, progress: Progress = silent
+    network: "transformers.PreTrainedModel",
+    encoded: EncodedExamples,
+    pad: int,
+    progress: Progress = silent,
 ) -> dict[str, tuple[Logits, ...]]:
     """Compute the logits of every example under every tokenization: (rows, outputs) float32, rows
     being words or 1.

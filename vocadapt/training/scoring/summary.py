@@ -59,7 +59,7 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
     return bool(dev_scores) and not any(map(left, dev_scores))
 
 
-def group_means(
+def compute_group_means(
     scores: Mapping[str, float],
     groups: Mapping[str, Collection[str]],
     collapsed: Mapping[str, int] | None = None,

@@ -20,7 +20,7 @@ from vocadapt.training.tasks.tags import decode_spans
 SPLITS = ("train", "dev", "test")
 UNITS = ("example", "document")
 EXAMPLE, DOCUMENT = UNITS
-TOO_MUCH = "predictions for nothing that is in the gold file, passed over"  # a note
+SUPERFLUOUS = "predictions for nothing that is in the gold file, passed over"  # a note
 Prediction = tuple[str, ...] | str  # labels; the answer to a question
 SplitWords = Callable[[str], Sequence[str]]  # a text -> its words
 

@@ -19,7 +19,7 @@ from vocadapt.training.tasks.examples import Example
 SIZE = 8  # bytes of a fingerprint
 
 
-def fingerprints(example: Example) -> frozenset[str]:
+def compute_fingerprints(example: Example) -> frozenset[str]:
     """Return the fingerprints of an example; a question has two, of its context and of the
     question.
     """
@@ -28,14 +28,14 @@ def fingerprints(example: Example) -> frozenset[str]:
 
 def fingerprint_examples(examples: Iterable[Example]) -> frozenset[str]:
     """Return the fingerprints of all examples."""
-    return frozenset().union(*map(fingerprints, examples))
+    return frozenset().union(*map(compute_fingerprints, examples))
 
 
 def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
     """Count the examples with a known fingerprint; for questions, of the context or the
     question.
     """
-    return sum(not seen.isdisjoint(fingerprints(example)) for example in examples)
+    return sum(not seen.isdisjoint(compute_fingerprints(example)) for example in examples)
 
 
 def describe_seen(examples: Sequence[Example], seen: frozenset[str]) -> str:

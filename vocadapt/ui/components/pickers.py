@@ -307,7 +307,7 @@ def runs_to_pick(
     left out; `warn_of_unreadable_runs` names them, once per page.
     """
     found = []
-    for of in cache.runs_in(workspace, task):
+    for of in cache.load_runs(workspace, task):
         # Without tokenizations, a run is listed once.
         tokenizations = [""]
         if by_tokenization:

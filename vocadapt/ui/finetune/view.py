@@ -159,7 +159,7 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
 
 def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
     """Return the model of the newest run if it is offered, else the first one."""
-    runs = cache.runs_in(workspace)
+    runs = cache.load_runs(workspace)
     if runs:
         for label, name in offered.items():
             # A run names its model as it was given: by label, name or folder.

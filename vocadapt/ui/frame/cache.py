@@ -224,7 +224,7 @@ def task_of(path: Path, fold: int = 0) -> Task:
     return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
 
 
-def runs_in(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
+def load_runs(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
     """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
     read lazily.
     """

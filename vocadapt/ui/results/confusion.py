@@ -50,7 +50,7 @@ def draw_confusion(task: str) -> None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -> ConfusionMatrix:
-    kept = _chosen.run.kept
+    kept = _chosen.run.test_predictions
     return build_confusion_matrix(
         _chosen.run.kind, kept.split.gold, kept.predicted[tokenization], _chosen.run.rules.untyped
     )
@@ -108,7 +108,7 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         return
     gold, predicted = cells[label]
     cases = found.cases[gold, predicted]
-    examples = chosen.run.kept.split.examples
+    examples = chosen.run.test_predictions.split.examples
     st.markdown(
         f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}. All of"
         " them:"

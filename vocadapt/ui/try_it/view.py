@@ -16,7 +16,7 @@ from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import POOLED, label_tokenization
-from vocadapt.training.prediction.answering import best_answers
+from vocadapt.training.prediction.answering import find_best_answers
 from vocadapt.training.prediction.plain_text import plain_examples, split_into_lines
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
@@ -229,7 +229,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
     """Draw the best answers under each tokenization, and the text around the main one."""
     # 1. The best answers under each tokenization; without one there is nothing to draw.
     best = {
-        tokenization: best_answers(rows, example.context, BEST, rule=example.word_rule)
+        tokenization: find_best_answers(rows, example.context, BEST, rule=example.word_rule)
         for tokenization, rows in tried.logits.items()
     }
     if not best[tried.tokenization]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import SEQUENCE
-from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, ModelTokenizer
+from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings, ModelTokenizer
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.scoring.scorers import SCORERS
@@ -66,14 +66,14 @@ class TaskKind(ABC):
     gold_form: ClassVar[str]  # what its scorers take: TAGS, LABEL, LABELS or ANSWERS
     default_scorer: ClassVar[str]
     label_noun: ClassVar[str] = "labels"
-    most_labels: ClassVar[int] = 10_000  # that a head can be trained for
-    fewest_outputs: ClassVar[int] = 2
+    max_labels: ClassVar[int] = 10_000  # that a head can be trained for
+    min_outputs: ClassVar[int] = 2
     reported_notes: ClassVar[frozenset[str]] = frozenset()  # of a split, to report before training
 
     # The head of the network.
     head: ClassVar[str] = SEQUENCE
     architecture: ClassVar[str] = ""  # another program's models with this head are read as its own
-    several_labels: ClassVar[bool] = False  # each output is independent of the others
+    is_multilabel: ClassVar[bool] = False  # each output is independent of the others
     divides_sentences: ClassVar[bool] = False  # long sentences are trained on in chunks
     has_word_rule: ClassVar[bool] = False  # how to split a context into words is a setting
 
@@ -151,7 +151,7 @@ class TaskKind(ABC):
 
     def encode(
         self, examples: Sequence[Any], tokenizers: Tokenizers, settings: EncodingSettings
-    ) -> Encoded:
+    ) -> EncodedExamples:
         """Encode examples under each tokenizer; raises InputError for none, and for a mixture."""
         if len({type(example) for example in examples}) != 1:
             raise InputError(
@@ -163,7 +163,7 @@ class TaskKind(ABC):
     @abstractmethod
     def encode_examples(
         self, examples: Sequence[Any], tokenizers: Tokenizers, settings: EncodingSettings
-    ) -> Encoded:
+    ) -> EncodedExamples:
         """Encode at least one example."""
 
     def encode_for_training(
@@ -172,7 +172,7 @@ class TaskKind(ABC):
         tokenizers: Tokenizers,
         settings: EncodingSettings,
         index: Mapping[str, int],
-    ) -> tuple[Encoded, tuple[Targets, ...]]:
+    ) -> tuple[EncodedExamples, tuple[Targets, ...]]:
         """Encode the examples that can be trained on, and return the targets of each encoded part.
 
         index: number of each output by name.

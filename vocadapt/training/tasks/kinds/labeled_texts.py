@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, encode_texts
+from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings, encode_texts
 from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import LABEL, Rules
 from vocadapt.training.tasks.examples import (
-    TOO_MUCH,
+    SUPERFLUOUS,
     Example,
     Prediction,
     Predictions,
@@ -210,7 +210,7 @@ class LabeledTexts(TaskKind):
 
     def encode_examples(
         self, examples: Sequence[Text], tokenizers: Tokenizers, settings: EncodingSettings
-    ) -> Encoded:
+    ) -> EncodedExamples:
         """Encode texts and pairs, with one row of logits each."""
         return encode_texts(examples, tokenizers, settings)
 
@@ -283,7 +283,7 @@ class LabeledTexts(TaskKind):
     ) -> Iterator[str]:
         """Yield JSON lines with the id and the label of each text."""
         for example, labels in zip(examples, predictions, strict=True):
-            label = list(labels) if self.several_labels else labels[0]
+            label = list(labels) if self.is_multilabel else labels[0]
             yield json.dumps({"id": example.id, "label": label}, ensure_ascii=False) + "\n"
 
 
@@ -328,5 +328,5 @@ def _match_by_id(
             f" {missing[0]!r:.60} for one.",
             "Predict on every gold example, under its id.",
         )
-    notes = {TOO_MUCH: len(set(known) - set(names))}
+    notes = {SUPERFLUOUS: len(set(known) - set(names))}
     return Predictions(tuple(known[name] for name in names), notes)

@@ -43,8 +43,8 @@ class MultiLabel(LabeledTexts):
     )
     gold_form = LABELS
     default_scorer = "example-f1"
-    fewest_outputs = 1
-    several_labels = True
+    min_outputs = 1
+    is_multilabel = True
     error_kinds: ClassVar[Mapping[str, str]] = {
         MISSED: "the label was not predicted",
         SPURIOUS: "a label that is not in gold",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import TOKEN
-from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, encode_words
+from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings, encode_words
 from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import TAGS, Rules
 from vocadapt.training.tasks.examples import (
@@ -63,7 +63,7 @@ class NamedEntities(TaskKind):
     gold_form = TAGS
     default_scorer = "entity-strict"
     label_noun = "entity types"
-    most_labels = 1000  # two outputs each per word
+    max_labels = 1000  # two outputs each per word
     reported_notes = frozenset({INSIDE, EMPTY})
     head = TOKEN
     architecture = "ForTokenClassification"
@@ -134,7 +134,7 @@ class NamedEntities(TaskKind):
 
     def encode_examples(
         self, examples: Sequence[Sentence], tokenizers: Tokenizers, settings: EncodingSettings
-    ) -> Encoded:
+    ) -> EncodedExamples:
         """Encode sentences in chunks, with a row of logits for each word."""
         return encode_words(examples, tokenizers, settings)
 

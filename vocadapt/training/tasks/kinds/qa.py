@@ -12,11 +12,11 @@ from vocadapt.errors import InputError
 from vocadapt.files import parse_json
 from vocadapt.models.heads import QUESTION
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.finetune.encoding import Encoded, EncodingSettings
+from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings
 from vocadapt.training.finetune.question_encoding import (
-    answer_words,
     encode_for_training,
     encode_questions,
+    find_answer_words,
 )
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import ANSWERS, Rules
@@ -28,7 +28,7 @@ from vocadapt.training.tasks.context_windows import (
     find_word_bounds,
 )
 from vocadapt.training.tasks.examples import (
-    TOO_MUCH,
+    SUPERFLUOUS,
     Answer,
     Example,
     Prediction,
@@ -120,7 +120,7 @@ class QuestionAnswering(TaskKind):
                 f"{path}: no prediction is for a question of the gold file.",
                 "Use the gold file's question ids.",
             )
-        notes = {UNANSWERED: len(names) - answered, TOO_MUCH: len(set(known) - set(names))}
+        notes = {UNANSWERED: len(names) - answered, SUPERFLUOUS: len(set(known) - set(names))}
         return Predictions(tuple(known.get(name, "") for name in names), notes)
 
     def example_from_json(self, row: Mapping[str, Any]) -> Question:
@@ -147,7 +147,7 @@ class QuestionAnswering(TaskKind):
 
     def encode_examples(
         self, examples: Sequence[Question], tokenizers: Tokenizers, settings: EncodingSettings
-    ) -> Encoded:
+    ) -> EncodedExamples:
         """Encode questions with their contexts in windows."""
         return encode_questions(examples, tokenizers, settings)
 
@@ -157,18 +157,18 @@ class QuestionAnswering(TaskKind):
         tokenizers: Tokenizers,
         settings: EncodingSettings,
         index: Mapping[str, int],
-    ) -> tuple[Encoded, tuple[Targets, ...]]:
+    ) -> tuple[EncodedExamples, tuple[Targets, ...]]:
         """Encode the questions that have an answer in their context; targets: its first and last
         word, (2,) int64.
         """
-        answered = [question for question in examples if answer_words(question) is not None]
+        answered = [question for question in examples if find_answer_words(question) is not None]
         if not answered:
             raise InputError(
                 "No answer is in its context, so there is nothing to train on.",
                 "Give questions with answers.",
             )
         encoded = encode_for_training(answered, tokenizers, settings)
-        words = [np.array(answer_words(question), dtype=np.int64) for question in answered]
+        words = [np.array(find_answer_words(question), dtype=np.int64) for question in answered]
         return encoded, tuple(words[part.owner] for part in encoded.parts)
 
     def predict(self, logits: Logits, example: Question, names: tuple[str, ...]) -> Prediction:
