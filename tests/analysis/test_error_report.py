@@ -58,7 +58,7 @@ def test_the_page_stands_alone_and_everything_in_it_is_escaped(report):
     )
     assert "color-scheme" in page and "light-dark(" in page
     assert page.count('<article class="ve-card">') == len(report.entries) == 6
-    assert "The 1 units that both have right are not listed." in page
+    assert "Not listed: 1 units that are right on both sides." in page
 
 
 def test_tags_of_the_page_are_balanced(report):
@@ -85,7 +85,7 @@ def test_json_holds_counts_slices_and_entries(report):
     fixed = found["entries"][0]
     assert (
         fixed["first"] == {"said": "", "error": "missed"}
-        and fixed["event"] == "missed mended"
+        and fixed["event"] == "missed → right"
         and fixed["vote"] is None
     )
     assert fixed["example"] == 1 and fixed["where"] == "<img/src=x> · sentence 1"

@@ -71,7 +71,7 @@ def test_the_words_on_the_cards(pair):
     assert {one.word: one.entries for one in found.words} == {
         "fever": 2,
         "beta": 1,
-    } and found.of == 2
+    } and found.n_words == 2
     fever = found.words[0].found
     assert (fever["test"].of, fever["training"].of) == (2, 3) and "corpus" not in fever
 
@@ -92,7 +92,7 @@ def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
 def test_so_many_of_so_many(pair, corpus):
     settings = KeywordSettings(words=1, lines=ContextSettings(limit=2, width=10))
     found = find_keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
-    assert [one.word for one in found.words] == ["fever"] and found.of == 2
+    assert [one.word for one in found.words] == ["fever"] and found.n_words == 2
     in_text = found.words[0].found["corpus"]
     assert (len(in_text.hits), in_text.of) == (2, BERT.words(TEXT).count("fever"))
     with pytest.raises(InputError):
@@ -101,21 +101,21 @@ def test_so_many_of_so_many(pair, corpus):
 
 def test_the_report_shows_them_and_escapes_them(pair, corpus):
     page = Report(pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus).html()
-    assert "2 of the 2 words on the cards." in page and "Not looked up" not in page
+    assert "2 of the 2 words on the cards." in page and "Not searched" not in page
     assert "2 entries · 2 in the test · 3 in training" in page and "In training: 3 of 3." in page
     assert "<b>fever" not in page and "&lt;b&gt;" in page
     alone = Report(pair.slicing(), ("a", "b"), pair.test).html()
     assert (
-        "Not looked up: training and corpus, which are not given." in alone
+        "Not searched: training and corpus, which are not given." in alone
         and "in training" not in alone
     )
     why = "which takes <1 h"
     long = Report(pair.slicing(), ("a", "b"), pair.test, why_no_corpus=why).html()
     assert (
-        "Not looked up: training, which is not given. Not looked up: corpus, which takes &lt;1 h."
+        "Not searched: training, which is not given. Not searched: corpus, which takes &lt;1 h."
         in long
     )
     searched = Report(
         pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus, why_no_corpus=why
     ).html()
-    assert "Not looked up" not in searched
+    assert "Not searched" not in searched

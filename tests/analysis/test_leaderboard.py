@@ -9,7 +9,7 @@ from vocadapt.analysis.leaderboard import leaderboard
 from vocadapt.analysis.leaderboard.judges import (
     TrueEmbeddings,
     choose_hidden_tokens,
-    materials_without,
+    hide_tokens,
 )
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.errors import InputError
@@ -94,7 +94,7 @@ def test_what_cannot_run_is_listed_with_the_reason(board):
     assert (
         judged | board.skipped.keys()
         == set(leaderboard.INITIALIZERS) - {"distilled"}
-        == set(SETTINGS.named)
+        == set(SETTINGS.methods_to_compare)
     )
     assert (
         "distilled"
@@ -104,7 +104,7 @@ def test_what_cannot_run_is_listed_with_the_reason(board):
 
 def test_nothing_hidden_leaks(monkeypatch):
     hidden, _ = choose_hidden_tokens(MATERIALS, 60)
-    without = materials_without(MATERIALS, hidden)
+    without = hide_tokens(MATERIALS, hidden)
     assert not set(hidden) & {*without.model.words, *without.plan.base.tokens, *without.donors}
     assert without.plan.new_embeddings == hidden
     seen = []
@@ -143,7 +143,7 @@ def test_a_planted_leak_is_seen():
     truth = TrueEmbeddings(MODEL, MODEL.matrix.mean(axis=0), hidden)
     leaked = truth.judge(initialize(leaking, InitializerSettings("syntactic")).matrix)
     honest = truth.judge(
-        initialize(materials_without(MATERIALS, hidden), InitializerSettings("syntactic")).matrix
+        initialize(hide_tokens(MATERIALS, hidden), InitializerSettings("syntactic")).matrix
     )
     assert leaked[0].mean() == pytest.approx(1, abs=1e-5) and (leaked[1] == 0).all()
     assert honest[0].mean() < 0.6
@@ -219,7 +219,7 @@ def test_the_loss_is_asked_of_the_new_rows():
 
 @pytest.mark.parametrize("n", [157, 10_000])
 def test_half_of_the_common_tokens_stay(n):
-    with pytest.raises(InputError, match="half of them must stay"):
+    with pytest.raises(InputError, match="half of them must remain"):
         choose_hidden_tokens(MATERIALS, n)
 
 

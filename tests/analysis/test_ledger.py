@@ -61,10 +61,10 @@ def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
 
 def test_what_happened_is_said_in_words():
     assert [entry.event for entry in book().entries] == [
-        "missed mended",
+        "missed → right",
         ADDED,
         "boundary in both",
-        "missed now",
+        "right → missed",
         "both right",
         KEPT,
     ]
@@ -142,7 +142,7 @@ def test_questions():
     )
     found = build_ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), TASK_KINDS["qa"])
     assert [(entry.outcome, entry.event) for entry in found.entries] == [
-        ("fixed", "disjoint mended"),
+        ("fixed", "disjoint → right"),
         (ADDED, ADDED),
     ]
     assert found.title_of(found.entries[0]) == "question q1"

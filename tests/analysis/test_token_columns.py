@@ -11,7 +11,7 @@ TOKENS = ("cancer", "##ing", "##", "<script>", "$x$", "שלום")
 
 
 def test_lengths_leave_the_mark_of_a_continuation_out():
-    assert token_columns.length(TOKENS, find_word_kinds(TOKENS)).values == [
+    assert token_columns.build_length_column(TOKENS, find_word_kinds(TOKENS)).values == [
         6.0,
         3.0,
         2.0,
@@ -19,7 +19,7 @@ def test_lengths_leave_the_mark_of_a_continuation_out():
         3.0,
         4.0,
     ]
-    assert token_columns.ids([5, 7]).values == [5.0, 7.0]
+    assert token_columns.build_id_column([5, 7]).values == [5.0, 7.0]
 
 
 def test_origin_by_the_plan():
@@ -30,23 +30,25 @@ def test_origin_by_the_plan():
         "replaced_tokens": ["cell"],
         "dropped_tokens": ["old"],
     }
-    assert token_columns.origin(["sepsis", "cell", "old", "the"], plan).words == (
+    assert token_columns.build_origin_column(["sepsis", "cell", "old", "the"], plan).words == (
         "added",
         "new row",
         "dropped",
         "source",
     )
-    assert token_columns.origin(["sepsis"], plan | {"kind": "transfer"}).words == ("target",)
+    assert token_columns.build_origin_column(["sepsis"], plan | {"kind": "transfer"}).words == (
+        "target",
+    )
     combined = plan | {"kind": "combined", "settings": {"refill": "corpus-words"}}
-    assert token_columns.origin(["sepsis"], combined).words == ("added",)
-    assert token_columns.origin(["sepsis", "the"], plan).categories == (
+    assert token_columns.build_origin_column(["sepsis"], combined).words == ("added",)
+    assert token_columns.build_origin_column(["sepsis", "the"], plan).categories == (
         "source",
         "added",
     )  # in this order, whatever their number
 
 
 def test_a_slice_parts_the_tokens_in_two():
-    column = token_columns.membership(TOKENS, ["cancer", "$x$", "elsewhere"], "mine")
+    column = token_columns.build_membership_column(TOKENS, ["cancer", "$x$", "elsewhere"], "mine")
     assert column.words == (
         "mine",
         token_columns.REST,
@@ -56,7 +58,10 @@ def test_a_slice_parts_the_tokens_in_two():
         token_columns.REST,
     )
     assert (
-        len(set(token_columns.membership(TOKENS, ["cancer"], token_columns.REST).words)) == 2
+        len(
+            set(token_columns.build_membership_column(TOKENS, ["cancer"], token_columns.REST).words)
+        )
+        == 2
     )  # whatever it is called
 
 

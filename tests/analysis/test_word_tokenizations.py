@@ -122,7 +122,7 @@ def test_the_card_of_an_entry(models):
     )
     words = build_word_index(*models, TRAIN)
     view = build_card(book, book.entries[0], words)
-    assert (view.title, view.event) == ("12 · sentence 1", "D · missed mended")
+    assert (view.title, view.event) == ("12 · sentence 1", "D · missed → right")
     gold, first, second = view.lines
     assert [(gold.text[mark.start : mark.end], mark.style) for mark in gold.marks] == [
         ("tachycardia", "gold")
@@ -131,7 +131,7 @@ def test_the_card_of_an_entry(models):
     assert [(second.text[mark.start : mark.end], mark.style) for mark in second.marks] == [
         ("tachycardia", "right")
     ]
-    assert view.made == (f"{words.added['tachycardia'].line} · 2 in training",)
+    assert view.origins == (f"{words.added['tachycardia'].line} · 2 in training",)
     alarm = build_card(book, book.entries[1], words)
     assert alarm.lines[0].note == "nothing here" and [
         mark.style for mark in alarm.lines[1].marks

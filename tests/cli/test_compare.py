@@ -57,9 +57,9 @@ def test_two_runs_have_a_ledger_beside_test_and_fates(files, ask):
     assert book["counts"]["fixed"] == 2 and book["counts"]["broken"] == 1
     assert book["kinds"]["boundary"] == {"first": 1, "second": 0}
     assert [entry["event"] for entry in book["entries"]] == [
-        "missed mended",
-        "boundary mended",
-        "missed now",
+        "missed → right",
+        "boundary → right",
+        "right → missed",
     ]
     assert book["entries"][0]["cuts"]["base"]["error"] == "missed" and set(book["by_cut"]) == {
         "base",
@@ -179,7 +179,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
         ("{f}/a {f}/b --slice odd", "There is no slice 'odd'"),
         ("{f}/a {f}/b --slice new-token", "needs two tokenizations"),
         ("{f}/a {f}/b --slice unseen", "needs the training examples"),
-        ("{f}/a {f}/b --suffix=-", "Expected the end of a word"),
+        ("{f}/a {f}/b --suffix=-", "Expected a word ending"),
         ("{f}/a {f}/b --pieces 1", "--pieces: expected a whole number from 2 "),
         ("{f}/a {f}/b --rounds 0", "at least one resample"),
         ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),

@@ -161,7 +161,7 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     (note,) = load_notes(workspace).values()
     assert (
         note.text == "<b>gold is odd</b>"
-        and note.about == "tachycardia · 10369876 · sentence 1 · D · missed mended"
+        and note.about == "tachycardia · 10369876 · sentence 1 · D · missed → right"
     )
     again = open_page(PAGE, workspace)
     assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1 and "<b>gold" not in markup(

@@ -79,7 +79,8 @@ def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace, initializers_hidden="8")
     assert any(
-        f"{len(LeaderboardSettings().named)} initializers take about" in text for text in texts(app)
+        f"{len(LeaderboardSettings().methods_to_compare)} initializers take about" in text
+        for text in texts(app)
     )
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)

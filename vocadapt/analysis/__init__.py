@@ -1,4 +1,4 @@
-"""Analysis of results: it computes and draws, and writes nothing into a workspace.
+"""Analysis of results: computes tables and draws figures; never writes into a workspace.
 
 Read in this order: `errors` (two sets of predictions compared unit by unit), `results` (runs of a
 task ranked and tested), `leaderboard` (initializers compared before any training), `gates` (the

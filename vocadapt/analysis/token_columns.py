@@ -76,24 +76,24 @@ class Column:
         return list(values.tolist())
 
 
-def length(tokens: Sequence[str], kinds: TokenKinds = NO_KINDS) -> Column:
+def build_length_column(tokens: Sequence[str], kinds: TokenKinds = NO_KINDS) -> Column:
     """Length of each token in characters, without the mark of a continuation."""
     return Column(
         "length", np.array([len(kinds.body(token)) for token in tokens], dtype=np.float32)
     )
 
 
-def ids(rows: ArrayLike) -> Column:
+def build_id_column(rows: ArrayLike) -> Column:
     """The id of each token: its row in the space."""
     return Column("id", np.asarray(rows).astype(np.float32))
 
 
-def frequency(counts: ArrayLike) -> Column:
+def build_frequency_column(counts: ArrayLike) -> Column:
     """Number of occurrences of each token in a text, (n,)."""
     return Column("frequency", np.asarray(counts).astype(np.float32), logarithmic=True)
 
 
-def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
+def build_origin_column(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
     """Origin of each token by the plan in an adapted model's record: one of ORIGINS.
 
     "target": from another model's vocabulary. A token in none of the plan's lists is of the source.
@@ -112,7 +112,7 @@ def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
     )
 
 
-def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:
+def build_membership_column(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:
     """Return two categories: the tokens in a selection, and the others."""
     label = name
     if name == REST:

@@ -1,8 +1,8 @@
 """Confusion matrix: gold labels against predicted labels, with the examples of each cell.
 
-Single-label texts are counted by text. Tags are counted by entity: one with the right words and
-another type is a confusion of types, a missed or invented one is paired with NO_LABEL. Each label
-of a multilabel text is right, missed or invented.
+Single-label texts are counted by text. Tags are counted by entity: an entity with the right words
+but another type is a confusion of types; a missed or spurious entity is paired with NO_LABEL. Each
+label of a multilabel text is right, missed or spurious.
 """
 
 from collections import Counter, defaultdict
@@ -42,7 +42,7 @@ class ConfusionMatrix:
 
     @property
     def mistakes(self) -> list[tuple[str, str]]:
-        """The wrong cells, largest first."""
+        """The cells off the diagonal, largest first."""
         wrong = [cell for cell in self.cases if cell[0] != cell[1]]
         return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
 
@@ -75,7 +75,7 @@ def build_confusion_matrix(
     """
     if not kind.confusion_unit:
         raise InputError(
-            "Answers have no classes to confuse.",
+            "A question answering task has no classes, so it has no confusion matrix.",
             "See the page Error analysis instead.",
         )
     if len(gold) != len(predicted):
@@ -83,28 +83,29 @@ def build_confusion_matrix(
             f"Expected a prediction for each of {len(gold):,} gold examples, got"
             f" {len(predicted):,}."
         )
-    # 1. The cases of each cell.
-    found = defaultdict(list)
-    for place, (ours, theirs) in enumerate(zip(gold, predicted, strict=True)):
-        for one in kind.list_confusions(ours, theirs, untyped):
-            found[one.gold, one.predicted].append(Case(place, one.start, one.end))
+    # 1. Collect the cases of each cell.
+    cells = defaultdict(list)
+    for place, (labels, prediction) in enumerate(zip(gold, predicted, strict=True)):
+        for confusion in kind.list_confusions(labels, prediction, untyped):
+            case = Case(place, confusion.start, confusion.end)
+            cells[confusion.gold, confusion.predicted].append(case)
 
-    # 2. The names of both axes; NO_LABEL comes last, and only where it occurs.
-    names = sorted({*chain.from_iterable(found)} - {NO_LABEL})
+    # 2. Name both axes; NO_LABEL comes last, and only if it occurs.
+    names = sorted({*chain.from_iterable(cells)} - {NO_LABEL})
     rows, columns = list(names), list(names)
-    if any(gold == NO_LABEL for gold, _ in found):
+    if any(gold_label == NO_LABEL for gold_label, _ in cells):
         rows.append(NO_LABEL)
-    if any(label == NO_LABEL for _, label in found):
+    if any(label == NO_LABEL for _, label in cells):
         columns.append(NO_LABEL)
-    # 3. The number of cases in each cell.
-    place_of = {name: place for place, name in enumerate([*names, NO_LABEL])}
+    # 3. Count the cases of each cell.
+    index_of = {name: index for index, name in enumerate([*names, NO_LABEL])}
     counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    for (row, column), cases in found.items():
-        counts[place_of[row], place_of[column]] = len(cases)
+    for (row, column), cases in cells.items():
+        counts[index_of[row], index_of[column]] = len(cases)
     return ConfusionMatrix(
         kind.confusion_unit,
         tuple(rows),
         tuple(columns),
         counts,
-        {cell: tuple(cases) for cell, cases in found.items()},
+        {cell: tuple(cases) for cell, cases in cells.items()},
     )

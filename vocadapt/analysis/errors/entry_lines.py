@@ -1,4 +1,4 @@
-"""Cards of error-ledger entries: lines of text with marks, tokenizations, and origin of new tokens."""
+"""Cards of error-ledger entries: marked text, tokenizations, and the origin of new tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,15 @@ from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.training.finetune.tokenizations import POOLED
 from vocadapt.training.tasks.kinds.judgment import Claim, Line
 
-MAX_LISTED_WORDS, MAX_MADE, MAX_SEEN = 12, 4, 6
+MAX_LISTED_WORDS, MAX_NEW_TOKENS, MAX_COUNTED_WORDS = 12, 4, 6
 
 
 @dataclass(frozen=True)
 class EntryCard:
-    """A card: id, title of the example, what changed, its lines, and `of` words of which `words`
-    are listed.
+    """A card: id, title of the example, what changed, its lines, and its words.
 
-    `made`: how the embeddings of new tokens were initialized; `vote`: which tokenization was
-    outvoted.
+    `words`: the listed words, of `n_words` in all; `origins`: how the embeddings of new tokens were
+    initialized; `vote`: which tokenization was outvoted.
     """
 
     id: str
@@ -25,8 +24,8 @@ class EntryCard:
     event: str
     lines: tuple[Line, ...]
     words: tuple[TokenizedWord, ...]
-    of: int
-    made: tuple[str, ...]
+    n_words: int
+    origins: tuple[str, ...]
     vote: str = ""
 
 
@@ -72,20 +71,21 @@ def words_of_entry(ledger: Ledger, entry: Entry, words: WordIndex) -> tuple[Toke
 def describe_new_tokens(
     listed: Sequence[TokenizedWord], words: WordIndex, near: DescribeNeighbors | None = None
 ) -> tuple[str, ...]:
-    """Describe origin and counts of the new tokens in words.
+    """Describe the origin and counts of the new tokens in words.
 
-    Without new tokens, give the training counts of the words.
+    If there are no new tokens, describe the training counts of the words instead.
     """
-    # 1. Without new tokens: how often the words occur in training, where that is known.
+    # 1. Without new tokens, list the known training counts of the words.
     tokens = {token: word for word in listed for token in word.new}
     if not tokens:
         counts = [f"{word.word} {word.seen:,}" for word in listed if word.seen is not None]
         if not counts:
             return ()
-        return (f"no new token · times in training: {', '.join(counts[:MAX_SEEN])}",)
-    # 2. Each new token: how it was made, its neighbors, and the training count of its word.
+        listed_counts = ", ".join(counts[:MAX_COUNTED_WORDS])
+        return (f"no new tokens · occurrences in training: {listed_counts}",)
+    # 2. For each new token list its origin, its neighbors, and the training count of its word.
     lines = []
-    for token, word in list(tokens.items())[:MAX_MADE]:
+    for token, word in list(tokens.items())[:MAX_NEW_TOKENS]:
         line = words.added[token].line
         neighbors = near(token) if near else ""
         if neighbors:
@@ -93,13 +93,13 @@ def describe_new_tokens(
         if word.seen is not None:
             line += f" · {word.seen:,} in training"
         lines.append(line)
-    if len(tokens) > MAX_MADE:
-        lines.append(f"and {len(tokens) - MAX_MADE} more new tokens")
+    if len(tokens) > MAX_NEW_TOKENS:
+        lines.append(f"and {len(tokens) - MAX_NEW_TOKENS} more new tokens")
     return tuple(lines)
 
 
 def format_claim(claim: Claim) -> str:
-    """Format what a side predicted for a unit: "fever (Disease)"; "" for nothing."""
+    """Format the prediction of a side for a unit: "fever (Disease)"; "" for no prediction."""
     texts = []
     for unit in claim.predicted:
         text = unit.text or unit.label
@@ -110,13 +110,17 @@ def format_claim(claim: Claim) -> str:
 
 
 def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
-    """Select the words to list: those tokenized differently, or all; at most MAX_LISTED_WORDS."""
+    """Return the words that are tokenized differently, or all if none is; at most
+    MAX_LISTED_WORDS.
+    """
     changed = [word for word in words if word.changed]
     return tuple(changed or words)[:MAX_LISTED_WORDS]
 
 
 def _describe_vote(ledger: Ledger, entry: Entry) -> str:
-    """Describe which tokenization was outvoted, where, and whether rightly; "" if none voted."""
+    """Describe which tokenization was outvoted, on which word, and whether rightly; "" without a
+    vote.
+    """
     vote = ledger.vote(entry)
     if vote is None:
         return ""
@@ -124,7 +128,7 @@ def _describe_vote(ledger: Ledger, entry: Entry) -> str:
     if vote.at:
         line = f"at {vote.at!r}: {line}"
     pooled = entry.by_tokenization.get(POOLED)
-    # Only a vote that decided something can be right or wrong.
+    # Only a vote that outvoted one of them can be right or wrong.
     if pooled is None or "outvoted" not in line:
         return line
     if pooled.error:

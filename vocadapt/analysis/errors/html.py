@@ -1,6 +1,6 @@
 """Cards of the error ledger as HTML, for the page and the report; all text is escaped.
 
-Colors come as light-dark() pairs; every color goes with a word.
+Colors are light-dark() pairs; no information is given by color alone.
 """
 
 import html
@@ -71,26 +71,27 @@ def render_card(view: EntryCard, note: str = "") -> str:
         if line.note:
             body += f'<span class="ve-note">{escape(line.note)}</span>'
         lines += _render_row(escape(line.name), body)
-    # Below the lines of text: wordpieces, origin of new tokens, the note; each only if there is one.
-    made = "<br>".join(map(escape, filter(None, (*view.made, view.vote))))
-    if made:
-        made = f'<span class="ve-made">{made}</span>'
-    below = {"tokens": _render_tokenizations(view), "made of": made, "note": escape(note)}
+    # Below the text: tokens, details (origin of new tokens, vote) and note, unless empty.
+    details = "<br>".join(map(escape, filter(None, (*view.origins, view.vote))))
+    if details:
+        details = f'<span class="ve-made">{details}</span>'
+    below = {"tokens": _render_tokenizations(view), "details": details, "note": escape(note)}
     rows = "".join(_render_row(name, body) for name, body in below.items() if body)
     return f'<article class="ve-card">{head}{lines}{rows}</article>'
 
 
-def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
-    """Render the outcome counts as cards: (number, label, color "good", "bad" or ""); `chosen` is
-    highlighted.
+def render_counts(counts: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
+    """Render counts as cards, one for each (number, label, color "good", "bad" or "").
+
+    The card with the index `chosen` is highlighted.
     """
     cards = []
-    for place, (number, about, color) in enumerate(shown):
+    for place, (number, label, color) in enumerate(counts):
         style = "ve-count" + " ve-chosen" * (place == chosen)
         color = f"ve-{color}" * bool(color)
         cards.append(
             f'<div class="{style}"><b class="{color}">{count(number)}</b>'
-            f"<span>{escape(about)}</span></div>"
+            f"<span>{escape(label)}</span></div>"
         )
     return f'<div class="ve-counts">{"".join(cards)}</div>'
 
@@ -111,14 +112,14 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: i
 
 def render_keyword(one: Keyword, lines: ContextSettings) -> str:
     """Render a word with its occurrences in test, training and corpus, collapsed."""
-    # 1. The summary: what is seen before it is opened.
+    # 1. The summary, which is visible while the details are collapsed.
     counts = [f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()]
     entries = f"{count(one.entries)} entries"
     if one.entries == 1:
         entries = "1 entry"
     summary = f"<bdi>{escape(one.word)}</bdi> · {entries} · {' · '.join(counts)}"
     parts = [f'<details class="ve-word"><summary>{summary}</summary>']
-    # 2. The lines of each text, the word in the middle column.
+    # 2. The lines of each text, with the word in the middle column.
     for where, context in one.found.items():
         about = "none"
         if context.of:
@@ -161,7 +162,7 @@ def _render_marks(text: str, marks: Sequence[Mark]) -> str:
 
 
 def _render_tokenizations(view: EntryCard) -> str:
-    """Render the words' wordpieces before and after; once if nothing changed."""
+    """Render the wordpieces of words before and after the adaptation; only once if equal."""
     if not any(word.before for word in view.words):
         return ""
     body = _render_words(view.words, [word.before for word in view.words])
@@ -170,8 +171,8 @@ def _render_tokenizations(view: EntryCard) -> str:
         body += f"<span>→</span>{after}"
     else:
         body += '<span class="ve-note">same tokenization</span>'
-    if len(view.words) < view.of:
-        body += f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>'
+    if len(view.words) < view.n_words:
+        body += f'<span class="ve-note">{len(view.words)} of {count(view.n_words)} words</span>'
     return f'<div class="ve-chips">{body}</div>'
 
 

@@ -49,10 +49,10 @@ class Keyword:
 
 @dataclass(frozen=True)
 class Keywords:
-    """The listed words, and how many words the entries contain (`of`)."""
+    """The listed words, and the number of distinct words of the entries (`n_words`)."""
 
     words: tuple[Keyword, ...]
-    of: int
+    n_words: int
     settings: KeywordSettings
 
 
@@ -63,11 +63,10 @@ def find_in_examples(
     name: str,
     settings: ContextSettings = DEFAULT_CONTEXT,
 ) -> KeywordContext:
-    """Find the occurrences of a word in the texts of examples, in any form with the same
-    normalization.
+    """Find the occurrences of a word in the texts of examples, in every form that normalizes to it.
 
-    An occurrence's file is `name`, its line the number of the example, from 1. Raises InputError
-    for several words.
+    The file of an occurrence is `name`, its line the number of the example, counted from 1. Raises
+    InputError for several words.
     """
     wanted = normalize_single_word(word, splitter)
     return find_each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
@@ -80,17 +79,18 @@ def find_each_in_examples(
     name: str,
     settings: ContextSettings = DEFAULT_CONTEXT,
 ) -> dict[str, KeywordContext]:
-    """Find several normalized words at once: word → its occurrences. Each text is split at most
-    once.
+    """Find several normalized words at once and return word → occurrences.
+
+    Each text is split at most once.
     """
-    # Where letters are compared as they are (lowercase ASCII), most texts contain none of the words
-    # and need not be split.
+    # Splitting is slow. If the splitter lowercases, and words and text are ASCII, a text that
+    # contains none of the words as a substring can be skipped.
     hits: dict[str, list[Hit]] = {word: [] for word in words}
-    cores = [word.lower() for word in words]
-    quick = splitter.lowercase and all(map(str.isascii, cores))
+    substrings = [word.lower() for word in words]
+    can_skip = splitter.lowercase and all(map(str.isascii, substrings))
     for number, example in enumerate(examples, start=1):
         text = example.full_text
-        if quick and text.isascii() and not any(map(text.lower().__contains__, cores)):
+        if can_skip and text.isascii() and not any(map(text.lower().__contains__, substrings)):
             continue
         for word, start, end in splitter.spans(text):
             if word in hits:
@@ -104,7 +104,7 @@ def find_each_in_examples(
 
 
 def _select_hits(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
-    """Return the first occurrences, or a random sample in order."""
+    """Return the first occurrences, or a random sample in text order."""
     if len(hits) <= settings.limit or not settings.sample:
         return hits[: settings.limit]
     drawn = np.random.default_rng(settings.seed).choice(len(hits), settings.limit, replace=False)
@@ -120,10 +120,10 @@ def find_keywords(
     settings: KeywordSettings | None = None,
     progress: Progress = silent,
 ) -> Keywords:
-    """Find the words of entries in context; a corpus is read only once for all words."""
+    """Find the words of entries in context; the corpus is read once for all words."""
     settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
 
-    # 1. Count the entries on whose card a normalized word is, without punctuation.
+    # 1. Count the entries that list each normalized word; skip punctuation.
     counts: Counter[str] = Counter()
     for entry in entries:
         written = (one.word for one in select_words(words_of_entry(ledger, entry, words)))
@@ -131,7 +131,7 @@ def find_keywords(
         counts.update(word for word in normalized if any(map(str.isalnum, word)))
     chosen = [word for word, _ in counts.most_common(settings.words)]
 
-    # 2. Find the most frequent ones in each text.
+    # 2. Find the most frequent words in each text.
     lines = settings.lines
     found = {TEST: find_each_in_examples(ledger.split.examples, chosen, splitter, TEST, lines)}
     if train is not None:

@@ -31,7 +31,7 @@ OUTCOMES = {
     WRONG: "both are wrong",
     RIGHT: "both are right",
 }
-# By whether the first and the second prediction are right.
+# Keys: whether the first and whether the second prediction is right.
 OUTCOME_OF = {
     (False, True): FIXED,
     (True, False): BROKEN,
@@ -40,13 +40,13 @@ OUTCOME_OF = {
 }
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
 ALARMS = {
-    REMOVED: "predicted by the first only, where gold has nothing",
-    ADDED: "predicted by the second only, where gold has nothing",
-    KEPT: "predicted by both, where gold has nothing",
+    REMOVED: "predicted only by the first, without a gold label",
+    ADDED: "predicted only by the second, without a gold label",
+    KEPT: "predicted by both, without a gold label",
 }
-# By whether the first and the second side have nothing predicted there.
+# Keys: whether the first and whether the second side rightly predicts nothing.
 ALARM_OF = {(False, True): REMOVED, (True, False): ADDED, (False, False): KEPT}
-ALL_CLASSES = Rules(negative=())  # no class means that there is nothing to find
+ALL_CLASSES = Rules(negative=())  # no class is negative
 BETTER, WORSE = (FIXED, REMOVED), (BROKEN, ADDED)
 ID_BYTES = 8  # length of the digest in an entry's id
 
@@ -86,30 +86,30 @@ class Entry:
 
     @property
     def alarm(self) -> bool:
-        """Whether it is a false alarm: there is no gold unit."""
+        """Whether it is a false alarm, a prediction without a gold unit."""
         return self.outcome in ALARMS
 
     @property
     def event(self) -> str:
-        """What changed, in words: "boundary mended", "missed now", "boundary, before missed"."""
+        """The change of the error: "boundary → right", "right → missed", "missed → boundary"."""
         before, after = self.first.error, self.second.error
         if self.alarm or not (before or after):
             return self.outcome
         if before == after:
             return f"{before} in both"
         if not after:
-            return f"{before} mended"
+            return f"{before} → right"
         if not before:
-            return f"{after} now"
-        return f"{after}, before {before}"
+            return f"right → {after}"
+        return f"{before} → {after}"
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
     """All entries of two sets of predictions for one split, in the split's order.
 
-    `rules`: those that predictions were judged by, see `choose_judging_rules`. `pooled_side`: the side
-    with predictions under several tokenizations, if any.
+    `rules`: the rules of the judgment, see `choose_judging_rules`. `pooled_side`: the side with
+    predictions under several tokenizations, if any.
     """
 
     split: Split
@@ -138,7 +138,7 @@ class Ledger:
         """Errors of each kind on both sides, most frequent first: {kind: {"first": n, …}}."""
         before = Counter(entry.first.error for entry in self.entries if entry.first.error)
         after = Counter(entry.second.error for entry in self.entries if entry.second.error)
-        # Equal numbers are ordered by name, so that every run prints the same.
+        # Ties are ordered by name, which makes the output deterministic.
         ordered = sorted({*before, *after}, key=lambda kind: (-before[kind] - after[kind], kind))
         return {kind: {"first": before[kind], "second": after[kind]} for kind in ordered}
 
@@ -156,7 +156,7 @@ class Ledger:
             return None
         if side.by_tokenization[BASE][place] == side.by_tokenization[ADAPTED][place]:
             return None
-        # Votes on words that neither gold nor a prediction is about are left out.
+        # Ignore votes on words that belong to neither a gold unit nor a predicted one.
         logits = {name: own[place] for name, own in side.logits.items()}
         claims = (entry.first, entry.second, *entry.by_tokenization.values())
         units = {entry.unit, *(unit for claim in claims for unit in claim.predicted)}
@@ -164,10 +164,10 @@ class Ledger:
         return find_vote(side.outputs, logits, example, units)
 
     def title_of(self, entry: Entry) -> str:
-        """Return the document of an example and its number there: "10369876 · sentence 4"."""
+        """Return the document of an example and its number in it: "10369876 · sentence 4"."""
         document, number = self._numbers[entry.place]
         example = self.split.examples[entry.place]
-        # A number is no name: only an id with letters replaces the number of the example.
+        # A purely numeric id could be taken for the example's number, so it is not shown.
         own_id = getattr(example, "id", "")
         title = f"{example.noun} {number:,}"
         if own_id and not own_id.isdigit():
@@ -219,7 +219,7 @@ def build_ledger(
             f" {len(gold):,} gold examples; {first.name}: {len(first.predictions):,},"
             f" {second.name}: {len(second.predictions):,}."
         )
-    # 1. The side with two tokenizations, if there is one: the second if both are.
+    # 1. Find the side with predictions under two tokenizations; prefer the second side.
     pooled_side: Side | None = None
     predictions: dict[str, Sequence[Prediction]] = {}
     for side in (first, second):
@@ -227,7 +227,7 @@ def build_ledger(
             pooled_side = side
             predictions = {name: side.by_tokenization[name] for name in ALL_TOKENIZATIONS}
 
-    # 2. Judge both sides, and the tokenizations, on each example.
+    # 2. Judge each example: both sides, and each tokenization.
     entries: list[Entry] = []
     for place, (example, labels) in enumerate(zip(split.examples, gold, strict=True)):
         before = kind.judge(example, labels, first.predictions[place], rules)
@@ -241,10 +241,10 @@ def build_ledger(
 
 
 def choose_judging_rules(kind: TaskKind, split: Split, rules: Rules, scorer: Scorer) -> Rules:
-    """Return the rules to judge by that agree with a score: the classes that mean that there is
-    nothing to find, and whether entity types are ignored.
+    """Return judging rules that agree with a scorer: the negative classes, and whether entity types
+    are ignored.
 
-    For a score of one class (binary-f1) every other class is negative.
+    For a scorer of one class (binary-f1) all other classes are negative.
     """
     negative = kind.negative_classes(rules)
     if "positive" in scorer.uses:
@@ -276,7 +276,7 @@ def _build_entries(
     by_tokenization: Mapping[str, Judgment],
 ) -> Iterator[Entry]:
     """Yield the entries of one example: its gold units, then its false alarms."""
-    # The digest is of the text alone: the same example has the same id in every comparison.
+    # Only the text is hashed, so an example has the same id in every comparison.
     key = f"{type(example).__name__}\0{example.full_text}".encode("utf-8", "replace")
     digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
@@ -309,17 +309,17 @@ def count_outcomes(
     second: Sequence[Any],
     untyped: bool = False,
 ) -> tuple[OutcomeCounts, ...]:
-    """Count outcomes by example (all of it right) and, if there are entities, first by gold entity.
+    """Count the outcomes of examples, preceded by those of gold entities if the task has entities.
 
-    A gold entity is right if its words and its type are predicted. `untyped`: ignore types. Raises
-    InputError if the three sequences differ in length.
+    An example is right if its whole prediction is, a gold entity if its words and its type are
+    predicted. `untyped`: ignore types. Raises InputError if the three sequences differ in length.
     """
     if not len(gold) == len(first) == len(second):
         raise InputError(
             "Only predictions for the same examples can be compared:"
             f" {len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
         )
-    # A Counter for each unit, in the order in which they are shown.
+    # One Counter per unit, in display order.
     counts = {"gold entity": Counter[str](), "example": Counter[str]()}
     for labels, a, b in zip(gold, first, second, strict=True):
         right = (kind.is_right(labels, a, untyped), kind.is_right(labels, b, untyped))
@@ -329,7 +329,7 @@ def count_outcomes(
             for item in kind.label_items(labels, untyped):
                 counts["gold entity"][OUTCOME_OF[item in in_a, item in in_b]] += 1
     if not kind.finds_entities:
-        del counts["gold entity"]  # the outcomes of entities come first, where there are any
+        del counts["gold entity"]
     units = []
     for unit, own in counts.items():
         units.append(OutcomeCounts(unit, {outcome: own[outcome] for outcome in OUTCOMES}))

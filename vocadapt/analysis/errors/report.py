@@ -1,6 +1,6 @@
 """Export of an error ledger: a self-contained HTML page, CSV and JSON.
 
-Whatever a report leaves out is stated in it.
+A report states everything that it omits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from vocadapt.analysis.errors.ledger import (
     Entry,
 )
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
-from vocadapt.analysis.results.results import SURE
+from vocadapt.analysis.results.results import SIGNIFICANCE_LEVEL
 from vocadapt.analysis.results.tables import (
     MIN_EXACT_P,
     format_fraction,
@@ -47,7 +47,7 @@ from vocadapt.training.scoring.uncertainty import Comparison
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds.judgment import Claim
 
-# The entries with these outcomes are listed; those that both have right are counted only.
+# Entries with these outcomes are listed; units that are right on both sides are only counted.
 LISTED_OUTCOMES = (FIXED, BROKEN, WRONG, REMOVED, ADDED, KEPT)
 OUTCOME_NOTES = {
     FIXED: "wrong before, right now",
@@ -59,11 +59,11 @@ OUTCOME_NOTES = {
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A sliced ledger and what its report contains: names of both sides, the test, slices, notes,
-    the command.
+    """A sliced ledger and the contents of its report: names of both sides, paired test, notes,
+    slice, command line.
 
-    `train` and `corpus`: texts that the HTML page searches for words, besides the test examples.
-    `why_no_corpus`: why a known corpus was left out.
+    `train` and `corpus`: texts, besides the test examples, that the HTML page searches for words.
+    `why_no_corpus`: why a known corpus was not searched.
     """
 
     slicing: Slicing
@@ -88,8 +88,8 @@ class Report:
         return f"{self.slicing.scorer.name}: {self.slicing.definition}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values: counts, slices, scores by tokenization, all entries but those that both
-        have right.
+        """As JSON values: counts, slices, scores by tokenization, and all entries except those that
+        are right on both sides.
         """
         ledger, listed = self.slicing.ledger, self.entries
         scores = self.slicing.by_tokenization(self.slice)
@@ -111,7 +111,7 @@ class Report:
 
     def csv(self) -> str:
         """The entries as CSV, one line each."""
-        # The values of JSON, with what is nested there as one text for each cell.
+        # Start from the JSON values, and flatten nested values to one text per cell.
         rows: list[Sequence[Any]] = [COLUMNS]
         for entry in map(self._entry, self.entries):
             row = dict(entry)
@@ -128,27 +128,27 @@ class Report:
         return format_csv(rows)
 
     def html(self, progress: Progress = silent) -> str:
-        """A self-contained HTML page; the corpus is read for it."""
+        """A self-contained HTML page; reads the corpus."""
         parts = [
             f"<h1>Error analysis</h1><p>{escape(self.names[0])} → {escape(self.names[1])}</p>",
             self._render_counts(),
             self._render_tables(),
         ]
-        # Whatever is left out of the lists is said where they are.
+        # State next to the lists what they omit.
         if self.slice != ALL:
             title = escape(self.slicing.title(self.slice))
             parts.append(f"<p>Only the slice “{title}” is listed.</p>")
         parts += [self._render_outcome(outcome) for outcome in LISTED_OUTCOMES]
         n_right = sum(entry.outcome == RIGHT for entry in self.slicing.entries(self.slice))
-        parts.append(f"<p>The {n_right:,} units that both have right are not listed.</p>")
+        parts.append(f"<p>Not listed: {n_right:,} units that are right on both sides.</p>")
         parts.append(self._render_words(progress))
         if self.command:
-            parts.append(f"<h2>The same in a terminal</h2><pre>{escape(self.command)}</pre>")
+            parts.append(f"<h2>Command line</h2><pre>{escape(self.command)}</pre>")
         return PAGE.format(style=error_html.STYLE, body="\n".join(parts))
 
     def _render_outcome(self, outcome: str) -> str:
         """Render the cards of one outcome, collapsed unless they are the fixed ones."""
-        # A card for each entry, with the note that was written on it.
+        # One card per entry, with the user's note on it.
         ledger, words = self.slicing.ledger, self.slicing.words
         entries = [entry for entry in self.entries if entry.outcome == outcome]
         body = ""
@@ -179,7 +179,7 @@ class Report:
             "<h2>Where the change comes from</h2>",
             error_html.render_table(SLICE_HEADER, format_slices(self.slicing.scores())),
         ]
-        # There are no such scores if neither run has two tokenizations.
+        # Empty if neither run has two tokenizations.
         if scores := self.slicing.by_tokenization(self.slice):
             title = f"Scores by tokenization: {self.slicing.title(self.slice)}"
             parts += [
@@ -208,8 +208,8 @@ class Report:
         )
         if not found.words:
             return ""
-        about = f"{count(len(found.words))} of the {count(found.of)} words on the cards"
-        if len(found.words) < found.of:
+        about = f"{count(len(found.words))} of the {count(found.n_words)} words on the cards"
+        if len(found.words) < found.n_words:
             about += ", the most frequent ones"
         about += f".{self._describe_omissions()}"
         words = map(error_html.render_keyword, found.words, repeat(found.settings.lines))
@@ -225,20 +225,20 @@ class Report:
         text = ""
         if missing:
             verb = "is" if len(missing) == 1 else "are"
-            text = f" Not looked up: {' and '.join(missing)}, which {verb} not given."
+            text = f" Not searched: {' and '.join(missing)}, which {verb} not given."
         if self.corpus is None and self.why_no_corpus:
-            text += f" Not looked up: corpus, {self.why_no_corpus}."
+            text += f" Not searched: corpus, {self.why_no_corpus}."
         return text
 
     def _entry(self, entry: Entry) -> dict[str, Any]:
-        """An entry as JSON values."""
+        """Return an entry as JSON values."""
         ledger = self.slicing.ledger
         words = words_of_entry(ledger, entry, self.slicing.words)
         note, tags = self.notes.get(entry.id, ("", ()))
         gold = "" if entry.alarm else entry.unit.text or entry.unit.label
-        predicted = {}
+        vote_values = {}
         if vote := ledger.vote(entry):
-            predicted = {
+            vote_values = {
                 "at": vote.at,
                 "said": dict(vote.predicted),
                 "margins": dict(vote.margins),
@@ -256,7 +256,7 @@ class Report:
             "first": _claim_to_dict(entry.first),
             "second": _claim_to_dict(entry.second),
             "cuts": {name: _claim_to_dict(one) for name, one in entry.by_tokenization.items()},
-            "vote": predicted or None,
+            "vote": vote_values or None,
             "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
             "made_of": list(describe_new_tokens(words, self.slicing.words)),
             "note": note,
@@ -313,11 +313,11 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
     low, high = format_points(interval.low), format_points(interval.high)
     difference = f"{format_points(test.difference)} points"
     difference += f" ({100 * interval.level:.0f} % interval {low} to {high}), paired test p "
-    # A smaller p is given as "< .001".
+    # Smaller p-values are formatted as "< .001".
     if p >= MIN_EXACT_P:
         difference += "= "
     difference += format_p_value(p)
-    if p >= SURE:
+    if p >= SIGNIFICANCE_LEVEL:
         difference += ": no claim"
     return f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}", difference
 

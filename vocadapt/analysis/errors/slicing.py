@@ -1,7 +1,7 @@
 """Slices of an error ledger: groups of units with a property, and the score on each group.
 
-A slice is a function from the words of a unit to True or False, registered in SLICES; from there
-it appears on the page, in the command line, in the report and in the tests.
+A slice is a condition on the words of a unit, registered in SLICES; page, command line, report and
+tests read it from there.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,13 +47,16 @@ class SliceSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())
         if not self.suffix:
-            raise InputError("Expected the end of a word, got none.", "Such as -ia.", "suffix")
+            raise InputError(
+                "Expected a word ending, got none.", "Give an ending such as -ia.", "suffix"
+            )
         check_settings(self)
 
 
 @dataclass(frozen=True)
 class SlicedUnit:
-    """What a slice sees of a unit: its tokenized words, and whether it is an entity of training.
+    """The properties of a unit that slices test: its tokenized words, and whether its entity occurs
+    in training.
 
     `entity_seen` is None if that is unknown, or if the unit is not an entity.
     """
@@ -74,8 +77,8 @@ class SlicedUnit:
 class ErrorSlice:
     """A slice: its title, a sentence that explains it, and whether it contains a unit.
 
-    `needs`: what must be known: "tokenizations" (two tokenizations), "training" (its words), or "entities"
-    (training words of a NER task).
+    `needs`: required information: "tokenizations" (two of them), "training" (the words of the
+    training examples), or "entities" (the same for a NER task).
     """
 
     title: Callable[[SliceSettings], str]
@@ -172,7 +175,7 @@ class SliceScore:
 class Slicing:
     """A ledger and the tokenizations of its words, ready to be sliced.
 
-    `scorer` and `rules` are those of the task. Slices of ner are scored by entity instead.
+    `scorer` and `rules` are those of the task. Slices of NER tasks are scored by entity instead.
     """
 
     ledger: Ledger
@@ -180,14 +183,14 @@ class Slicing:
     scorer: Scorer
     rules: Rules
     settings: SliceSettings = field(default_factory=SliceSettings)
-    # Caches; predictions are known by the id of their sequence, which the ledger keeps alive.
+    # Caches. Predictions are keyed by the id() of their sequence, which the ledger keeps alive.
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
     _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, init=False)
     _tallies: dict[int, Tally] = field(default_factory=dict, init=False)
 
     @property
     def metric(self) -> str:
-        """Name of the metric that the sides and slices are judged by."""
+        """Name of the metric by which sides and slices are compared."""
         return format_metric_name(self.scorer.headline)
 
     @cached_property
@@ -199,7 +202,7 @@ class Slicing:
 
     @cached_property
     def available(self) -> tuple[str, ...]:
-        """Names of the slices for which everything they need is known."""
+        """Names of the slices whose required information is known."""
         has_training = self.words.trained is not None
         known = {
             "": True,
@@ -245,9 +248,9 @@ class Slicing:
     def by_tokenization(self, name: str = ALL) -> dict[str, Score]:
         """Score each tokenization over a slice; empty if no run has two tokenizations.
 
-        NER: recall is over the gold entities of the slice, precision over the predicted entities of
-        the slice, each entity belonging to it by its own words. For the slice by suffix these are
-        the figures behind "recall on -ia diseases" and "precision on -ia diseases" (Poerner et al.
+        In NER tasks recall is over the gold entities of the slice and precision over its predicted
+        entities; whether an entity belongs to the slice depends on its own words. For the slice
+        `suffix` these are "recall on -ia diseases" and "precision on -ia diseases" (Poerner et al.
         2020, section 3.3).
 
         Example, suffix -ia: gold anemia, fever, mania; predicted fever, mania, media -> P 1/2, R
@@ -264,7 +267,7 @@ class Slicing:
     def _slices_of(self, place: int, unit: Unit) -> frozenset[str]:
         """Return the names of the slices that contain a unit; {"rest"} if none does (cached).
 
-        What decides are the words of an entity, all words of a text, or the words of a question and
+        The relevant words are those of an entity, all words of a text, or those of a question and
         its answer.
         """
         if (place, unit) not in self._slices:
@@ -272,7 +275,7 @@ class Slicing:
             words = kind.words_of_slice(example, unit, self.words.words_of)
             seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
             sliced = SlicedUnit(self.words.tokenize_all(words), seen)
-            # Each unit is in one slice at least: "rest" takes those that no other one holds.
+            # A unit that is in no other slice is in "rest".
             found = [name for name in self.available if SLICES[name].holds(sliced, self.settings)]
             self._slices[place, unit] = frozenset(found or [REST])
         return self._slices[place, unit]
@@ -294,10 +297,11 @@ class Slicing:
         )
 
     def _score_predictions(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
-        """Score predictions over a slice, None if it is empty; over everything by the task's score.
+        """Score predictions over a slice; None if the slice is empty.
 
-        A slice of a NER task is always scored by entity (entity-strict); that of another task by
-        the task's score, over the examples that contain an entry of the slice.
+        A slice of a NER task is scored by entity (entity-strict). A slice of any other task is
+        scored by the task's scorer, over the examples that contain an entry of the slice, and so is
+        the slice "all" of every task.
         """
         kind = self.ledger.kind
         if name != ALL and kind.finds_entities:
@@ -306,7 +310,7 @@ class Slicing:
             if not any((*gold, *predicted)):
                 return None
             return kind.scorer().score_tally(count_items(gold, predicted), self.rules)
-        # The rows of a tally are the examples, so a slice is a selection of rows.
+        # A tally has one row per example, so a slice is a selection of rows.
         tally = self._tally(predictions)
         if name != ALL:
             places = sorted({entry.place for entry in self.entries(name)})
@@ -314,9 +318,9 @@ class Slicing:
         return self.scorer.score_tally(tally, self.rules) if len(tally.rows) else None
 
     def _select_items(self, name: str, sentences: Iterable[Iterable[Unit]]) -> list[Items]:
-        """Return the entities of a slice, sentence by sentence, in the scorer's form.
+        """Return the entities of a slice by sentence, in the scorer's format.
 
-        Each belongs to the slice by its own words.
+        Whether an entity belongs to the slice depends on its own words.
         """
         items: list[Items] = []
         for place, units in enumerate(sentences):
@@ -334,7 +338,7 @@ class Slicing:
         return self._entities(self.ledger.split.gold)
 
     def _predicted_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
-        """Return the entities of a prediction of the ledger (cached)."""
+        """Return the entities of one of the ledger's predictions (cached)."""
         if id(predictions) not in self._units:
             self._units[id(predictions)] = self._entities(predictions)
         return self._units[id(predictions)]
@@ -345,7 +349,7 @@ class Slicing:
         return [kind.find_units(example, tuple(tags), untyped) for example, tags in pairs]
 
     def _tally(self, predictions: Sequence[Prediction]) -> Tally:
-        """Return the counts that the task's score needs of a prediction of the ledger (cached)."""
+        """Return the scorer's tally of one of the ledger's predictions (cached)."""
         if id(predictions) not in self._tallies:
             self._tallies[id(predictions)] = self.scorer.tally(
                 self.ledger.split.gold, predictions, self.rules

@@ -1,5 +1,5 @@
-"""Predictions of a run under each tokenization of an example, and votes between the two: which one
-their mean outvotes, by how many logits.
+"""Predictions of a run under each tokenization of an example, and the votes between them: which
+tokenization the pooled prediction overrules, and by how many logits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,9 +26,9 @@ MAX_ANSWER = 60  # characters of an answer in `Vote.line`
 
 @dataclass(frozen=True)
 class Vote:
-    """A disagreement of the base and the adapted tokenization at one place.
+    """A disagreement between the base and the adapted tokenization on a word or a text.
 
-    `at`: the word, "" for a whole text. `predicted`: the prediction of base, adapted and pooled.
+    `at`: the word, "" for a whole text. `predicted`: the predictions of base, adapted and pooled.
     `margins`: by how many logits base and adapted prefer their own prediction to the other's.
     """
 
@@ -44,7 +44,7 @@ class Vote:
 
     @property
     def line(self) -> str:
-        """In words: "base tokenization outvoted by adapted tokenization (2.1 against …)"."""
+        """Description: "base tokenization outvoted by adapted tokenization (2.1 against …)"."""
         if len(self.outvoted) != 1:
             pooled = self.predicted[POOLED] or "nothing"
             if len(pooled) > MAX_ANSWER:
@@ -64,15 +64,15 @@ def find_votes(
     example: Example,
     units: Iterable[Unit] | None = None,
 ) -> Iterator[tuple[int, Vote]]:
-    """Yield each disagreement of the two tokenizations: the row of the logits, and the vote.
+    """Yield each disagreement between the two tokenizations: the row of the logits, and the vote.
 
-    units: leave out what does not concern them. logits: tokenization → (rows, outputs) float32 of
-    this example; nothing is yielded if a tokenization is missing.
+    units: ignore disagreements that do not concern them. logits: tokenization → (rows, outputs)
+    float32 of this example; nothing is yielded if a tokenization is missing.
     """
     if any(name not in logits for name in ALL_TOKENIZATIONS):
         return
     for choice in outputs.kind.find_choices(example, outputs.names, units):
-        # 1. What each tokenization and their mean choose; there may be no choice for one of them.
+        # 1. The choice of each tokenization and of their mean; one of them may make none.
         chosen = {name: choice.pick(logits[name]) for name in ALL_TOKENIZATIONS}
         if None in chosen.values():
             continue
@@ -80,7 +80,7 @@ def find_votes(
         if predicted[BASE] == predicted[ADAPTED]:
             continue
 
-        # 2. By how many logits each of the two prefers its own choice to the other's.
+        # 2. The margin by which each of the two prefers its own choice to the other's.
         margins = {}
         for name, other in ((BASE, ADAPTED), (ADAPTED, BASE)):
             preferred = choice.score(logits[name], chosen[name])
@@ -94,8 +94,9 @@ def find_vote(
     example: Example,
     units: Iterable[Unit] | None = None,
 ) -> Vote | None:
-    """Return the vote with the largest margin on an example, or on some of its units; None if the
-    tokenizations agree or one is missing.
+    """Return the vote with the largest margin on an example, or on some of its units.
+
+    None if the tokenizations agree, or if one is missing.
     """
     votes = [vote for _, vote in find_votes(outputs, logits, example, units)]
     return max(votes, key=lambda vote: max(vote.margins.values()), default=None)
@@ -103,9 +104,9 @@ def find_vote(
 
 @dataclass(frozen=True, eq=False)
 class ExamplePrediction:
-    """The logits of one example under each tokenization, and the predictions they give.
+    """The logits of one example under each tokenization, and the resulting predictions.
 
-    logits: tokenization → (rows, outputs) float32; ner has a row for each word, others one row.
+    logits: tokenization → (rows, outputs) float32; NER has a row for each word, other tasks one.
     """
 
     example: Example
@@ -127,7 +128,7 @@ class ExamplePrediction:
     def probabilities(self, tokenization: str) -> NDArray[np.float64]:
         """Return the probability of each output, (rows, outputs) float64.
 
-        The outputs of a row sum to 1; for multilabel each has a probability of its own.
+        Each row sums to 1, except for multilabel tasks, whose labels are independent.
         """
         from scipy.special import expit, softmax
 
@@ -138,7 +139,7 @@ class ExamplePrediction:
 
     @cached_property
     def votes(self) -> tuple[tuple[int, Vote], ...]:
-        """Each disagreement of the two tokenizations: row of the logits, and the vote."""
+        """The disagreements between the two tokenizations: row of the logits, and the vote."""
         return tuple(find_votes(self.outputs, self.logits, self.example))
 
 
@@ -152,7 +153,7 @@ def predict_example(run: SavedRun, example: Example) -> ExamplePrediction:
 
 
 def find_disagreement(run: SavedRun) -> Example | None:
-    """Return the first test example that the two tokenizations of a run predict differently.
+    """Return the first test example with different predictions under the tokenizations of a run.
 
     If there is none, return the first test example; None if the run was not tested.
     """

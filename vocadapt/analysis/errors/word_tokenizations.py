@@ -1,5 +1,5 @@
-"""Words as two models tokenize them: wordpieces before and after, which tokens are new, and how the
-embeddings of new tokens were initialized.
+"""Tokenizations of words by two models: wordpieces before and after, new tokens, and how their
+embeddings were initialized.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ from vocadapt.vocabulary.initializers.materials import Provenance, format_proven
 
 @dataclass(frozen=True)
 class TokenizedWord:
-    """A word, its wordpieces before and after, the added tokens among the latter.
+    """A word, its wordpieces before and after the adaptation, and the added tokens among the latter.
 
-    `seen`: occurrences in training, None if the training examples are not known.
+    `seen`: occurrences in training; None if the training examples are not known.
     """
 
     word: str
@@ -49,16 +49,16 @@ class TrainingCounts:
 
 @dataclass(frozen=True)
 class AddedToken:
-    """A token that an adaptation added: how its embedding was made, and its corpus count."""
+    """An added token, how its embedding was initialized, and its count in the corpus."""
 
     token: str
-    made: Provenance
+    provenance: Provenance
     count: int | None = None
 
     @property
     def line(self) -> str:
-        """In words: "euthymic = aligned word vector · 38 in the corpus"."""
-        line = format_provenance(self.token, self.made)
+        """Description: "euthymic = aligned word vector · 38 in the corpus"."""
+        line = format_provenance(self.token, self.provenance)
         if self.count is not None:
             line += f" · {self.count:,} in the corpus"
         return line
@@ -66,10 +66,7 @@ class AddedToken:
 
 @dataclass(frozen=True, eq=False)
 class WordIndex:
-    """Two tokenizations of words, the added tokens by name, and the training counts.
-
-    Every part may be missing.
-    """
+    """Two tokenizers, the added tokens by name, and the training counts; each may be missing."""
 
     before: Tokenizer | None = None
     after: Tokenizer | None = None
@@ -84,7 +81,7 @@ class WordIndex:
         return self.before is not None and self.after is not None
 
     def words_of(self, text: str) -> tuple[str, ...]:
-        """Split a text into words, as they are written."""
+        """Split a text into words without normalizing them."""
         if self.splitter is None:
             return tuple(text.split())
         return tuple(text[start:end] for _, start, end in self.splitter.spans(text))
@@ -93,7 +90,7 @@ class WordIndex:
         """Tokenize a word with both tokenizers (cached)."""
         if word not in self._cache:
             before, after = _tokenize(self.before, word), _tokenize(self.after, word)
-            new = tuple(piece for piece in after if piece in self.added)
+            new = tuple(token for token in after if token in self.added)
             seen = None
             if self.trained is not None:
                 seen = self.trained.words[normalize_word(word, self.splitter)]
@@ -105,7 +102,7 @@ class WordIndex:
         return tuple(map(self.tokenize, words))
 
     def seen_entity(self, text: str) -> bool | None:
-        """Whether the training examples have an entity of these words; None if not known."""
+        """Return whether the training examples have an entity with these words; None if unknown."""
         if self.trained is None:
             return None
         return normalize_word(text, self.splitter) in self.trained.entities
@@ -132,23 +129,23 @@ def build_word_index(
 ) -> WordIndex:
     """Build the word index of two runs from their models and the training examples.
 
-    "Before" is the first model's tokenization and "after" the second's. If both are the same, they
-    are the tokenizations before and after that model was adapted.
+    "Before" is the first model's tokenization and "after" the second's. If both models have the
+    same vocabulary, "before" is the tokenization of the model that they were adapted from.
     """
-    last = second or first
-    splitter = last.splitter if last is not None else None
+    after = second or first
+    splitter = after.splitter if after is not None else None
     counts = count_training_words(train, splitter) if train is not None else None
-    if last is None:
+    if after is None:
         return WordIndex(trained=counts)
-    # Two runs of one model have one tokenization: it is compared with that before the adaptation.
-    begin = first
-    if begin is None or begin.vocabulary.tokens == last.vocabulary.tokens:
-        begin = open_base_model(last) or last
+    # Two runs of one model share its tokenization: compare with that before the adaptation.
+    before = first
+    if before is None or before.vocabulary.tokens == after.vocabulary.tokens:
+        before = open_base_model(after) or after
     return WordIndex(
-        begin.fast_tokenizer,
-        last.fast_tokenizer,
-        last.splitter,
-        read_added_tokens(begin) | read_added_tokens(last),
+        before.fast_tokenizer,
+        after.fast_tokenizer,
+        after.splitter,
+        read_added_tokens(before) | read_added_tokens(after),
         counts,
     )
 
@@ -159,12 +156,12 @@ def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:
     if not path.is_file():
         return {}
     record = read_json_object(path)
-    # The record lists methods once and refers to them by index, to stay short.
-    plan, made = record.get("plan", {}), record.get("provenance", {})
+    # To stay short, the record lists each method once and refers to it by index.
+    plan, recorded = record.get("plan", {}), record.get("provenance", {})
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
-    methods = made.get("how", ())
+    methods = recorded.get("how", ())
     added = {}
-    for token, (method, donors) in made.get("tokens", {}).items():
+    for token, (method, donors) in recorded.get("tokens", {}).items():
         if token in counts:
             provenance = Provenance(methods[method], tuple((name, w) for name, w in donors))
             added[token] = AddedToken(token, provenance, counts[token])
@@ -183,14 +180,14 @@ def count_training_words(examples: Iterable[Example], splitter: Splitter | None)
 
 
 def normalize_word(text: str, splitter: Splitter | None) -> str:
-    """Normalize a word or phrase as the model's splitter does; spaces between its parts."""
+    """Normalize a word or phrase with the model's splitter; its parts are joined by spaces."""
     if splitter is None:
         return text.lower()
     return " ".join(splitter.words(text))
 
 
 def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counter[str]:
-    """Add up the counts of words that are equal once normalized; each one is split only once."""
+    """Add up the counts of words with the same normalized form."""
     normalized: Counter[str] = Counter()
     for text, count in counts.items():
         normalized[normalize_word(text, splitter)] += count

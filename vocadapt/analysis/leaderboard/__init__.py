@@ -1,6 +1,6 @@
 """Leaderboard of initializers, before any training.
 
-Read in this order: `leaderboard` (what is measured, and the table), `judges` (hidden tokens and
-neighborhoods that embeddings are compared with), `inputs` (the plan, the materials and the held-out
-loss of a model and a target).
+Read in this order: `leaderboard` (the scores and the table), `judges` (the hidden tokens and
+neighbors that embeddings are compared with), `inputs` (plan, materials and held-out loss of a model
+and a target).
 """

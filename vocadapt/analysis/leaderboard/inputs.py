@@ -25,11 +25,12 @@ from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 
-def materials_from_target(
+def build_target_materials(
     model: LanguageModel, target: Vocabulary, space: EmbeddingSpace
 ) -> Materials:
-    """Take over a target's vocabulary; its embeddings (or vectors of its tokens) are the target
-    space.
+    """Build materials that replace the vocabulary by a target's.
+
+    space: the target's embeddings, or vectors of its tokens.
     """
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
@@ -37,8 +38,8 @@ def materials_from_target(
     return Materials(plan, model.space, target=space)
 
 
-def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Materials:
-    """Add the words that the model lacks; their word vectors are the target space."""
+def build_vector_materials(model: LanguageModel, vectors: EmbeddingSpace) -> Materials:
+    """Build materials that add the words with a vector that the model lacks."""
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(domain=vectors), PlanSettings("append")
     )
@@ -47,8 +48,8 @@ def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Mat
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLoss:
-    """Masked-language-model loss on held-out lines before and after a plan; the same words are
-    masked.
+    """Masked-language-model loss on held-out lines before and after a plan is applied; the same
+    words are masked.
     """
 
     model: LanguageModel
@@ -58,7 +59,7 @@ class HeldOutLoss:
 
     @classmethod
     def of(cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]) -> "HeldOutLoss":
-        """Build the loss with window lengths that fit the network.
+        """Build the loss of a model, with windows short enough for the network.
 
         Raises InputError if the model has no masked-language-model head.
         """
@@ -88,7 +89,9 @@ class HeldOutLoss:
 
     @property
     def loss(self) -> Loss:
-        """Function of embeddings: nats per character of the masked words."""
+        """The loss as a function of the new embeddings, in nats per character of the masked
+        words.
+        """
 
         def evaluate(rows: NewEmbeddings) -> float:
             adapted = apply_plan(self.model, self.plan, rows, self.mode)

@@ -1,15 +1,15 @@
 """Comparison of initializers before any training.
 
-*Held-out recovery.* Some common tokens are hidden: the model is used without them and their
-embeddings, so that no fit, no donor list and no tokenization can know them. They are initialized as
-if they were new and compared with their true embeddings, both centered at the mean of the remaining
-ones: cosine, and the rank of the true embedding among all old ones. Baselines: the global mean
-(centered cosine 0), random embeddings, and the mean of the common tokens, which is about what
-mixing any of them gives.
+*Held-out recovery.* Some common tokens are hidden: they and their embeddings are removed from the
+model, so neither an alignment, a donor list nor a tokenization contains them. They are initialized
+as if they were new and compared with their true embeddings by cosine (both centered at the mean of
+the remaining embeddings) and by the rank of the true embedding among all old ones. Baselines: the
+global mean (centered cosine 0), random embeddings, and the mean of the common tokens, which any
+mixture of many of them approximates.
 
-*New embeddings.* Their norm relative to the old ones; how many nearest neighbors of a token in the
-target space are also its nearest in the model; and, if the model has a masked-language-model head
-and there is text, the loss per character on masked words.
+*New embeddings.* Reported are their norm relative to the old ones, the fraction of a token's
+nearest neighbors in the target space that are also its nearest in the model, and, if the model has
+a masked-language-model head and there is text, the loss per character on masked words.
 """
 
 import time
@@ -23,7 +23,7 @@ from vocadapt.analysis.leaderboard.judges import (
     NewTokenJudge,
     TrueEmbeddings,
     choose_hidden_tokens,
-    materials_without,
+    hide_tokens,
     sample_materials,
 )
 from vocadapt.errors import InputError
@@ -43,11 +43,11 @@ from vocadapt.vocabulary.initializers.initialize import (
 from vocadapt.vocabulary.initializers.materials import list_trained_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord
 
-BASELINES = {  # initializers that use nothing that is known of a token
+BASELINES = {  # initializers that use no information about a token
     "global-mean": "the global mean",
     "common-mean": "the mean of the common tokens",
-    "random-normal": "random rows",
-    "random-uniform": "random rows",
+    "random-normal": "random embeddings",
+    "random-uniform": "random embeddings",
 }
 # Cost of an initializer that trains embeddings through the network, in multiples of the others.
 TRAINED_COST = 100.0
@@ -62,7 +62,7 @@ Loss = Callable[[NewEmbeddings], float]
 class LeaderboardSettings(CheckedSettings):
     """Settings of the comparison of initializers.
 
-    `norm_matched`: judge each one again with its embeddings rescaled. `rows`: settings of the
+    `norm_matched`: also evaluate each one with its embeddings rescaled. `rows`: settings of the
     initializers.
     """
 
@@ -94,7 +94,7 @@ class LeaderboardSettings(CheckedSettings):
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings, metadata=show_only())
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def methods_to_compare(self) -> tuple[str, ...]:
         """The initializers to compare; by default all but those that are fitted to a text."""
         return self.methods or tuple(
             name for name, known in INITIALIZERS.items() if known.needs != "text"
@@ -103,7 +103,7 @@ class LeaderboardSettings(CheckedSettings):
 
 @dataclass(frozen=True)
 class InitializerStanding:
-    """Figures of one initializer.
+    """Scores of one initializer.
 
     Hidden tokens: `centered_cosine` ± `standard_error`, `p1`, `mrr`, `median_rank` (0 is the true
     embedding). New tokens: `norm_ratio` (mean norm relative to the old ones), `neighbor_overlap`,
@@ -129,7 +129,7 @@ class InitializerStanding:
         return self.initializer in BASELINES
 
     def to_dict(self) -> dict[str, object]:
-        """The numbers by the names that the command line prints."""
+        """As JSON values, under the names that the command line prints."""
         return {
             "initializer": self.initializer,
             "centered_cosine": self.centered_cosine,
@@ -147,13 +147,13 @@ class InitializerStanding:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """All standings, best centered cosine first, baselines included; `skipped`: reasons of those that
-    failed.
+    """All standings, best centered cosine first, baselines included.
 
-    `hidden` tokens `of` the common ones; `candidates`: old embeddings among which the true one is
-    ranked. Of the `added` new tokens `judged` were compared: norms, and `k` neighbors among
-    `neighbor_candidates` tokens. `p`: paired t-test over the hidden tokens between the best two
-    methods that are no baselines; None without two.
+    `skipped`: initializers that failed, with the reason. `hidden`: the hidden tokens, `of`: number
+    of common tokens; `candidates`: number of old embeddings among which the true one is ranked.
+    `added`: number of new tokens, `judged`: how many of them were evaluated by norm and by `k`
+    neighbors among `neighbor_candidates` tokens. `p`: p-value of a paired t-test over the hidden
+    tokens between the best two methods that are no baselines; None if there are not two.
     """
 
     rows: tuple[InitializerStanding, ...]
@@ -178,15 +178,15 @@ class Leaderboard:
     @property
     def verdict(self) -> str:
         """Result on the held-out tokens, in one sentence."""
-        # 1. Whether the best method is better than every baseline, by two standard errors.
+        # 1. Compare the best method, less two standard errors, with the best baseline.
         judged = [row for row in self.rows if not row.is_baseline]
         baseline = next(row for row in self.rows if row.is_baseline)
         n = f"{len(self.hidden):,} held-out tokens"
-        sure = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
-        # Centered at the global mean, that baseline has a cosine of 0.
-        if sure <= 0:
+        lower_bound = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
+        # The global mean has a centered cosine of 0.
+        if lower_bound <= 0:
             return f"None beats {BASELINES['global-mean']} on {n}."
-        if sure <= baseline.centered_cosine:
+        if lower_bound <= baseline.centered_cosine:
             return f"None beats {BASELINES[baseline.initializer]} on {n}."
         against = f"{baseline.centered_cosine:.3f} of {BASELINES[baseline.initializer]}"
         best = (
@@ -195,7 +195,7 @@ class Leaderboard:
         )
         if self.p is None:
             return f"{best}."
-        # 2. The best of the other methods; the same one norm-matched is no other.
+        # 2. Find the second-best method; a norm-matched variant is not another method.
         other = next(
             row
             for row in judged
@@ -234,9 +234,9 @@ def compare_initializers(
     loss: Loss | None = None,
     progress: Progress = silent,
 ) -> Leaderboard:
-    """Compare initializers on the new embeddings of a plan; alignments are fitted here.
+    """Compare initializers on the new embeddings of a plan; fits alignments as needed.
 
-    `loss`: masked-language-model loss of a model with given embeddings. Raises InputError if no
+    `loss`: masked-language-model loss as a function of the new embeddings. Raises InputError if no
     token is new, or none can be hidden.
     """
     settings = settings or LeaderboardSettings()
@@ -246,40 +246,40 @@ def compare_initializers(
             "Give another target.",
         )
 
-    # 1. Expected duration of each initializer; the baselines are always compared.
-    judges = _InitializerJudge(materials, settings, loss)
+    # 1. Divide the progress by the cost of each initializer; baselines are always included.
+    judge = _InitializerJudge(materials, settings, loss)
     standings: dict[str, InitializerStanding] = {}
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
-    costs = dict.fromkeys([*settings.named, *BASELINES], 1.0)
+    costs = dict.fromkeys([*settings.methods_to_compare, *BASELINES], 1.0)
     for method in costs:
         if INITIALIZERS[method].needs == "text":
             costs[method] = TRAINED_COST
     shares = parts(progress, costs)
 
-    # 2. Judge each one; one that fails does not stop the others.
+    # 2. Evaluate each initializer; skip those that fail.
     for method in costs:
         rows = replace(settings.rows, method=method, norm_matched=False)
         share = part(shares[method], 0.0, 1.0, method)
         try:
-            for standing, own in judges.judged(rows, share):
+            for standing, own in judge.evaluate(rows, share):
                 standings[standing.initializer], cosines[standing.initializer] = standing, own
         except InputError as error:
             skipped[method] = str(error)
 
-    # 3. Best first.
+    # 3. Rank them, best first.
     order = sorted(standings, key=lambda name: -standings[name].centered_cosine)
-    progress(1.0, "judged")
+    progress(1.0, "evaluated")
     return Leaderboard(
         tuple(standings[name] for name in order),
         skipped,
-        judges.hidden,
-        judges.of,
+        judge.hidden,
+        judge.of,
         len(materials.model),
         len(materials.plan.new_embeddings),
-        len(judges.few.plan.new_embeddings),
-        judges.around.k,
-        len(judges.around.names),
+        len(judge.sample.plan.new_embeddings),
+        judge.new_token_judge.k,
+        len(judge.new_token_judge.names),
         _paired_p_value(order, cosines),
     )
 
@@ -287,8 +287,8 @@ def compare_initializers(
 def initialize_token(materials: Materials, token: str, rows: InitializerSettings) -> NewEmbeddings:
     """Initialize the embedding of one token; a token of the model is hidden first."""
     if token in materials.model:
-        materials = materials_without(materials, (token,))
-    # A plan that adds this token alone, behind the kept ones.
+        materials = hide_tokens(materials, (token,))
+    # A plan that adds only this token, after the kept ones.
     added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
     plan = replace(materials.plan, added=added, replaced=(), order=order)
     return _initialize(replace(materials, plan=plan), rows, LeaderboardSettings())
@@ -300,9 +300,9 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
         settings.held_out or HELD_OUT
     )
     width = materials.model.dim + materials.similarity_space.dim
-    # A product of all vectors each; matching pursuit also the products of all donors.
+    # Each method multiplies all vectors once; matching pursuit also multiplies all donors.
     product = 2.0 * rows * len(materials.model) * width / FLOPS
-    chosen = settings.named
+    chosen = settings.methods_to_compare
     pursuit = (
         2.0 * len(materials.donors) * materials.similarity_space.dim * len(materials.donors) / FLOPS
         + rows * PURSUIT
@@ -311,8 +311,8 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
 
 
 class _InitializerJudge:
-    """Judges initializers on true embeddings of hidden tokens, neighbors of new ones, and a loss if
-    given.
+    """Evaluates initializers by the true embeddings of hidden tokens, the neighbors of new tokens,
+    and a loss if given.
     """
 
     def __init__(
@@ -320,33 +320,36 @@ class _InitializerJudge:
     ) -> None:
         self.materials, self.settings, self.loss = materials, settings, loss
         self.hidden, self.of = choose_hidden_tokens(materials, settings.held_out, settings.seed)
-        self.without = materials_without(materials, self.hidden)
+        self.visible_materials = hide_tokens(materials, self.hidden)
         self.truth = TrueEmbeddings(
-            materials.model, compute_mean_embedding(self.without.model), self.hidden
+            materials.model, compute_mean_embedding(self.visible_materials.model), self.hidden
         )
-        self.few = sample_materials(materials, settings.judged, settings.seed)
-        self.around = NewTokenJudge(self.few, settings.neighbors)
+        self.sample = sample_materials(materials, settings.judged, settings.seed)
+        self.new_token_judge = NewTokenJudge(self.sample, settings.neighbors)
 
-    def judged(
+    def evaluate(
         self, rows: InitializerSettings, progress: Progress
     ) -> Iterator[tuple[InitializerStanding, Matrix]]:
-        """Yield the standing of an initializer with its centered cosines, also norm-matched if
-        requested.
+        """Yield the standing of an initializer and its centered cosines; the same for its
+        norm-matched variant if requested.
         """
-        # 1. Initialize the hidden tokens, then the new ones, a sample of them where no loss needs all.
-        progress(0.0, "giving the hidden tokens back")
-        given_back = _initialize(
-            replace(self.without, progress=part(progress, 0.0, 0.5)), rows, self.settings
+        # 1. Initialize the hidden tokens, then the new ones: all for a loss, else a sample.
+        progress(0.0, "initializing hidden tokens")
+        recovered = _initialize(
+            replace(self.visible_materials, progress=part(progress, 0.0, 0.5)), rows, self.settings
         )
-        start, few = time.perf_counter(), self.few if self.loss is None else self.materials
-        made = _initialize(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
+        materials = self.sample if self.loss is None else self.materials
+        start = time.perf_counter()
+        made = _initialize(
+            replace(materials, progress=part(progress, 0.5, 0.9)), rows, self.settings
+        )
         seconds = time.perf_counter() - start
 
-        # 2. Judge them as they are, and norm-matched if requested.
-        progress(0.9, "judging")
-        variants = [(rows.method, given_back, made)]
+        # 2. Evaluate them as they are, and norm-matched if requested.
+        progress(0.9, "evaluating")
+        variants = [(rows.method, recovered, made)]
         if self.settings.norm_matched and rows.method not in BASELINES:
-            back = match_norms(given_back, self.without.plan, self.without.model)
+            back = match_norms(recovered, self.visible_materials.plan, self.visible_materials.model)
             new = match_norms(made, self.materials.plan, self.materials.model)
             variants.append((rows.method + MATCHED, back, new))
         for name, back, new in variants:
@@ -359,8 +362,8 @@ class _InitializerJudge:
                     float((ranks == 0).mean()),
                     float((1 / (1 + ranks)).mean()),
                     float(np.median(ranks)),
-                    self.around.norm_ratio(new),
-                    self.around.overlap(new),
+                    self.new_token_judge.compute_norm_ratio(new),
+                    self.new_token_judge.compute_overlap(new),
                     None if self.loss is None else self.loss(new),
                     new.fallbacks,
                     seconds,
@@ -372,7 +375,7 @@ class _InitializerJudge:
 def _initialize(
     materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings
 ) -> NewEmbeddings:
-    """Initialize embeddings, through an alignment fitted on these materials if needed."""
+    """Initialize embeddings; fits an alignment on these materials if the method needs one."""
     if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similarity_space
         trained = materials.model.rows(list_trained_tokens(materials.plan, materials.model))
@@ -382,8 +385,10 @@ def _initialize(
 
 
 def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:
-    """Return the p-value of a paired t-test between the best two methods over the hidden tokens."""
-    # The test needs two methods, and differences that are not all zero.
+    """Return the p-value of a paired t-test between the best two methods over the hidden tokens.
+
+    None if there are not two methods, or if all differences are zero.
+    """
     ranked = [name for name in order if name not in BASELINES]
     other = next((name for name in ranked if _base_method(name) != _base_method(ranked[0])), None)
     if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):

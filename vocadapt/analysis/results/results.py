@@ -32,7 +32,7 @@ from vocadapt.training.tasks.examples import Example, without_fold
 from vocadapt.training.tasks.kinds import TaskKind
 
 MIN_SEEDS = 3  # seeds: with fewer no difference is claimed
-SURE = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 BETTER, WORSE, NOISE = "better", "worse", "within noise"
 BASELINE = "baseline"
 
@@ -231,7 +231,7 @@ def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
         return f"{fewest} seeds: no claim"
     if abs(ours.mean - theirs.mean) <= max(ours.sd or 0.0, theirs.sd or 0.0):
         return NOISE
-    if p >= SURE:
+    if p >= SIGNIFICANCE_LEVEL:
         return "p ≥ .05: no claim"
     if ours.mean > theirs.mean:
         return BETTER

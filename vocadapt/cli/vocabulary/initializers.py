@@ -60,7 +60,9 @@ def _compare(options: Options) -> Answer:
     # 1. The step: seed and settings of the initializers that are compared.
     step = read_settings(options, LeaderboardStep)
     board = step.leaderboard
-    rows = read_initializer_settings(options, replace(board.rows, seed=board.seed), board.named)
+    rows = read_initializer_settings(
+        options, replace(board.rows, seed=board.seed), board.methods_to_compare
+    )
     step = replace(step, leaderboard=replace(board, rows=rows))
     inputs = {
         "model": options.model,

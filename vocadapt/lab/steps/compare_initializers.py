@@ -10,8 +10,8 @@ from typing import Any
 
 from vocadapt.analysis.leaderboard.inputs import (
     HeldOutLoss,
-    materials_from_target,
-    materials_from_vectors,
+    build_target_materials,
+    build_vector_materials,
 )
 from vocadapt.analysis.leaderboard.leaderboard import (
     InitializerStanding,
@@ -170,10 +170,10 @@ def load_materials(
         )
     if context.target is None:
         _check_text_unused(context, settings, "there are word vectors")
-        return materials_from_vectors(context.model, context.space), ()
+        return build_vector_materials(context.model, context.space), ()
     if context.target.path.is_dir():
         _check_text_unused(context, settings, "the target has embeddings of its own")
-        return materials_from_target(
+        return build_target_materials(
             context.model, context.target.vocabulary, context.target.space
         ), ()
 
@@ -188,7 +188,7 @@ def load_materials(
     space, held_out = train_token_vectors(
         context.text, context.target.splitter, context.target.vocabulary, word2vec, progress
     )
-    return materials_from_target(context.model, context.target.vocabulary, space), held_out
+    return build_target_materials(context.model, context.target.vocabulary, space), held_out
 
 
 def load_comparison(folder: Path) -> InitializerComparison:

@@ -127,7 +127,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     settings = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
-    own = draw_own_settings(settings.rows, settings.named, "initializers")
+    own = draw_own_settings(settings.rows, settings.methods_to_compare, "initializers")
     settings = replace(settings, rows=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
     text = st.selectbox(
@@ -139,7 +139,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     # 3. The estimated time; a text adds the masked loss of each initializer.
     inputs = dict(transfer.inputs)
     time = format_estimate(estimate_leaderboard_seconds(transfer.materials, settings))
-    about = f"{len(settings.named)} initializers take about {time}"
+    about = f"{len(settings.methods_to_compare)} initializers take about {time}"
     if text in corpora:
         inputs["held_out"] = corpora[text]
         about += "; the masked loss reads the text once for each of them"

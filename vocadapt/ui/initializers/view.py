@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from vocadapt.analysis.leaderboard.inputs import materials_from_target, materials_from_vectors
+from vocadapt.analysis.leaderboard.inputs import build_target_materials, build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import initialize_token
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
@@ -201,8 +201,8 @@ def _materials(
     key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None
 ) -> Materials:
     if _vocabulary is None:
-        return materials_from_vectors(_model, _space)
-    return materials_from_target(_model, _vocabulary, _space)
+        return build_vector_materials(_model, _space)
+    return build_target_materials(_model, _vocabulary, _space)
 
 
 def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:

@@ -209,14 +209,14 @@ def _offered(
     # 1. Of every projection.
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
-        "length": lambda: token_columns.length(shown.words, shown.space.kinds),
-        "id": lambda: token_columns.ids(shown.projection.rows),
+        "length": lambda: token_columns.build_length_column(shown.words, shown.space.kinds),
+        "id": lambda: token_columns.build_id_column(shown.projection.rows),
         "region": lambda: _build_region_column(shown),
     }
     # 2. Frequencies: of the word vectors, and in each text with word counts for the model.
     counts = shown.space.counts
     if counts is not None:
-        offered["frequency"] = lambda: token_columns.frequency(counts[shown.projection.rows])
+        offered["frequency"] = lambda: token_columns.build_frequency_column(counts[shown.projection.rows])
     if shown.spaces[0].opened.model:
         for text in workspace.artifacts("corpora"):
             if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
@@ -246,16 +246,16 @@ def _build_frequency_column(
     reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
     if not reducer:
         return None
-    return token_columns.frequency(reducer.token_counts[shown.projection.rows])
+    return token_columns.build_frequency_column(reducer.token_counts[shown.projection.rows])
 
 
 def _build_origin_column(shown: OpenedProjection, model: Artifact) -> Column:
-    return token_columns.origin(shown.tokens, load_record(model)["plan"])
+    return token_columns.build_origin_column(shown.tokens, load_record(model)["plan"])
 
 
 def _build_slice_column(workspace: Workspace, shown: OpenedProjection, id: str) -> Column:
     chosen = load_slice(workspace, id)
-    return token_columns.membership(shown.words, chosen.tokens, chosen.name)
+    return token_columns.build_membership_column(shown.words, chosen.tokens, chosen.name)
 
 
 def _build_table_column(shown: OpenedProjection, path: Path) -> Column:
