@@ -181,7 +181,7 @@ def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_pa
 def test_a_model_without_a_module_is_refused(tiny_bert, text, tmp_path):
     bare = made("exbert-no-module", tmp_path / "bare", tiny_bert, text)
     for folder in (tiny_bert, bare):
-        with pytest.raises(InputError, match="no gate to read"):
+        with pytest.raises(InputError, match="so it has no gates"):
             measure_gates(open_model(folder), [LINE])
 
 

@@ -148,7 +148,7 @@ def test_names_do_not_cover_each_other():
 def test_on_paper_it_is_drawn_in_vectors(points):
     assert {
         trace.type
-        for trace in plot_projection(points, Drawing(rings=Rings(10, [11]), still=True)).data
+        for trace in plot_projection(points, Drawing(rings=Rings(10, [11]), as_vectors=True)).data
     } == {"scatter"}
 
 

@@ -1,8 +1,9 @@
 """Gates of an exBERT on a text: how much each layer uses its extension, by kind of token.
 
-A layer returns g · its own output + (1 − g) · that of its extension module, with a g for each token
-(Tai et al. 2020, section 3.2). Reported is 1 − g, the fraction of the extension: 0 is BERT's layer
-alone, 1 the extension alone. An untrained gate gives about its initial value (published: .5).
+A layer returns g · its own output + (1 − g) · the output of its extension module, with a gate value
+g for each token (Tai et al. 2020, section 3.2). The reported value is 1 − g, the fraction of the
+extension: 0 is BERT's layer only, 1 the extension only. An untrained gate has about its initial
+value (published: .5).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,9 +41,9 @@ class GateStatistics:
     """Fraction of the extension in each layer's output: mean and deviation over the tokens of a
     kind.
 
-    means, deviations: (layers, kinds) float64, the last kind being all tokens; `kinds`: those of
-    KINDS that occur; `counts`: their tokens. `windows`: windows of text read; `too_long`: windows
-    with too many wordpieces for the network.
+    means, deviations: (layers, kinds) float64; kinds: those of KINDS that occur, followed by ALL;
+    counts: number of tokens of each kind; windows: number of windows of text that were read;
+    too_long: number of windows with too many wordpieces for the network.
     """
 
     kinds: tuple[str, ...]
@@ -77,17 +78,18 @@ class GateStatistics:
 def measure_gates(
     model: LanguageModel, lines: Sequence[str], progress: Progress = silent
 ) -> GateStatistics:
-    """Read lines of text with an exBERT and measure the fraction of the extension in each layer's
+    """Run an exBERT on lines of text and measure the fraction of the extension in each layer's
     output.
 
-    Raises InputError if the model has no extension modules, and if the lines have no readable word.
+    Raises InputError if the model has no extension modules, or if the lines contain no word that
+    it can read.
     """
     if not ModuleSize.from_config(model.config).hidden:
         raise InputError(
-            f"{model.name} has no extension module, so no gate to read.",
-            "Make one with the preset exbert-s3, then pretrain it.",
+            f"{model.name} has no extension modules, so it has no gates.",
+            "Adapt a model with the preset exbert-s3, then pretrain it.",
         )
-    # 1. Windows of text that fit the network, nothing masked.
+    # 1. Build windows of text that fit the network, without masked tokens.
     new = np.zeros(len(model.vocabulary), dtype=bool)
     new[find_new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
@@ -97,8 +99,8 @@ def measure_gates(
     if not fitting:
         raise InputError("This text has no word that the model can read.", "Give another text.")
 
-    # 2. Add up the fractions and their squares by kind, the last kind being all tokens. The sums
-    # grow to (layers, kinds) with the first window.
+    # 2. Add up the fractions and their squares by kind; the last kind is all tokens. The first
+    # window broadcasts the sums to (layers, kinds).
     names = (*KINDS, ALL)
     counts = np.zeros(len(names), dtype=np.int64)
     sums = np.zeros((1, len(names)))
@@ -116,7 +118,7 @@ def measure_gates(
         done += len(batch)
         progress(done / len(fitting), f"{done:,} of {len(fitting):,} windows read")
 
-    # 3. Means and deviations of the kinds that occur.
+    # 3. Compute means and deviations of the kinds that occur.
     occurring = np.flatnonzero(counts)
     means = sums[:, occurring] / counts[occurring]
     deviations = np.sqrt(np.maximum(squares[:, occurring] / counts[occurring] - means**2, 0))
@@ -133,15 +135,16 @@ def measure_gates(
 def classify_tokens(
     ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the kind of each token of a window, (n,) int64 indices into KINDS; `new`: ids of added
-    tokens.
+    """Return the kind of each token of a window, (n,) int64 indices into KINDS.
+
+    ids: (n,) int64. new: for each id of the vocabulary whether its token was added, (V,) bool.
     """
-    # One more at the end: the last token is followed by nothing.
-    goes_on = [*vocabulary.is_continuation[ids].tolist(), False]
+    # The last token is followed by no continuation.
+    is_continuation = [*vocabulary.is_continuation[ids].tolist(), False]
     names = list(KINDS)
     found = np.empty(len(ids), dtype=np.int64)
     for place, id in enumerate(ids):
-        # The first kind that applies: an added token counts as added, whatever it looks like.
+        # The first kind that applies counts; an added token is always of the kind "added".
         token = vocabulary.tokens[id]
         body = vocabulary.body(token)
         if vocabulary.position(token) == "special":
@@ -152,9 +155,9 @@ def classify_tokens(
             kind = "punctuation"
         elif not any(map(str.isalpha, body)):
             kind = "number"
-        elif goes_on[place]:
+        elif is_continuation[place]:
             kind = "continuation"
-        elif goes_on[place + 1]:
+        elif is_continuation[place + 1]:
             kind = "first piece"
         else:
             kind = "whole word"

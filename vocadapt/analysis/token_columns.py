@@ -1,5 +1,5 @@
-"""Values of tokens, to color a projection or fill a table: length, id, frequency, origin, slice,
-own table.
+"""Columns of token values that color a projection or fill a table: length, id, frequency, origin,
+slice, or a user's table.
 """
 
 import csv
@@ -29,10 +29,11 @@ HEADINGS = ("token", "tokens", "word", "words")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A value for each token: numbers (n,) float32 with NaN for none, or n words with "" for none.
+    """A value for each token: numbers (n,) float32 with NaN for missing values, or n categories
+    (`words`) with "" for missing values.
 
-    `logarithmic`: drawn on a logarithmic scale. `order`: categories that come first; others follow
-    by size.
+    `logarithmic`: whether it is drawn on a logarithmic scale. `order`: categories that come first;
+    the others follow by size.
     """
 
     name: str
@@ -48,11 +49,12 @@ class Column:
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The distinguished categories: those of `order`, then the largest; at most MAX_CATEGORIES,
-        then the last is `other`.
+        """The categories: those of `order`, then the others by size.
+
+        If there are more than MAX_CATEGORIES, the smallest are merged into `other`.
         """
         sizes = Counter(word for word in self.words or () if word)
-        # pop: those of `order` must not come again among the others.
+        # `pop` keeps the categories of `order` out of the others.
         names = [name for name in self.order if sizes.pop(name, 0)]
         names += sorted(sizes, key=lambda name: (-sizes[name], name))
         if len(names) > MAX_CATEGORIES:
@@ -61,14 +63,14 @@ class Column:
 
     @cached_property
     def codes(self) -> NDArray[np.int16]:
-        """Category of each token as an index into `categories`, (n,) int16; −1 for none."""
+        """Category of each token as an index into `categories`, (n,) int16; −1 if missing."""
         place = {name: code for code, name in enumerate(self.categories)}
         code_of = dict.fromkeys(self.words or (), place.get(OTHER, -1)) | place | {"": -1}
         return np.array([code_of[word] for word in self.words or ()], dtype=np.int16)
 
     @property
     def values(self) -> list[float | str | None]:
-        """The values as plain Python values, None for none."""
+        """The values as plain Python values; None if missing."""
         if self.numbers is None:
             return [word or None for word in self.words or ()]
         values = self.numbers.astype(object)
@@ -77,43 +79,43 @@ class Column:
 
 
 def build_length_column(tokens: Sequence[str], kinds: TokenKinds = NO_KINDS) -> Column:
-    """Length of each token in characters, without the mark of a continuation."""
+    """Build a column of token lengths in characters, without continuation marks."""
     return Column(
         "length", np.array([len(kinds.body(token)) for token in tokens], dtype=np.float32)
     )
 
 
 def build_id_column(rows: ArrayLike) -> Column:
-    """The id of each token: its row in the space."""
+    """Build a column of token ids, the rows of the tokens in the space."""
     return Column("id", np.asarray(rows).astype(np.float32))
 
 
 def build_frequency_column(counts: ArrayLike) -> Column:
-    """Number of occurrences of each token in a text, (n,)."""
+    """Build a column of token counts, (n,), on a logarithmic scale."""
     return Column("frequency", np.asarray(counts).astype(np.float32), logarithmic=True)
 
 
 def build_origin_column(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
-    """Origin of each token by the plan in an adapted model's record: one of ORIGINS.
+    """Build a column of ORIGINS from the plan in an adapted model's record.
 
-    "target": from another model's vocabulary. A token in none of the plan's lists is of the source.
+    "target": from another model's vocabulary. "source": in none of the plan's lists.
     """
     origin_of_added = "added"
     refills = plan.get("kind") in ("combined", "extend")
     from_target = refills and plan.get("settings", {}).get("refill") == "target"
     if from_target or plan.get("kind") == "transfer":
         origin_of_added = "target"
-    # A token in several lists has the origin of the last one.
-    where = {str(word[0]): origin_of_added for word in plan.get("added_tokens", ())}
-    where |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
-    where |= {str(token): "dropped" for token in plan.get("dropped_tokens", ())}
+    # For a token in several lists the last one counts.
+    origins = {str(word[0]): origin_of_added for word in plan.get("added_tokens", ())}
+    origins |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
+    origins |= {str(token): "dropped" for token in plan.get("dropped_tokens", ())}
     return Column(
-        "origin", words=tuple(where.get(token, "source") for token in tokens), order=ORIGINS
+        "origin", words=tuple(origins.get(token, "source") for token in tokens), order=ORIGINS
     )
 
 
 def build_membership_column(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:
-    """Return two categories: the tokens in a selection, and the others."""
+    """Build a column of two categories: the tokens in a selection, and the others."""
     label = name
     if name == REST:
         label = f"{name} (slice)"
@@ -144,7 +146,7 @@ def read_token_table(path: Path) -> dict[str, str]:
     file = StringIO(read_document(path), newline="")
     tabs = "\t" in file.readline()
     file.seek(0)
-    # With tabs a quotation mark is a token like any other; with commas it may enclose a field.
+    # In tab-separated files a quotation mark is a token; in CSV files it may enclose a field.
     rows = csv.reader(file, strict=True)
     if tabs:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -154,7 +156,7 @@ def read_token_table(path: Path) -> dict[str, str]:
         raise InputError(
             f"{path.name}: cannot be read: {error}.", "Write lines of: token,value"
         ) from error
-    # 2. Leave out a header, and refuse lines without a value.
+    # 2. Skip a header, and reject lines without a value.
     if lines and lines[0][0].strip().lower() in HEADINGS:
         lines = lines[1:]
     short = [n for n, line in enumerate(lines, start=1) if len(line) < 2]

@@ -59,10 +59,9 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     the 5th, 50th and 95th percentile.
     """
     # 1. The panels, side by side.
-    many = max(len(panels), 1)
     figure = make_subplots(
         1,
-        many,
+        max(len(panels), 1),
         subplot_titles=[escape_name(panel.title, MAX_LABEL_LENGTH) for panel in panels],
         horizontal_spacing=0.07,
     )
@@ -80,13 +79,13 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
             marker={"color": panel.color, "size": 2.5, "opacity": 0.22},
             hovertemplate=f"{panel.axis} %{{x}}: norm %{{y:.3f}}<extra></extra>",
         )
-        # 3. The percentiles; the median comes last, above the others.
+        # 3. The percentiles; the median is drawn last, above the others.
         for values, dash, width, name in (
             (panel.low, "dot", 2.0, "5 %"),
             (panel.high, "dot", 2.0, "95 %"),
             (panel.median, "solid", 3.5, "median"),
         ):
-            figure.add_scattergl(  # on the same canvas as the dots, and so above them
+            figure.add_scattergl(  # WebGL like the dots: otherwise it would be drawn below them
                 x=np.asarray(panel.place),
                 y=np.asarray(values),
                 mode="lines",
@@ -109,17 +108,17 @@ def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.
     """Plot the mean cosine of each relation's pairs in each space (± sd), and of words paired
     at random in gray.
     """
-    many = max(len(spaces), 1)
+    n_spaces = max(len(spaces), 1)
     figure = build_figure(
-        "mean cosine of the pairs, minus the space's own",
+        "mean cosine of the pairs, minus the mean cosine of the space",
         "",
-        90 + (18 + 11 * many) * len(names),
+        90 + (18 + 11 * n_spaces) * len(names),
         y_axis=build_name_axis([escape_name(name, MAX_LABEL_LENGTH) for name in names], 0.6),
     )
     for place, (space, symbol) in enumerate(zip(spaces, cycle(SYMBOLS), strict=False)):
         label = escape_name(space.name, MAX_LABEL_LENGTH)
-        # The spaces of a relation are drawn one below the other, within .7 of its row.
-        y = np.arange(len(names)) + (place - (many - 1) / 2) * 0.7 / many
+        # The spaces of a relation are drawn below each other, within .7 of the height of its row.
+        y = np.arange(len(names)) + (place - (n_spaces - 1) / 2) * 0.7 / n_spaces
         figure.add_scatter(
             x=np.array(space.random, dtype=float),
             y=y,

@@ -1,7 +1,7 @@
 """Figures of most pages: values in, plotly figures out; no reported number is computed here.
 
-The colors of every page, plot, chip and table are defined here (after Okabe and Ito); a color
-always goes with a mark, a word or a shape.
+The colors of every page, plot, chip and table are defined here (after Okabe and Ito); no
+information is given by color alone, but also by a mark, a word or a shape.
 """
 
 import html
@@ -25,7 +25,7 @@ NEUTRAL = "#7A8793"  # removed, random, noise baseline
 SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NEUTRAL)  # several models side by side
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "cross")
 PATTERNS = ("", "/", "x", ".", "\\", "+")
-# Each model has a color, and a symbol (lines) or pattern (bars) that tells it apart without color.
+# Each model has a color, and a symbol (lines) or pattern (bars) that identifies it without color.
 LINE_STYLES = tuple(zip(SERIES, SYMBOLS, strict=True))
 BAR_STYLES = tuple(zip(SERIES, PATTERNS, strict=True))
 
@@ -46,7 +46,7 @@ def plot_frequency_ranks(
 
     counts: occurrences, in any order. minimum: drawn as a line; 0 draws none.
     """
-    # Ranks are drawn at equal distances on the logarithmic axis: all of them would be too many.
+    # All ranks would be too many points: draw ranks at equal distances on the logarithmic axis.
     ordered = np.sort(np.asarray(counts))[::-1]
     ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MAX_POINTS).astype(int))
     ranks = ranks[: len(ordered)]
@@ -63,7 +63,7 @@ def plot_frequency_ranks(
     )
     if minimum > 0:
         figure.add_hline(y=minimum, line={"color": NEUTRAL, "dash": "dot"})
-        # On a logarithmic axis an annotation is placed at the logarithm.
+        # On a logarithmic axis plotly expects the logarithm as the position of an annotation.
         figure.add_annotation(
             x=0,
             y=np.log10(minimum),
@@ -105,7 +105,7 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
         "seconds", "done", 210, y_axis={"range": [0, 1.02]}, showlegend=len(runs) > 1
     )
     for number, (seconds, fractions) in enumerate(runs, start=1):
-        # The last run is the current one; those before it were interrupted.
+        # The last run is the current one; earlier ones were interrupted.
         line = {"color": NEUTRAL, "width": 2.5, "dash": "dot"}
         if number == len(runs):
             line |= {"color": SOURCE, "dash": "solid"}
@@ -123,7 +123,7 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
 def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go.Figure:
     """Plot the fraction of words with one, two, three … wordpieces; one group of bars per model.
 
-    fractions: model → number of wordpieces, as on the axis → fraction of the running words.
+    fractions: model → label of a number of wordpieces → fraction of all words of the text.
     """
     figure = build_figure(
         "wordpieces of a word",
@@ -137,9 +137,9 @@ def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go
 
 
 def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
-    """Plot how many tokens of each length vocabularies have, each and in common.
+    """Plot the number of tokens of each length for each vocabulary and for their intersection.
 
-    lengths: vocabulary → characters of a token, without marks → tokens.
+    lengths: vocabulary → characters of a token, without marks → number of tokens.
     """
     figure = build_figure(
         "characters of a token, without marks", "tokens", 300, barmode="group", bargap=0.2
@@ -190,8 +190,10 @@ def plot_leaderboard(
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """One panel with a dot per token: a title of one line or more, a value for each id (V,), which
-    tokens are removed (V,) bool, and the ids of dotted lines.
+    """One panel with a dot per token.
+
+    values: a value for each id (V,); removed: which tokens are removed (V,) bool; lines: ids at
+    which dotted lines are drawn.
     """
 
     title: str
@@ -209,8 +211,8 @@ def plot_against_id(
     On a logarithmic axis tokens of value 0 are not drawn; the panel's title counts them. `across`:
     panels per row (0: all in one).
     """
-    # 1. Empty panels in rows. Of the layout only what differs from the default is given: plotly
-    # takes .2 s to check a whole one.
+    # 1. Empty panels in rows. Only layout values that differ from the default are set: plotly takes
+    # .2 s to validate a whole layout.
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
     titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
@@ -221,7 +223,7 @@ def plot_against_id(
     figure.update_layout(**build_layout(max(320, 260 * down)))
     figure.update_annotations(font_size=12)
 
-    # 2. Dots and lines of each panel; those of the first one stand in the legend for all.
+    # 2. Dots and lines of each panel; only those of the first panel appear in the legend.
     some_removed = any(np.any(panel.removed) for panel in panels)
     for place, panel in enumerate(panels):
         cell = {"row": place // across + 1, "col": place % across + 1}
@@ -230,7 +232,7 @@ def plot_against_id(
         for id in panel.lines:
             figure.add_vline(id, line={"color": NEUTRAL, "dash": "dot", "width": 1}, **cell)
 
-    # 3. Titles on the outer axes alone; the legend above the titles of the panels.
+    # 3. Titles only on the outer axes; the legend above the titles of the panels.
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_xaxes(title="id of the token", row=down)
     scale = "log" if logarithmic else "linear"
@@ -269,15 +271,15 @@ def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:
 def plot_vocabulary_growth(
     curves: Mapping[str, Mapping[float, float]], here: tuple[str, float, float] | None = None
 ) -> go.Figure:
-    """Plot how much longer a text becomes against the fraction of the vocabulary kept; a line per
-    heuristic.
+    """Plot the growth of a text in wordpieces against the fraction of the vocabulary kept; a line
+    per heuristic.
 
-    curves: heuristic → fraction kept → growth. here: a heuristic, fraction and growth, drawn as a
-    ring.
+    curves: heuristic → fraction kept → growth. here: heuristic, fraction and growth of the point
+    that is marked by a ring.
     """
     figure = build_figure(
         "fraction of the vocabulary kept",
-        "more wordpieces",
+        "increase in wordpieces",
         320,
         {"tickformat": ".0%"},
         {"tickformat": ".0%", "rangemode": "tozero"},
@@ -293,7 +295,7 @@ def plot_vocabulary_growth(
             marker={"symbol": symbol, "size": 7},
             hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
         )
-    # 2. A ring in the color of the line it is on.
+    # 2. The ring, in the color of its line.
     if here:
         name, keep, growth = here
         color = dict(zip(curves, cycle(SERIES), strict=False))[name]
@@ -316,7 +318,7 @@ def plot_overlap_histogram(
 
     words, noise: numbers of words (k + 1,). Bars outside `selected` are pale.
     """
-    # 1. The fraction of the words for each number of neighbors; those not selected are pale.
+    # 1. The fraction of words for each number of kept neighbors.
     counts = np.asarray(words, dtype=float)
     first, last = selected or (0, len(counts) - 1)
     opacity = np.full(len(counts), 0.3)
@@ -337,7 +339,7 @@ def plot_overlap_histogram(
         marker={"color": CHANGED, "opacity": opacity.tolist()},
         hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
     )
-    # 2. The noise baseline, which has a number of words of its own: fractions compare them.
+    # 2. The noise baseline; it has another number of words, so fractions are compared.
     if noise is not None:
         expected = np.asarray(noise, dtype=float)
         figure.add_scatter(
@@ -350,7 +352,7 @@ def plot_overlap_histogram(
             hovertemplate=f"%{{x}} kept: %{{y:.3f}} of the words<extra>{NOISE}</extra>",
         )
         figure.update_layout(margin={"t": 24})  # for the legend
-    # 3. A tick for each number as long as they fit side by side.
+    # 3. A tick for each number, if they fit side by side.
     if len(counts) <= 21:
         figure.update_xaxes(dtick=1)
     return figure
@@ -367,7 +369,7 @@ def plot_overlap_by_frequency(
 
     lines: name → (occurrences, mean overlap); the line NOISE is gray and dotted.
     """
-    # 1. A dot for each word; the changed ones are drawn last, above the others.
+    # 1. A dot for each word; changed words are drawn last, above the others.
     times, kept, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
     figure = build_figure(
@@ -415,7 +417,7 @@ def build_figure(
     y_axis: Mapping[str, Any] | None = None,
     **layout: Any,
 ) -> go.Figure:
-    """Return a figure without traces: titles and further settings of its axes, and of its layout."""
+    """Build a figure without traces from axis titles, axis settings and layout settings."""
     axis = {"showline": False, "zeroline": False, "automargin": True}
     figure = go.Figure(layout=build_layout(height))
     figure.update_xaxes(title=x, **axis, **(x_axis or {}))
@@ -424,7 +426,7 @@ def build_figure(
 
 
 def build_layout(height: int) -> dict[str, Any]:
-    """Return the layout of every figure: height, no frame, legend on top."""
+    """Build the common layout of all figures: no frame, legend on top."""
     return {
         "height": height,
         "uirevision": "fixed",
@@ -434,9 +436,9 @@ def build_layout(height: int) -> dict[str, Any]:
 
 
 def build_name_axis(names: Sequence[str], margin: float) -> dict[str, Any]:
-    """Return an axis with escaped names at 0, 1, 2 … from the top, so that equal names stay apart.
+    """Build an axis with escaped names at 0, 1, 2 … from the top; equal names keep separate rows.
 
-    margin: distance of the last row from the edge.
+    margin: distance of the first and last row from the edge.
     """
     return {
         "tickmode": "array",
@@ -448,9 +450,7 @@ def build_name_axis(names: Sequence[str], margin: float) -> dict[str, Any]:
 
 
 def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
-    """Escape tokens for plotly, (n,) object; done once per projection, since it takes longer than
-    drawing.
-    """
+    """Escape tokens for plotly, (n,) object; call it once per projection: it is slower than drawing."""
     return np.array([escape_name(token) for token in tokens], dtype=object)
 
 

@@ -36,7 +36,7 @@ MARKS = (
     ("#56B4E9", "triangle-down"),
     ("#B07D3A", "x"),
     (NEUTRAL, "pentagon"),
-)  # fmt: skip; no open marks: WebGL draws none of them without a line
+)  # fmt: skip; no open marks: WebGL does not draw them without a line
 FIXED = {  # categories that have the same color on every page
     "source": (SOURCE, "circle"),
     "added": (GOOD, "diamond"),
@@ -46,21 +46,19 @@ FIXED = {  # categories that have the same color on every page
     "other": (NEUTRAL, "pentagon"),
     "the others": (NEUTRAL, "circle"),
 }
-NAMED = 60  # rings that get a name
+MAX_NAMED_RINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Tokens in 2-D: coordinates (n, 2) float32, ids (n,) int64, escaped names (n,); in the same
-    order.
-    """
+    """Tokens in 2-D: coordinates (n, 2) float32, ids (n,) int64, escaped names (n,) object."""
 
     xy: Matrix
     ids: NDArray[np.int64]
     names: NDArray[np.object_]
 
     def find_rows(self, ids: Sequence[int]) -> NDArray[np.int64]:
-        """Return the indices of the given ids that are on the projection, in the given order."""
+        """Return the rows of the given ids that are in the projection, in the given order."""
         if not len(ids):
             return np.empty(0, dtype=np.int64)
         row_of = dict(zip(self.ids.tolist(), range(len(self.ids)), strict=True))
@@ -78,7 +76,7 @@ class Rings:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a projection is drawn: colors, rings, (x, y, text) labels, visible window, size."""
+    """Drawing settings of a projection: colors, rings, (x, y, text) labels, visible window, size."""
 
     column: Column | None = None
     color: str = SOURCE  # of a projection in one color
@@ -87,9 +85,9 @@ class Drawing:
     window: Window | None = None
     height: int = 560
     width: int = 640  # pixels, approximate: decides which labels fit
-    ink: str = "#1B2733"
-    paper: str = "rgba(255,255,255,.75)"
-    still: bool = False  # as vectors instead of WebGL, for print
+    ink: str = "#1B2733"  # color of text and rings
+    paper: str = "rgba(255,255,255,.75)"  # background of labels
+    as_vectors: bool = False  # vector graphics instead of WebGL, for print
 
 
 def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
@@ -101,7 +99,7 @@ def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
     size = dot_size(len(points.xy))
     opacity = 0.75 if drawing.rings.word is None else 0.3
     traces = [
-        _build_trace(points, mask, trace, opacity, drawing.still)
+        _build_trace(points, mask, trace, opacity, drawing.as_vectors)
         for mask, trace in _color_points(points, drawing, size)
     ]
     # 2. The labels that fit.
@@ -119,7 +117,7 @@ def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
                 "yshift": label.above,
             }
         )
-    # All at once: adding them one by one takes ten times as long.
+    # Adding traces and annotations one by one would take ten times as long.
     return go.Figure(
         [*traces, *_build_rings(points, drawing, size)],
         _build_layout(drawing) | {"annotations": notes},
@@ -138,7 +136,7 @@ def plot_side_by_side(titles: Sequence[str], projections: Sequence[go.Figure]) -
         figure.add_traces(list(one.data), rows=1, cols=column)
         for label in one.layout.annotations:
             figure.add_annotation(label, row=1, col=column)
-    # All axes follow the first ones, so that zooming one drawing zooms all.
+    # All axes follow the first ones, so zooming one drawing zooms all.
     figure.update_layout(
         _build_layout(Drawing(height=projections[0].layout.height)), showlegend=False
     )
@@ -150,12 +148,12 @@ def plot_side_by_side(titles: Sequence[str], projections: Sequence[go.Figure]) -
 def _build_trace(
     points: Points, rows: Any, looks: dict[str, Any], opacity: float, vectors: bool
 ) -> dict[str, Any]:
-    """Build a trace of some points; selection does not change their look, since rings show it."""
+    """Build a trace of some points; rings show the selection, so it does not change their marks."""
     dimmed = {"marker": {"opacity": opacity}}
     looks["marker"] |= {"opacity": opacity}
     ids = points.ids[rows].astype(np.int32)
     if points.ids.max(initial=0) < 2**16:
-        ids = ids.astype(np.uint16)  # keeps the page light
+        ids = ids.astype(np.uint16)  # makes the page smaller
     return {
         "type": "scatter" if vectors else "scattergl",
         "mode": "markers",
@@ -183,7 +181,7 @@ class Label:
 def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Label]:
     """Return candidate labels, most important first: the word, its neighbors, the regions."""
     word = points.find_rows(() if drawing.rings.word is None else (drawing.rings.word,))
-    near = points.find_rows(drawing.rings.near)[:NAMED]
+    near = points.find_rows(drawing.rings.near)[:MAX_NAMED_RINGS]
     names = [(row, f"<b>{points.names[row]}</b>") for row in word]
     names += [(row, str(points.names[row])) for row in near]
     tokens = [
@@ -194,7 +192,7 @@ def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Lab
 
 
 def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> list[Label]:
-    """Select the labels that fit, first ones first: no overlap, none outside the window."""
+    """Select labels in order of importance: none overlaps another or is outside the window."""
     # 1. The scale of the drawing, the same in both directions.
     (left, bottom), (right, top) = points.xy.min(axis=0), points.xy.max(axis=0)
     if drawing.window:
@@ -203,7 +201,7 @@ def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> l
         drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9)
     )
 
-    # 2. Estimate the box of each label in pixels; select it if none before overlaps it.
+    # 2. Estimate the box of each label in pixels; select it if it overlaps no selected one.
     selected: dict[Label, Box] = {}
     for name in names:
         half = 3.4 * len(html.unescape(name.text)) + 3
@@ -227,7 +225,9 @@ def dot_size(n: int) -> float:
 def _color_points(
     points: Points, drawing: Drawing, size: float
 ) -> list[tuple[Mask, dict[str, Any]]]:
-    """Return masks of points and their look: by number, or by category with gray for no value."""
+    """Return masks of points and their trace settings: colored by number or by category; points
+    without a value are gray.
+    """
     column, marker = drawing.column, {"size": size, "line": {"width": 0}}
     if column is None:
         look = {"marker": marker | {"color": drawing.color}, "showlegend": False, "name": "tokens"}
@@ -257,8 +257,8 @@ def _color_points(
 def _color_by_number(
     column: Column, numbers: Matrix, marker: dict[str, Any]
 ) -> list[tuple[Mask, dict[str, Any]]]:
-    """Return the masks of points without and with a value, and their look: gray, and colored by
-    value between the 1st and 99th percentile.
+    """Return masks of points and their trace settings: gray without a value, else colored by value
+    between the 1st and 99th percentile.
     """
     # 1. Points without a value.
     known = np.isfinite(numbers)
@@ -269,7 +269,7 @@ def _color_by_number(
     if not known.any():
         return groups
 
-    # 2. The scale; logarithmic for frequencies, with 0 at its lower end and a tick per power of 10.
+    # 2. The color scale; for frequencies logarithmic, from 0, with a tick per power of 10.
     values = numbers[known]
     name = escape_name(column.name)
     bar: dict[str, Any] = {
@@ -284,7 +284,7 @@ def _color_by_number(
         powers = np.arange(int(values.max()) + 1)
         bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
         bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
-    # The extremes would leave one color to all others.
+    # Outliers would leave a single color for all other points.
     low, high = np.percentile(values, [1, 99])
     colors = {
         "color": values.astype(np.float32),
@@ -298,7 +298,7 @@ def _color_by_number(
 
 
 def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
-    """Build rings in the text color, which no point has."""
+    """Build the rings, in the text color, which no point has."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
     word = () if rings.word is None else (rings.word,)
     traces = []
@@ -311,7 +311,7 @@ def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str
         if not len(rows):
             continue
         marker = ring | {"symbol": symbol, "size": size + wider}
-        if len(rows) > NAMED:  # so many rings would overlap: dots
+        if len(rows) > MAX_NAMED_RINGS:  # so many rings would overlap: draw dots
             marker = {"symbol": "circle", "size": size, "color": drawing.ink}
         if name != "the word":
             name = f"{name} · {len(rows)}"
@@ -321,15 +321,16 @@ def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str
                 rows,
                 {"name": name, "marker": marker},
                 1.0,
-                drawing.still or len(rows) <= NAMED,
+                drawing.as_vectors or len(rows) <= MAX_NAMED_RINGS,
             )
         )
     return traces
 
 
 def _build_layout(drawing: Drawing) -> dict[str, Any]:
-    """Build the layout: no axes, equal scales. Dragging pans: if the lasso is the first tool,
-    Streamlit reports no clicks.
+    """Build the layout: no axes, equal scales.
+
+    Dragging pans by default: with the lasso as the default tool Streamlit reports no clicks.
     """
     bare = {
         "showgrid": False,

@@ -1,10 +1,10 @@
 """Leaderboard of a task: mean ± sd over seeds under each tokenization, and a paired test to a
 baseline.
 
-Test and intervals resample test examples (or documents). With several seeds, each unit's counts are
-first averaged over them: the test then is about other examples, and the standard deviation about
-other seeds. A difference is called better or worse only if both agree: more than one standard
-deviation over three seeds or more, and p < .05.
+Tests and intervals resample test examples (or documents). With several seeds, the counts of each
+unit are first averaged over the seeds. The test thus estimates the variation over examples, the
+standard deviation that over seeds. A difference is called better or worse only if both agree: it
+exceeds one standard deviation over at least three seeds, and p < .05.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from vocadapt.training.scoring.uncertainty import (
 from vocadapt.training.tasks.examples import Example, without_fold
 from vocadapt.training.tasks.kinds import TaskKind
 
-MIN_SEEDS = 3  # seeds: with fewer no difference is claimed
+MIN_SEEDS = 3  # no difference is claimed with fewer seeds
 SIGNIFICANCE_LEVEL = 0.05
 BETTER, WORSE, NOISE = "better", "worse", "within noise"
 BASELINE = "baseline"
@@ -42,8 +42,9 @@ class RunEntry:
     """The runs of one model on a task: tallies by tokenization, seed and fold, over the same
     `examples`.
 
-    A seed has one tally, or one per fold of a k-fold task, whose `examples` follow each other; the
-    figures of a seed are means over its folds. `model` and `trained_on` are for the table.
+    A seed has one tally, or one per fold of a k-fold task; `examples` are then those of all folds,
+    concatenated, and the scores of a seed are means over its folds. `model` and `trained_on` are
+    only shown in the table.
     """
 
     name: str
@@ -56,17 +57,18 @@ class RunEntry:
 
     @property
     def main_tokenization(self) -> str:
-        """The main tokenization."""
+        """The tokenization whose scores count: pooled, or the only one."""
         return choose_main_tokenization(self.tallies)
 
 
 @dataclass(frozen=True)
 class RunStanding:
-    """One entry under one tokenization: each metric over seeds, the interval of the headline, the
-    comparison.
+    """One entry under one tokenization: every metric over seeds, the interval of the headline
+    metric, and the comparison with the baseline.
 
-    `delta` is the difference of the means to the baseline. `test` is None for the baseline itself
-    and if nothing can be paired; `verdict` says so. All figures are fractions.
+    `counts`: whether this is the main tokenization. `delta`: difference of the means to the
+    baseline. `test`: None for the baseline itself, and if the test examples differ; `verdict` gives
+    the reason. All figures are fractions.
     """
 
     name: str
@@ -85,12 +87,12 @@ class RunStanding:
 
     @property
     def headline(self) -> SeedSummary:
-        """The metric that it is ranked by."""
+        """The metric by which runs are ranked."""
         return self.figures[self.metric]
 
     @property
     def mean_learned(self) -> float | None:
-        """Mean over the runs that did not collapse, if some did."""
+        """Mean over the runs that did not collapse; None if none collapsed."""
         if not self.collapsed:
             return None
         return self.headline.mean_learned
@@ -169,10 +171,10 @@ def rank_runs(
     if not entries:
         raise InputError(
             f"{task}: there is no scored run.",
-            "Fine-tune on it with a test split that holds labels.",
+            "Fine-tune on it with a labeled test split.",
         )
 
-    # The baseline is averaged over its seeds once, not again for each entry.
+    # The baseline is averaged over its seeds only once.
     base: ComparedBaseline | None = None
     if baseline:
         base = _find_baseline(entries, baseline)
@@ -184,9 +186,8 @@ def rank_runs(
         comparable = base is None or list(entry.examples) == list(base.entry.examples)
         if base is not None and not comparable:
             findings.append(
-                f"{entry.name} and {base.entry.name} were not tested on the same examples: no"
-                " difference between them is given. Fine-tune both with the same task, test file"
-                " and limit."
+                f"{entry.name} and {base.entry.name} were not tested on the same examples, so they"
+                " are not compared. Fine-tune both with the same task, test file and limit."
             )
         for name, tallies in entry.tallies.items():
             standing = _summarize_run(entry, name, tallies, scorer, rules, draws)
@@ -197,7 +198,7 @@ def rank_runs(
             standings.append(standing)
     standings.sort(key=lambda one: (-one.headline.mean, one.name, one.tokenization))
 
-    # 2. What holds for the whole table.
+    # 2. Describe the whole table: score, labels, and number of units.
     every = chain.from_iterable(entry.tallies.values() for entry in entries)
     tallies_of_folds = chain.from_iterable(chain.from_iterable(every))
     labels = frozenset().union(*(tally.labels for tally in tallies_of_folds))
@@ -216,12 +217,13 @@ def rank_runs(
 
 
 def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
-    """Return what can be claimed of ours against the baseline's: better, worse, within noise, or no
+    """Return the verdict on our scores against the baseline's: better, worse, within noise, or no
     claim.
 
-    A claim needs at least three seeds without collapse, a difference above the noise, and p < .05.
+    A claim needs at least three seeds without collapse, a difference larger than both standard
+    deviations, and p < .05.
     """
-    # What forbids any claim comes first: the runs, then the size of the difference, then the test.
+    # Checks in order: the runs, the size of the difference, the test.
     fewest = min(len(ours.values), len(theirs.values))
     if ours.collapsed or theirs.collapsed:
         return "collapsed runs: no claim"
@@ -245,10 +247,11 @@ def average_groups(
 ) -> dict[str, dict[str, dict[str, float | int | None]]]:
     """Return model → group → mean, number of tasks scored, number of tasks, collapsed runs.
 
-    scores: model → task → score; collapsed: model → task → runs; groups: group → benchmarks.
+    scores: model → task → score; collapsed: model → task → number of collapsed runs; groups: group
+    → benchmarks.
 
-    A task belongs to the benchmark with the same last part: mtl/NCBI-disease, NCBI-disease and
-    bio-lm/NCBI-disease are equal here.
+    A task belongs to the benchmark whose name has the same last part: mtl/NCBI-disease,
+    NCBI-disease and bio-lm/NCBI-disease are the same task here.
     """
     names = {benchmark_name(name): name for name in chain.from_iterable(groups.values())}
 
@@ -268,7 +271,7 @@ def benchmark_name(task: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ComparedBaseline:
-    """The entry and tokenization that others are compared with, and its tally, averaged over seeds."""
+    """The entry and tokenization that others are compared with, and its tally averaged over seeds."""
 
     entry: RunEntry
     tokenization: str
@@ -283,7 +286,7 @@ def _summarize_run(
     rules: Rules,
     draws: Draws,
 ) -> RunStanding:
-    """Summarize an entry under a tokenization, without comparison."""
+    """Summarize an entry under a tokenization, without comparing it."""
     return RunStanding(
         entry.name,
         tokenization,
@@ -306,12 +309,13 @@ def _compare_with_baseline(
     rules: Rules,
     draws: Draws,
 ) -> RunStanding:
-    """Add the difference to the baseline, its test and the verdict; for the baseline itself, only
-    that it is the baseline.
+    """Add the difference to the baseline, its test and the verdict.
+
+    The baseline itself only gets the verdict BASELINE.
     """
     if (standing.name, standing.tokenization) == (base.entry.name, base.tokenization):
         return replace(standing, verdict=BASELINE)
-    # The difference is between the means of the table, the test between examples.
+    # The difference is that of the means in the table; the test pairs examples.
     own = base.entry.tallies[base.tokenization]
     theirs = _summarize_seeds(own, base.entry.collapsed, scorer, rules)[scorer.headline]
     test = compare_tallies(scorer, base.mean, _average_seeds(tallies), rules, draws)
@@ -336,8 +340,8 @@ def _summarize_seeds(
 
 
 def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
-    """Concatenate the folds of each seed and average over seeds: what intervals and tests resample."""
-    # Folds may know different labels: their rows are aligned before they are stacked.
+    """Concatenate the folds of each seed and average over seeds, for intervals and tests."""
+    # Folds may have different labels: align their columns before they are concatenated.
     joined = []
     for parts in tallies:
         over = align_labels(parts)
@@ -349,9 +353,9 @@ def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> Co
     name, tokenization = baseline
     found = next((entry for entry in entries if entry.name == name), None)
     if found is None:
-        there = ", ".join(entry.name for entry in entries)
+        names = ", ".join(entry.name for entry in entries)
         raise InputError(
-            f"The baseline {name!r:.80} is none of the runs.", f"Choose one of: {there:.200}."
+            f"The baseline {name!r:.80} is none of the runs.", f"Choose one of: {names:.200}."
         )
     if tokenization and tokenization not in found.tallies:
         raise InputError(

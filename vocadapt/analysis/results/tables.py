@@ -1,4 +1,4 @@
-"""Leaderboards as files: CSV with every figure in full, Markdown and LaTeX for a text.
+"""Leaderboards as CSV with unrounded figures, as Markdown and as LaTeX.
 
 Names are untrusted text: each format escapes its own markup, and CSV escapes formulas.
 """
@@ -10,7 +10,7 @@ from vocadapt.analysis.results.results import RunStanding, TaskLeaderboard
 from vocadapt.text.spreadsheet import format_csv
 
 FORMATS = ("csv", "markdown", "latex")
-MIN_EXACT_P = 0.001  # smallest p-value that is given as a number
+MIN_EXACT_P = 0.001  # smaller p-values are formatted as "< .001"
 LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -41,11 +41,11 @@ MEAN = COLUMNS.index("Mean ± sd")
 
 
 def format_csv_table(boards: Sequence[TaskLeaderboard]) -> str:
-    """Format leaderboards as CSV: a line per run and tokenization, fractions in full, missing
+    """Format leaderboards as CSV: a line per run and tokenization, unrounded fractions, missing
     values empty.
     """
     standings = [(board, one) for board in boards for one in board.standings]
-    # Tasks have different metrics: the columns are those of all of them, in order of appearance.
+    # Tasks have different metrics: there is a column for each, in order of appearance.
     metrics = list(dict.fromkeys(name for _, one in standings for name in one.figures))
     records = [_build_record(board, one, metrics) for board, one in standings]
     header = list(records[0]) if records else []
@@ -123,10 +123,10 @@ def describe_leaderboard(board: TaskLeaderboard) -> str:
         return text
     text += f" Δ is to {board.baseline[0]} ({board.baseline[1]})"
     tests = [one.test for one in board.standings if one.test]
-    # Readers must know that p-values of several comparisons are not corrected.
+    # State that the p-values are not corrected for multiple comparisons.
     if tests:
         text += (
-            f", p of approximate randomisation over test units, two-sided, {tests[0].rounds:,}"
+            f", p of approximate randomization over test units, two-sided, {tests[0].rounds:,}"
             f" draws, not corrected for the number of comparisons ({len(tests)})"
         )
     return f"{text}."
@@ -170,7 +170,7 @@ def _build_record(
         "n_seeds": len(one.seeds),
         "collapsed": one.collapsed,
     }
-    # A column for each metric of the whole file; a task leaves those of others empty.
+    # A column for each metric of any task; empty if the task lacks the metric.
     for name in metrics:
         summary = one.figures.get(name)
         record[f"{name}_mean"] = summary and summary.mean

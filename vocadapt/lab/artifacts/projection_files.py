@@ -113,7 +113,7 @@ def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = F
         elif ending == ".parquet":
             build_table(drawn).to_parquet(draft, index=False)
         else:
-            draft.write_bytes(render_image(_build_figure(drawn, 1000, still=True), ending))
+            draft.write_bytes(render_image(_build_figure(drawn, 1000, as_vectors=True), ending))
 
 
 def check_export_path(path: Path, overwrite: bool = False) -> None:
@@ -125,14 +125,16 @@ def check_export_path(path: Path, overwrite: bool = False) -> None:
     check_free_file(path, overwrite)
 
 
-def _build_figure(drawn: ProjectionArtifact, height: int, still: bool = False) -> "go.Figure":
+def _build_figure(drawn: ProjectionArtifact, height: int, as_vectors: bool = False) -> "go.Figure":
     """Build the figure with named regions; two spaces side by side, in two colors."""
     names, label = escape_names(drawn.words), drawn.regions.labels_in
     pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
     figures = [
         plot_projection(
             Points(one.xy, drawn.rows, names),
-            Drawing(color=color, labels=label(one.xy), height=height, width=1200, still=still),
+            Drawing(
+                color=color, labels=label(one.xy), height=height, width=1200, as_vectors=as_vectors
+            ),
         )
         for one, color in zip(pictures, (SOURCE, TARGET), strict=False)
     ]

@@ -199,7 +199,7 @@ def build_figure(
     window: Window | None = None,
     theme: str | None = None,
     labels: Sequence[tuple[float, float, str]] = (),
-    still: bool = False,
+    as_vectors: bool = False,
 ) -> go.Figure:
     """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
@@ -215,7 +215,16 @@ def build_figure(
     return plot_projection(
         points,
         Drawing(
-            view_settings.column, color, rings, labels, window, height, width, ink, paper, still
+            view_settings.column,
+            color,
+            rings,
+            labels,
+            window,
+            height,
+            width,
+            ink,
+            paper,
+            as_vectors,
         ),
     )
 
@@ -224,7 +233,7 @@ def build_visible_figure(
     shown: OpenedProjection,
     view_settings: ViewSettings,
     rings: Sequence[Rings],
-    still: bool = False,
+    as_vectors: bool = False,
 ) -> go.Figure:
     """Return the visible projection with its highlights on white; two spaces side by side in one
     figure.
@@ -238,7 +247,9 @@ def build_visible_figure(
             list_region_labels(shown, view_settings, xy),
         )
         drawn.append(
-            build_figure(shown, xy, view_settings, number, ringed, window, "light", labels, still)
+            build_figure(
+                shown, xy, view_settings, number, ringed, window, "light", labels, as_vectors
+            )
         )
     if len(drawn) == 1:
         return drawn[0]

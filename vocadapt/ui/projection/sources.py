@@ -216,7 +216,9 @@ def _offered(
     # 2. Frequencies: of the word vectors, and in each text with word counts for the model.
     counts = shown.space.counts
     if counts is not None:
-        offered["frequency"] = lambda: token_columns.build_frequency_column(counts[shown.projection.rows])
+        offered["frequency"] = lambda: token_columns.build_frequency_column(
+            counts[shown.projection.rows]
+        )
     if shown.spaces[0].opened.model:
         for text in workspace.artifacts("corpora"):
             if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):

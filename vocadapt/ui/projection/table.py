@@ -254,7 +254,7 @@ def draw_details(
         if not st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures"):
             return
         with mistakes.show_errors(), st.spinner("Drawing …"):  # an error if no browser can
-            picture = build_visible_figure(shown, view_settings, highlights.rings, still=True)
+            picture = build_visible_figure(shown, view_settings, highlights.rings, as_vectors=True)
             draw_downloads({f"map.{end}": render_image(picture, end) for end in ("png", "svg")})
 
 
