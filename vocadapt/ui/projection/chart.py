@@ -23,7 +23,7 @@ from vocadapt.analysis.figures.figures import (
     escape_names,
 )
 from vocadapt.analysis.figures.projection import (
-    NAMED,
+    MAX_NAMED_RINGS,
     Drawing,
     Points,
     Rings,
@@ -315,7 +315,7 @@ def build_marks(
     size: pixels of a point. Names are escaped, because a canvas shows text literally.
     """
     near = [int(id) for id in rings.near]
-    named = [id for id in near if id >= 0][:NAMED]
+    named = [id for id in near if id >= 0][:MAX_NAMED_RINGS]
     if rings.word is not None:
         named.append(rings.word)
     return {
