@@ -1,4 +1,4 @@
-"""What is judged, and in what way a prediction misses it: every kind of error once, by hand."""
+"""Kinds of errors: each kind is tested once on an example worked by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The ledger as HTML, CSV and JSON: complete, escaped, in need of nothing else."""
+"""The error report as HTML, CSV and JSON is complete, escaped and self-contained."""
 
 import csv
 import io

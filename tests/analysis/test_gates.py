@@ -1,6 +1,5 @@
-"""Gates by kind of token: kinds and means worked by hand, an opened and a shut gate, lines drawn,
-the command, its mistakes.
-"""
+"""Gates by kind of token: means worked by hand, open and closed gates, sampled lines, the
+command and its errors."""
 
 import json
 import shutil

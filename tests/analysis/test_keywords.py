@@ -1,6 +1,5 @@
-"""The words of an error report in context: which ones, how many of how many, in examples and in a
-text.
-"""
+"""Keywords of an error report in context: which words are chosen, and their counts in examples
+and in a text."""
 
 import re
 

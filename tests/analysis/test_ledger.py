@@ -1,4 +1,4 @@
-"""The ledger itself: fates, false alarms, kinds and titles, each counted by hand."""
+"""The ledger of paired predictions: outcomes, false alarms, kinds and titles, counted by hand."""
 
 import pytest
 

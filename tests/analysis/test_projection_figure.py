@@ -1,4 +1,5 @@
-"""The figure of a map: what travels, what is literal, what stands out; and its size."""
+"""The projection figure: the data it contains, escaping of labels, highlighted tokens, and its
+size."""
 
 import json
 import time

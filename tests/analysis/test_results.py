@@ -1,6 +1,5 @@
-"""Leaderboards of runs: known answers by hand, what may be claimed, what cannot be paired, and
-exports of hostile names.
-"""
+"""Leaderboards of runs: results worked by hand, significance, runs that cannot be paired, and
+exports of hostile names."""
 
 import csv
 import io

@@ -1,4 +1,5 @@
-"""Slices of a ledger by the words of its units, and the difference each makes, by hand."""
+"""Slices of a ledger by the words of its units: membership and score differences, worked by
+hand."""
 
 from collections import Counter
 

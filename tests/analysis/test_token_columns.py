@@ -1,4 +1,5 @@
-"""A value for each token: worked by hand, hostile tokens among them, and tables of one's own."""
+"""Columns with a value per token: worked by hand, with hostile tokens, and from the user's
+tables."""
 
 import numpy as np
 import pytest

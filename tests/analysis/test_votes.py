@@ -1,4 +1,4 @@
-"""Who was outvoted, and by how many logits."""
+"""Pooled predictions: which tokenization was outvoted, and by what margin of logits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Words as two models cut them, on a tiny BERT and the same one adapted."""
+"""Tokenizations of words by a tiny BERT and its adapted version."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A real Chromium and a fresh server for each test that asks."""
+"""A real Chromium and a fresh server for each test that requests them."""
 
 import os
 import shutil

@@ -1,6 +1,5 @@
-"""The demo as a newcomer meets it: opened at once, looked at, a job started and canceled, all
-there again after a reload.
-"""
+"""The demo for a first-time user: open it, view results, start and cancel a job, reload the
+page."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""A job outlives what is around it: a reload, a second tab, the server; seen in a real Chromium."""
+"""In a real Chromium, a job survives a reload, a second tab and a restart of the server."""
 
 import re
 import time

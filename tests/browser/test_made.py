@@ -1,6 +1,5 @@
-"""Made means shown: what a job made is selected on its page, a link opens it by its name, Back
-leaves a page at once.
-"""
+"""The result of a job is selected on its page, a link opens it by name, and Back leaves a page
+with one click."""
 
 import re
 

@@ -1,6 +1,5 @@
-"""Text from files, in a real browser: what Streamlit's Markdown makes of it, and that none of it
-becomes a link.
-"""
+"""In a real browser, text from files is displayed literally by Streamlit's Markdown and never
+becomes a link."""
 
 import subprocess
 import sys

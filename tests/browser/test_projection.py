@@ -1,6 +1,5 @@
-"""The map in a real Chromium: by link, search, click, lasso, slice, export, reload; hostile tokens
-under the pointer.
-"""
+"""The projection page in a real Chromium: link, search, click, lasso, slice, export, reload, and
+tooltips of hostile tokens."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Which tokens, with which rows: the pages Vocabulary, Initializers and Adapt in a real Chromium,
-on a tiny model and text.
-"""
+"""The pages Vocabulary, Initializers and Adapt in a real Chromium, with a tiny model and text."""
 
 import re
 from pathlib import Path

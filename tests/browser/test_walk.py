@@ -1,6 +1,5 @@
-"""Upload a text → train → align → neighbors → adapt, in a real Chromium, on a tiny model; and what
-a browser alone can tell.
-"""
+"""Upload a text, train, align, list neighbors and adapt in a real Chromium, with a tiny model;
+and checks that need a browser."""
 
 import re
 import time

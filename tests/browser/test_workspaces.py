@@ -1,6 +1,5 @@
-"""A workspace that is not the one the lab was started with: the first click, and every page after
-it.
-"""
+"""A workspace other than the one that the lab was started with: it is opened, and stays open on
+every page."""
 
 import re
 

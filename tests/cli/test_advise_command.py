@@ -1,6 +1,5 @@
-"""advise on files: kept counts, samples, command lines that run, and what it says of real text, in
-time.
-"""
+"""The command advise: saved counts, samples, valid command lines, and its advice and speed on
+real text."""
 
 import json
 import shlex

@@ -1,6 +1,5 @@
-"""change and vectors contextual on the command line; nulls made a second time from the text behind
-the vectors.
-"""
+"""The commands change and vectors contextual; noise baselines trained again from the text of the
+vectors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every command on tiny data: its JSON, its mistakes, and that nothing is left behind."""
+"""Every command on tiny data: its JSON, its errors, and no files left behind after an error."""
 
 import json
 import math

@@ -1,6 +1,5 @@
-"""compare, run in this process: runs, one run's cuts, predictions of others, slices, files, and
-every mistake.
-"""
+"""The command compare, in this process: runs, tokenizations of one run, imported predictions,
+slices, files, and every error."""
 
 import json
 

@@ -1,6 +1,4 @@
-"""diagnose and relations: their JSON, what people read, and the figures of the page on the same
-values.
-"""
+"""The commands diagnose and relations: their JSON and text, and the same values as on the page."""
 
 import json
 

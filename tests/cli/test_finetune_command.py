@@ -1,4 +1,4 @@
-"""finetune, evaluate, predict and compare, run in this process on an invented task."""
+"""The commands finetune, evaluate, predict and compare, in this process on a synthetic task."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""The command initializers, on word vectors, a target model, and a bare vocabulary with a text."""
+"""The command initializers with word vectors, with a target model, and with a vocabulary and a
+text."""
 
 import json
 import shlex

@@ -1,4 +1,5 @@
-"""jobs list, show, cancel, resume: from another terminal than the one that started the job."""
+"""The commands jobs list, show, cancel and resume, from another terminal than the one that
+started the job."""
 
 import json
 import os

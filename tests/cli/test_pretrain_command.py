@@ -1,4 +1,4 @@
-"""`pretrain --from-scratch`, run in this process on an invented text."""
+"""`pretrain --from-scratch`, in this process on a synthetic text."""
 
 import json
 

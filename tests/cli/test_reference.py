@@ -1,4 +1,4 @@
-"""docs/commands.md is generated from the parsers, and current."""
+"""docs/commands.md is generated from the parsers and up to date."""
 
 import pytest
 

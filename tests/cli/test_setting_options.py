@@ -1,4 +1,4 @@
-"""Declared settings become options, options become settings, and settings a command line again."""
+"""Settings are converted to options, options to settings, and settings back to a command line."""
 
 from dataclasses import dataclass, field, replace
 

@@ -51,8 +51,8 @@ BOMBS: dict[
         b"<p/>",
         "default",
     ),
-    "cord.json.gz": (b'{"paper_id": "', b"a", "too much for an article"),
-    "lists.json.gz": (b'{"paper_id": 1, "body_text": [', b"[],", "too much for an article"),
+    "cord.json.gz": (b'{"paper_id": "', b"a", "too large for an article"),
+    "lists.json.gz": (b'{"paper_id": 1, "body_text": [', b"[],", "too large for an article"),
 }
 TASKS: dict[str, tuple[bytes, bytes, str]] = {
     "ner.tsv.gz": (b"heart\tB\n", b"a", f"line 2: {USUAL}"),

@@ -67,7 +67,7 @@ def test_gzip_and_windows_lines(tmp_path):
         ("a\tS-X\n", "the unknown tag 'S-X'"),
         ("a\tB-\n", "the unknown tag 'B-'"),
         ("a\tb\n", "the unknown tag 'b'"),
-        ("a\tB-X Y\n", "the tag"),
+        ("a\tB-X Y\n", "unknown tag"),
         ("a\tO\n", "no entity in 1 words"),
         ("\n\n", "no entity in 0 words"),
         ("a\tB\nb\tB-X\n", "lines 1 and 2"),
