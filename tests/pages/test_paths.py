@@ -94,7 +94,7 @@ def test_beyond_it_only_the_workspace_is(served, tmp_path):
     names += [tmp_path / "w" / ".." / "text.txt", "~", "/etc/passwd"]
     messages = set()
     for path in names:
-        with pytest.raises(InputError, match="do not open this path of its machine") as caught:
+        with pytest.raises(InputError, match="this path cannot be opened from the pages") as caught:
             paths.resolve_allowed_path(path)
         messages.add(caught.value.problem.removeprefix(str(path)))
     assert len(messages) == 1  # whether a file exists is not told, either
@@ -107,7 +107,7 @@ def test_beyond_it_a_named_folder_is_open_too(served, tmp_path):
     served("192.168.1.5", tmp_path / "shared")
     assert paths.resolve_allowed_path(tmp_path / "shared" / "text.txt").is_file()
     for path in (tmp_path, tmp_path / "shared" / "out" / "passwd", tmp_path / "shared-too"):
-        with pytest.raises(InputError, match="do not open this path"):
+        with pytest.raises(InputError, match="this path cannot be opened"):
             paths.resolve_allowed_path(path)
 
 
@@ -115,7 +115,7 @@ def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(ser
     served("0.0.0.0")
     workspace = paths.workspace()
     for path in ("/etc/passwd", "../x", "~/x"):
-        with pytest.raises(InputError, match="do not open this path"):
+        with pytest.raises(InputError, match="this path cannot be opened"):
             panel.launch(workspace, Spec("corpus", CorpusStep(), {"text": (path,)}), "c")
     assert not (workspace.root / "jobs").exists()
     paths.check_model("bert-base-uncased")

@@ -72,7 +72,7 @@ def draw_strip(workspace: Workspace) -> None:
 
 
 def list_results(step: MainStep, workspace: Workspace) -> list[Artifact]:
-    """Return the artifacts of a step, newest first; converted models do not count as adapted ones."""
+    """Return the artifacts of a step, newest first; of models, only adapted ones."""
     if step.kind == "models":
         return list_adapted_models(workspace)
     return workspace.artifacts(step.kind)
@@ -115,7 +115,11 @@ def list_recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
     everything = sorted(made, key=lambda artifact: artifact.manifest.created, reverse=True)
     names = {step.kind: step.name for step in MAIN_STEPS}
     return [
-        {"step": names[a.kind], "name": a.name, "made": a.manifest.created[:16].replace("T", " ")}
+        {
+            "step": names[a.kind],
+            "name": a.name,
+            "created": a.manifest.created[:16].replace("T", " "),
+        }
         for a in everything[:n]
     ]
 
@@ -124,21 +128,23 @@ VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.
 
 
 def draw_ways_to_begin(workspace: Workspace) -> None:
-    """Draw one card per way to start: the demo and a small news text if they are installed, and the
-    user's own text.
+    """Draw a card for each way to start: the user's own text, and, if they are installed, the demo
+    and a small news text.
     """
     st.markdown("**This workspace is empty.** Where to begin:")
-    draw_cards(workspace, [_demo, *TEXT_CARDS] if is_demo_installed() else [_own])
+    draw_cards(
+        workspace, [_draw_demo_card, *TEXT_CARDS] if is_demo_installed() else [_draw_own_card]
+    )
 
 
 def draw_cards(workspace: Workspace, cards: Sequence[Callable[[Workspace], None]]) -> None:
-    """Draw cards side by side, at most three."""
+    """Draw at most three cards side by side."""
     for column, draw in zip(st.columns(3, gap="medium"), cards, strict=False):
         with column, st.container(border=True, height="stretch"):
             draw(workspace)
 
 
-def _demo(workspace: Workspace) -> None:
+def _draw_demo_card(workspace: Workspace) -> None:
     st.markdown(
         "**Explore the demo**  \nTwo small language models, general and biomedical, and"
         " vectors of 20 000 biomedical words."
@@ -149,10 +155,8 @@ def _demo(workspace: Workspace) -> None:
             address.go_to(ALIGNMENT_PAGE)
 
 
-def _news(workspace: Workspace) -> None:
-    """Draw the card that starts the import of the bundled news text, with word counts for the demo's
-    model.
-    """
+def _draw_news_card(workspace: Workspace) -> None:
+    """Draw the card that imports the bundled news text and counts its words for the demo's model."""
     st.markdown(
         "**Try it on news**  \n300 news stories: each step takes seconds, but the text is too"
         " small for useful vectors."
@@ -166,7 +170,7 @@ def _news(workspace: Workspace) -> None:
             address.go_to(VECTORS_PAGE)
 
 
-def _own(workspace: Workspace) -> None:
+def _draw_own_card(workspace: Workspace) -> None:
     st.markdown(
         "**Your own text**  \nUpload a few megabytes of text from your domain, or give the"
         " path of a file or folder on this machine."
@@ -174,4 +178,4 @@ def _own(workspace: Workspace) -> None:
     st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
 
 
-TEXT_CARDS = (_news, _own)  # ways to import a text
+TEXT_CARDS = (_draw_news_card, _draw_own_card)  # ways to import a text

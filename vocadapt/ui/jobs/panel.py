@@ -1,8 +1,8 @@
-"""Job panel of a page: progress of a running job, or why it failed. The page never waits for a job.
+"""Job panel of a page: the progress of a running job, or why it failed. Pages never wait for a job.
 
-A panel is a fragment that reruns every second only while its job is alive, and reruns the page once
-when the job has ended. The strip in Streamlit's
-header shows the running job on every page; the page does not move when a job starts or ends.
+A panel is a fragment that reruns every second while its job is alive, and reruns the page once when
+the job has ended. The strip in Streamlit's header shows the running job on every page; the page
+does not move when a job starts or ends.
 """
 
 import time
@@ -23,9 +23,9 @@ from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.serving import paths
 
 EVERY = 1.0  # seconds between two updates of a running job
-RECENT = 12  # newest jobs that are read
-LATELY = 300.0  # seconds for which the sidebar lists an ended job
-BY_FORCE = 10.0  # seconds after a request to cancel until force is offered
+MAX_JOBS = 12  # number of newest jobs that are read
+LISTED_SECONDS = 300.0  # time for which the sidebar lists an ended job
+FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
 DISMISSED = "dismissed_job"
 PAGE = "pages/start/jobs.py"
 JOB = "jobs_job"  # query parameter: the job that the page shows
@@ -43,12 +43,12 @@ CHIPS = {
     state: f":{COLORS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
 }
 
-DrawJob = Callable[[queue.Job, Status], None]  # draws the running job
+DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
 
 
 def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
-    """Start a job and draw the page again, now with its panel; the uploads of `form` go with the
-    job.
+    """Start a job and rerun the page, which then shows its panel; the job takes over the uploads of
+    `form`.
     """
     launch(workspace, spec, name)
     intake.hand_over(form)
@@ -63,7 +63,7 @@ def launch(workspace: Workspace, spec: Spec, name: str) -> queue.Job:
 
 def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     """Draw the newest job of these steps, unless it is done or was dismissed."""
-    mine = (job for job in queue.list_jobs(workspace, RECENT) if job.spec.step in steps)
+    mine = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(mine, None)
     if job is None or st.session_state.get(DISMISSED) == job.id:
         return
@@ -75,17 +75,17 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
 
 
 def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
-    """Draw the running job of a step by `draw`, in a container with this key, and the waiting ones
+    """Draw the running job of a step with `draw`, in a container with this key, and the waiting jobs
     below it; then the newest ended job if it is unfinished.
     """
     found = [
-        (job, job.status()) for job in queue.list_jobs(workspace, RECENT) if job.spec.step == step
+        (job, job.status()) for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step == step
     ]
     # 1. The jobs that run or wait, oldest first.
     alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
         st.fragment(_draw_queue, run_every=EVERY)(alive, key, draw)
-    # 2. The newest ended job, if it left something to resume.
+    # 2. The newest ended job, if it can be resumed.
     last = next(((job, status) for job, status in found if not status.alive), None)
     if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
         draw_ended_job(workspace, *last)
@@ -93,7 +93,7 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> No
 
 def describe_queue(workspace: Workspace) -> str:
     """Describe the jobs that would run before a new one; "" if there are none."""
-    alive = [job for job in queue.list_jobs(workspace, RECENT) if job.status().alive]
+    alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
     if not alive:
         return ""
     names = ", ".join(plain(job.target.name) for job in alive[:3])
@@ -101,43 +101,43 @@ def describe_queue(workspace: Workspace) -> str:
 
 
 def draw_sidebar_jobs(workspace: Workspace) -> None:
-    """Draw the running and waiting jobs and those that ended in the last minutes, for the sidebar."""
-    shown = [job for job in queue.list_jobs(workspace, RECENT) if _is_news(job.status())]
+    """Draw the running and waiting jobs and those that ended within the last minutes in the sidebar."""
+    shown = [job for job in queue.list_jobs(workspace, MAX_JOBS) if _is_recent(job.status())]
     alive = {job.id for job in shown if job.status().alive}
     if shown:
         st.fragment(_draw_sidebar_jobs, run_every=EVERY if alive else None)(shown, alive)
 
 
-def sort_by_urgency(found: Collection[queue.Job], stands: Mapping[str, Status]) -> list[queue.Job]:
-    """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones,
-    newest first.
-    """
-    # Ids begin with the time of the start: they sort in the order of the queue.
+def sort_by_urgency(
+    found: Collection[queue.Job], statuses: Mapping[str, Status]
+) -> list[queue.Job]:
+    """Sort jobs: the running one, then waiting ones in queue order, then ended ones, newest first."""
+    # Ids begin with the start time, so their order is that of the queue.
     order = {"running": 0, "waiting": 1}
     ended = sorted(
-        (job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True
+        (job for job in found if not statuses[job.id].alive), key=lambda job: job.id, reverse=True
     )
     alive = sorted(
-        (job for job in found if stands[job.id].alive),
-        key=lambda job: (order[stands[job.id].state], job.id),
+        (job for job in found if statuses[job.id].alive),
+        key=lambda job: (order[statuses[job.id].state], job.id),
     )
     return [*alive, *ended]
 
 
 def title(job: queue.Job) -> str:
-    """Return what a job does, and the name of its result, as Markdown in one line."""
+    """Format what a job does and the name of its result as one line of Markdown."""
     return f"**{job.spec.declaration.about}** · {plain(job.target.name)}"
 
 
 def describe_pace(job: queue.Job, status: Status) -> str:
-    """Describe the time passed, and the time left if the pace of the step is steady; of a waiting
-    job, the job before it.
+    """Describe the elapsed time, and the remaining time if the step has a steady pace; for a waiting
+    job, name the job before it.
     """
     if status.state == "waiting":
         before = job.waits_for()
         return f"waiting for {title(before)}" if before else "about to start"
     time = duration(status.seconds)
-    # Trainings are not steady: they show a better estimate themselves.
+    # The pace of a training is not steady: its own page shows a better estimate.
     if job.spec.declaration.steady and status.seconds_left is not None:
         time += f", about {duration(status.seconds_left)} left"
     return time
@@ -152,21 +152,21 @@ def draw_progress(status: Status) -> None:
 
 
 def draw_running_job(job: queue.Job, status: Status, line: str) -> None:
-    """Draw a line about a running job (Markdown), its cancel button, and its progress bar."""
+    """Draw a line of Markdown about a running job, its cancel button, and its progress bar."""
     words, button = st.columns([5, 1], vertical_alignment="center")
     words.markdown(line)
     with button:
-        cancel_button(job, "cancel")
+        draw_cancel_button(job, "cancel")
     draw_progress(status)
 
 
-def cancel_button(
+def draw_cancel_button(
     job: queue.Job, key: str, width: Literal["stretch", "content"] = "stretch"
 ) -> None:
     """Draw the button that cancels a job, or stops it by force if it has not reacted for a while."""
     seconds, label = job.seconds_since_cancel_request, "Cancel"
     if seconds is not None:
-        label = "Canceling …" if seconds < BY_FORCE else "Stop by force"
+        label = "Canceling …" if seconds < FORCE_AFTER else "Stop by force"
     st.button(
         label,
         key=f"{key}_{job.id}",
@@ -184,7 +184,7 @@ def _request_cancel(job: queue.Job) -> None:
         st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")
 
 
-def resume_button(workspace: Workspace, job: queue.Job, key: str) -> None:
+def draw_resume_button(workspace: Workspace, job: queue.Job, key: str) -> None:
     """Draw the button that resumes an unfinished job."""
     help = "Starts from the beginning: the step left no checkpoint."
     if job.has_checkpoint:
@@ -205,33 +205,33 @@ def _draw_job(job: queue.Job, status: Status) -> None:
 
 
 def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
-    """Draw the running job by `draw`, and the waiting ones below it, each with its cancel button."""
-    # A job has ended: the whole page is drawn again, with its result.
-    stands = {job.id: job.status() for job in alive}
-    if not all(status.alive for status in stands.values()):
+    """Draw the running job with `draw`, and the waiting ones below it, with their cancel buttons."""
+    # If a job has ended, rerun the whole page to show its result.
+    statuses = {job.id: job.status() for job in alive}
+    if not all(status.alive for status in statuses.values()):
         st.rerun()
-    # Sorting is stable: the running job first, then the queue in its order.
-    first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
+    # The running job comes first; the sort is stable, so the others keep the order of the queue.
+    first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
     with st.container(border=True, key=key):
-        draw(first, stands[first.id])
+        draw(first, statuses[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"{CHIPS[stands[job.id].state]} {title(job)}")
+            line.markdown(f"{CHIPS[statuses[job.id].state]} {title(job)}")
             with button:
-                cancel_button(job, "cancel")
+                draw_cancel_button(job, "cancel")
 
 
-def _is_news(status: Status) -> bool:
-    return status.alive or time.time() - status.updated < LATELY
+def _is_recent(status: Status) -> bool:
+    return status.alive or time.time() - status.updated < LISTED_SECONDS
 
 
 def _draw_sidebar_jobs(shown: list[queue.Job], alive: set[str]) -> None:
-    stands = {job.id: job.status() for job in shown}
-    # The list changes when a job ends: rerun the whole page.
-    if any(not stands[id].alive for id in alive):
+    statuses = {job.id: job.status() for job in shown}
+    # If a job has ended, rerun the whole page.
+    if any(not statuses[id].alive for id in alive):
         st.rerun()
-    for job in sort_by_urgency(shown, stands):
-        status = stands[job.id]
+    for job in sort_by_urgency(shown, statuses):
+        status = statuses[job.id]
         if not status.alive:
             draw_link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
             continue
@@ -239,7 +239,7 @@ def _draw_sidebar_jobs(shown: list[queue.Job], alive: set[str]) -> None:
             st.markdown(f"{CHIPS[status.state]}  \n{title(job)}")
             draw_progress(status)
             with st.container(horizontal=True, vertical_alignment="center"):
-                cancel_button(job, "stop", "content")
+                draw_cancel_button(job, "stop", "content")
                 draw_link(job, "Details")
 
 
@@ -252,9 +252,9 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
             icon=":material/info:",
         )
         for line in filter(None, (status.error, status.remedy)):
-            st.text(mistakes.format_message(line))  # plain: it may quote a file
+            st.text(mistakes.format_message(line))  # no Markdown: the message may quote a file
         with st.container(horizontal=True, vertical_alignment="center"):
-            resume_button(workspace, job, "resume")
+            draw_resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
@@ -262,15 +262,13 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
 
 
 def draw_header_strip(workspace: Workspace) -> None:
-    """Draw the status of the running job in the header of a page; it is updated every second while a job runs or waits."""
-    alive = any(job.status().alive for job in queue.list_jobs(workspace, RECENT))
+    """Draw the status of the running job in the header of a page, updated every second."""
+    alive = any(job.status().alive for job in queue.list_jobs(workspace, MAX_JOBS))
     st.fragment(_draw_strip, run_every=EVERY if alive else None)(workspace)
 
 
 def build_strip(job: queue.Job, status: Status, waiting: int) -> markup.Strip:
-    """Build the strip of a job: step, name of the result, progress, time, number of waiting
-    jobs.
-    """
+    """Build the strip of a job: step, name of the result, progress, time and number of waiting jobs."""
     done = min(max(status.fraction or 0.0, 0.0), 1.0)
     progress = "waiting"
     if status.state != "waiting":
@@ -285,18 +283,18 @@ def build_strip(job: queue.Job, status: Status, waiting: int) -> markup.Strip:
 
 
 def _draw_strip(workspace: Workspace) -> None:
-    """Draw the running job, or the first waiting one; an empty strip if there is none, so that the
-    page does not move.
+    """Draw the running job, or the first waiting one; draw an empty strip if there is none, because
+    the page must not move.
     """
-    found = queue.list_jobs(workspace, RECENT)
-    stands = {job.id: job.status() for job in found}
-    alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]
+    found = queue.list_jobs(workspace, MAX_JOBS)
+    statuses = {job.id: job.status() for job in found}
+    alive = [job for job in sort_by_urgency(found, statuses) if statuses[job.id].alive]
     with st.container(key=STRIP_KEY, horizontal=True, vertical_alignment="center"):
         if not alive:
             markup.draw_strip(None)
             return
         first = alive[0]
-        markup.draw_strip(build_strip(first, stands[first.id], len(alive) - 1))
+        markup.draw_strip(build_strip(first, statuses[first.id], len(alive) - 1))
         st.page_link(
             PAGE, label="Details", query_params={JOB: first.id, **address.here()}, width="content"
         )

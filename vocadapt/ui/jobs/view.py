@@ -1,6 +1,7 @@
-"""Parts of the page Jobs: the list, and the selected job; a fragment that reruns every second while
-a job runs or waits. Then the pages that show the results of jobs, and the steps without a page of
-their own.
+"""Parts of the page Jobs: the list of jobs and the selected job, the links to the pages of their
+results, and the forms of steps without a page of their own.
+
+The list and the selected job are a fragment that reruns every second while a job runs or waits.
 """
 
 from collections.abc import Callable
@@ -37,16 +38,16 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection.controls import NONE
 
 FIRST = 15  # jobs listed by default
-REDRAW = 20  # lines of metrics.jsonl between two drawings of a running job's progress
+REDRAW = 20  # lines of metrics.jsonl after which the progress of a running job is drawn again
 MAX_ID_LENGTH = 80  # characters of an id in a message
-LINES, HEIGHT = 200, 300  # of the log; pixels
+LOG_LINES, LOG_HEIGHT = 200, 300  # number of lines, pixels
 STEP, RESULT = "jobs_step", "jobs_result"  # query parameters
 Address = dict[str, str]
 SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from
 
 
 def draw_jobs(workspace: Workspace) -> None:
-    """Draw the list of jobs, newest first, and the one in the address, else the newest."""
+    """Draw the list of jobs, newest first, and the job in the address, or else the newest."""
     found = queue.list_jobs(workspace)
     if not found:
         pickers.draw_empty_state(
@@ -59,16 +60,16 @@ def draw_jobs(workspace: Workspace) -> None:
             "Start with a text",
         )
         return
-    # Only a page with a living job reruns by itself.
+    # The fragment reruns by itself only while a job is alive.
     alive = any(job.status().alive for job in found)
-    st.fragment(_board, run_every=panel.EVERY if alive else None)(workspace, alive)
+    st.fragment(_draw_board, run_every=panel.EVERY if alive else None)(workspace, alive)
 
 
-def _board(workspace: Workspace, was_alive: bool) -> None:
+def _draw_board(workspace: Workspace, was_alive: bool) -> None:
     found = queue.list_jobs(workspace)
-    stands = {job.id: job.status() for job in found}
-    if was_alive != any(status.alive for status in stands.values()):
-        st.rerun()  # the fragment starts or stops to update every second
+    statuses = {job.id: job.status() for job in found}
+    if was_alive != any(status.alive for status in statuses.values()):
+        st.rerun()  # start or stop updating every second
     # 1. The list, newest first.
     selected = _selected_job(found)
     listed = found
@@ -77,7 +78,7 @@ def _board(workspace: Workspace, was_alive: bool) -> None:
     left, right = st.columns([1, 1.5], gap="large")
     with left:
         for job in listed:
-            _draw_line(job, stands[job.id], job.id == selected.id)
+            _draw_line(job, statuses[job.id], job.id == selected.id)
         if len(found) > FIRST:
             st.toggle(
                 f"All {len(found)} jobs",
@@ -85,16 +86,16 @@ def _board(workspace: Workspace, was_alive: bool) -> None:
                 help=f"Shows all jobs instead of the newest {FIRST}.",
             )
     with right:
-        _draw_job(workspace, selected, stands[selected.id])
+        _draw_job(workspace, selected, statuses[selected.id])
 
 
 def _selected_job(found: list[queue.Job]) -> queue.Job:
-    """Return the job in the address; the newest if there is none."""
+    """Return the job in the address, or else the newest."""
     requested = st.query_params.get(panel.JOB)
     job = next((job for job in found if job.id == requested), None)
     if requested and job is None:
         st.warning(
-            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. This is the newest.",
+            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. The newest one is shown.",
             icon=":material/info:",
         )
     return job or found[0]
@@ -132,7 +133,7 @@ def _describe_when(job: queue.Job, status: Status) -> str:
 
 
 def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
-    """Draw one job: its step, progress, actions, log, and the folded block."""
+    """Draw one job: its step, progress, actions, log, and details."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
@@ -150,16 +151,16 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
         st.text(mistakes.format_message(status.remedy))
     # 2. What can be done, and the progress over time.
     _draw_actions(workspace, job, status)
-    _draw_picture(job, status.alive)
+    _draw_progress_curve(job, status.alive)
     # 3. The end of the log; a short one has no scroll bar.
-    log = job.log(LINES)
+    log = job.log(LOG_LINES)
     title = "Log"
-    if len(log.splitlines()) >= LINES:
-        title = f"The last {LINES} lines of the log"
+    if len(log.splitlines()) >= LOG_LINES:
+        title = f"The last {LOG_LINES} lines of the log"
     st.markdown(title)
     height: int | Literal["content"] = "content"
     if len(log) > 800:
-        height = HEIGHT
+        height = LOG_HEIGHT
     with st.container(height=height, border=False, autoscroll=True):
         st.code(
             "\n".join(map(escape_invisible, log.split("\n"))) or "The log is empty.",
@@ -173,26 +174,27 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
     """Draw the button to cancel or resume a job, or the link to the page of its result."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.alive:
-            panel.cancel_button(job, "end", "content")
+            panel.draw_cancel_button(job, "end", "content")
         elif status.state != "done":
-            panel.resume_button(workspace, job, "again")
+            panel.draw_resume_button(workspace, job, "again")
         elif job.finished:
             page, selection = find_result_page(job)
             draw_link(page, "Show result", **selection)
 
 
-def _draw_picture(job: queue.Job, alive: bool) -> None:
-    """Draw the progress over time, one line per run; of a running job only every few lines, so that
-    it does not flicker.
+def _draw_progress_curve(job: queue.Job, alive: bool) -> None:
+    """Draw the progress over time, with one curve for each run of the job.
+
+    The curve of a running job is updated only every few lines, to prevent flicker.
     """
     lines = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
     if alive:
         lines = lines[: len(lines) // REDRAW * REDRAW]
-    # Two points are no curve.
+    # Fewer than three points are not worth a curve.
     if len(lines) < 3:
         return
     curves = []
-    # A resumed job starts a new line: joined, its pause would look like slow work.
+    # A resumed job starts a new curve: in a joined one, the pause would look like slow progress.
     for _, group in groupby(lines, key=lambda line: line["run"]):
         run = list(group)
         curves.append(([line["seconds"] for line in run], [line["fraction"] for line in run]))
@@ -278,10 +280,10 @@ SELECTIONS: dict[str, Callable[[queue.Job], Address]] = {
 
 
 def draw_more_steps(workspace: Workspace) -> None:
-    """Draw a picker of the steps without a page, the form of the selected one, and the figures and
+    """Draw a picker of the steps without a page, the form of the selected step, and the figures and
     files of a result.
     """
-    # 1. The steps without a page: those of extensions.
+    # 1. The steps without a page, which extensions add.
     offered = {step.about: step for step in STEPS.values() if not step.page}
     if not offered:
         return
@@ -291,7 +293,7 @@ def draw_more_steps(workspace: Workspace) -> None:
         return
     with mistakes.show_errors():
         _draw_form(workspace, step)
-    # 2. What they made: its figures and files, whatever they mean.
+    # 2. The figures and files of a result.
     made = workspace.artifacts(step.makes)
     if made:
         artifact = pickers.pick("Result", made, RESULT, newest=True)
@@ -326,9 +328,9 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
 
 
 def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple[str, ...]:
-    """Draw the input of a role; return the paths, () for none."""
+    """Draw the input of a role; return its paths, () if there are none."""
     key, kinds = f"{key}_{role.name}", (role.kind,)
-    # A role without a kind of artifact is a file that the user names.
+    # The input of a role without a kind of artifact is a file.
     if not role.kind:
         path = st.text_input(role.label, key=key, help="Path of a file on this machine.").strip()
         return (path,) if path else ()

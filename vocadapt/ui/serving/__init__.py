@@ -1,6 +1,6 @@
 """The server process.
 
-Read `server` first (Streamlit inside this process), then what protects it: `guard` (requests of
+Read `server` first (it runs Streamlit inside this process), then its protection: `guard` (against
 other sites) and `paths` (which paths a visitor may open). `preload` and `garbage_collection` make
-it answer faster.
+it respond faster.
 """

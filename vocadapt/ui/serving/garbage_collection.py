@@ -1,12 +1,12 @@
 """Garbage collection that does not delay responses.
 
 Streamlit runs a full collection after every run of a page, before the response is sent. With torch,
-transformers and plotly loaded that takes .1–.2 s, nearly all of it for objects of libraries that
-are still in use.
+transformers and plotly loaded, this takes .1–.2 s, mostly to examine objects of these libraries
+that are still in use.
 
-Each visit runs in its own thread, and glibc allocates separate arenas for threads and keeps their
-freed memory, so the server would grow with every visit. Therefore the number of arenas is limited,
-and free memory is returned to the system.
+Each visit runs in its own thread. glibc allocates separate arenas for threads and keeps their freed
+memory, so the memory of the server would grow with every visit. Therefore the number of arenas is
+limited, and free memory is returned to the system.
 """
 
 import ctypes
@@ -22,11 +22,10 @@ M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
 
 
 class _SetAside:
-    """Callback: after a slow full collection, freeze the surviving objects, so that later collections
-    examine only new ones.
+    """Callback that freezes the surviving objects after a slow full collection.
 
-    Frozen objects are still freed when their reference count becomes 0; only cycles of objects that
-    were in use then are not found later.
+    Later collections examine only new objects. Frozen objects are still freed when their reference
+    count becomes 0, but reference cycles among them are no longer found.
     """
 
     began = returned = 0.0
@@ -53,6 +52,6 @@ def keep_short() -> None:
 
 
 def return_free_memory() -> None:
-    """Return freed memory to the system; does nothing if the C library is not glibc."""
+    """Return freed memory to the system; do nothing if the C library is not glibc."""
     if hasattr(LIBC, "malloc_trim"):
         LIBC.malloc_trim(0)

@@ -18,10 +18,9 @@ REFUSED = 1008  # WebSocket: policy violation
 
 
 class Guard:
-    """ASGI middleware: rejects websockets of pages from another origin, and forbids framing by
-    other sites.
+    """ASGI middleware that rejects websockets from another origin and forbids framing by other sites.
 
-    Streamlit itself accepts every origin on the loopback address, on any port.
+    Streamlit itself accepts any origin with a loopback address, whatever its port.
     """
 
     def __init__(self, app: Application) -> None:
@@ -42,8 +41,9 @@ class Guard:
 
 
 def is_same_origin(headers: dict[bytes, bytes]) -> bool:
-    """Return whether the origin of a request is this server; also if there is no origin (not a
-    browser).
+    """Return whether the origin of a request is this server.
+
+    A request without an origin passes: it does not come from a page in a browser.
     """
     origin = headers.get(b"origin")
     if origin is None:
@@ -53,7 +53,7 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
 
 
 def install(*classes: Callable[[Application], Any]) -> None:
-    """Add Guard, then the middleware classes, to every server that Streamlit starts in this
+    """Add Guard, then these middleware classes, to every server that Streamlit starts in this
     process.
     """
     from starlette.middleware import Middleware

@@ -1,9 +1,9 @@
-"""Which paths of this machine the pages may open, for all paths typed in a browser.
+"""Access control for paths that are typed in a browser: which files of this machine pages may open.
 
-On the loopback address only users of this machine can type a path: everything except system folders
-is allowed. On other addresses anybody in the network can: only the workspace, files bundled with
-vocadapt, downloaded models, and the folder of `--files-root` are allowed. The command line is not
-restricted.
+On the loopback address, only users of this machine can type a path: all folders except system
+folders are allowed. On other addresses, anybody in the network can type one: only the workspace,
+files bundled with vocadapt, downloaded models, and the folder of `--files-root` are allowed. The
+command line is not restricted.
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
 from vocadapt.ui.frame.address import workspace
 
-# environment variable: the folder that is allowed on other addresses than the loopback
+# Environment variable: a folder that is allowed on addresses other than the loopback.
 FILES_ROOT = "VOCADAPT_FILES_ROOT"
 SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
 LOCAL_NAMES = ("localhost",)
@@ -29,42 +29,41 @@ LOCAL_NAMES = ("localhost",)
 def resolve_allowed_path(typed: str | Path) -> Path:
     """Return the path of a file or folder typed on a page.
 
-    Raises InputError if pages may not open it, if it does not exist, and if it cannot be read.
+    Raises InputError if pages may not open it, if it does not exist, or if it cannot be read.
     """
     check_allowed(typed)
     return check_path(typed)
 
 
 def check_allowed(typed: str | Path) -> None:
-    """Raise InputError for a path that pages may not open, with links resolved, or that is invalid;
-    it need not exist.
-    """
+    """Raise InputError for an invalid path, or one that pages may not open; it need not exist."""
     try:
-        # Links are resolved first: one in an open folder may lead out of it.
+        # Resolve links first: a link in an allowed folder may point to another one.
         path = Path(typed).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):
         problem = f"{show_path(typed)}: no such file or folder."
         raise InputError(problem, "Check the spelling.") from None
-    # On the loopback the user owns this machine: only system folders are closed.
+    # On the loopback, the user has access to this machine: reject only system folders.
     if is_loopback(_address()):
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
-            problem = f"{show_path(typed)}: pages do not open system folders."
+            problem = f"{show_path(typed)}: system folders cannot be opened from a page."
             raise InputError(problem, "Give a folder with your files.")
         return
-    # On other addresses anybody may ask: only listed folders are open.
+    # On other addresses, anybody may type a path: allow only listed folders.
     if not any(path.is_relative_to(root) for root in _open_roots()):
         remedy = (
             "Upload the file, or ask the operator of the lab to start it with a folder for shared"
             " files."
         )
         raise InputError(
-            f"{show_path(typed)}: pages of this lab do not open this path of its machine.", remedy
+            f"{show_path(typed)}: this path cannot be opened from the pages of this lab.", remedy
         )
 
 
 def check_model(name: str) -> None:
-    """Raise InputError for a model path that pages may not open; a name that is not an existing
-    path is a hub name.
+    """Raise InputError for a model path that pages may not open.
+
+    A name that is not an existing path counts as a hub name, which is allowed.
     """
     path = expand_path(name)
     # os.path.exists, unlike Path.exists, returns False for a name that is too long.
@@ -80,8 +79,9 @@ def check_inputs(spec: Spec) -> None:
 
 
 def is_loopback(address: str | None) -> bool:
-    """Return whether a server on this address is reachable from this machine only; None means all
-    addresses.
+    """Return whether a server on this address is reachable from this machine only.
+
+    address: None or "" for all addresses.
     """
     if not address:
         return False
@@ -94,7 +94,7 @@ def is_loopback(address: str | None) -> bool:
 
 
 def build_network_warning(address: str) -> str:
-    """Build the warning for a lab that others in the network can reach."""
+    """Build the warning for a lab that is reachable from the network."""
     root = os.environ.get(FILES_ROOT)
     files = "no other files of this machine (--files-root names a folder to share)"
     if root:
@@ -108,8 +108,9 @@ def build_network_warning(address: str) -> str:
 
 @cache
 def warn_once() -> None:
-    """Write the warning to the server's log, once per process, if Streamlit was started by its own
-    command.
+    """Write the network warning to the server's log, once per process.
+
+    It is needed if Streamlit was started by its own command instead of `server`.
     """
     if not is_loopback(_address()):
         sys.stderr.write(build_network_warning(_address() or "every address"))
@@ -124,10 +125,10 @@ def _address() -> str | None:
 
 
 def _open_roots() -> Iterator[Path]:
-    """Return the folders that are allowed on other addresses than the loopback."""
+    """Return the folders that are allowed on addresses other than the loopback."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    # Only the folders of artifacts: the workspace's name can be typed, and may be any folder's.
+    # Only the artifact folders: the name of the workspace can be typed, and may be any folder.
     root = workspace().root
     yield from (root / name for name in (*list_kinds(), UPLOADS))
     yield DEMO.resolve()

@@ -1,8 +1,8 @@
 """Import the libraries of the page Try it in the background.
 
-torch and the BERT classes of transformers take about five seconds to import, and some hundred
-megabytes. The import starts only if the workspace has a run to try: at once if a browser requests
-Try it itself, otherwise some seconds after the first page is drawn, so as not to slow it.
+To import torch and the BERT classes of transformers takes about five seconds and some hundred
+megabytes. The import starts only if the workspace has a run to try: immediately if a browser
+requests the page Try it, otherwise some seconds after the first page is drawn, to avoid delaying it.
 """
 
 import importlib
@@ -16,9 +16,9 @@ LIBRARIES = ("torch", "transformers.models.bert.modeling_bert")
 # seconds after the first page, in which the browser loads its resources and draws the figures
 PAUSE = 6.0
 _page_drawn = threading.Event()
-_requested = threading.Event()  # a browser requested Try it itself: no pause
+_requested = threading.Event()  # a browser requested the page Try it: no pause
 _lock = threading.Lock()
-_needed = threading.Event()  # another thread imports them: this one does not start
+_needed = threading.Event()  # a page imports the libraries itself: this thread must not
 
 
 def report_page_drawn() -> None:
@@ -27,8 +27,8 @@ def report_page_drawn() -> None:
 
 
 class RequestWatcher:
-    """ASGI middleware: starts the import when a browser requests the page Try it, before the page
-    itself runs.
+    """ASGI middleware that starts the import when a browser requests the page Try it, before the
+    page runs.
     """
 
     def __init__(self, app: Application) -> None:
@@ -52,10 +52,9 @@ def start(workspace: Workspace) -> threading.Thread:
 
 
 def wait() -> None:
-    """Wait for the end of a running import, and prevent another: the caller imports the libraries
-    itself.
+    """Wait for the end of a running import, or prevent it: the caller imports the libraries itself.
 
-    Two threads importing circular modules can see an incomplete one.
+    If two threads import modules with circular imports, one of them can see an incomplete module.
     """
     with _lock:
         _needed.set()

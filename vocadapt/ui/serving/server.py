@@ -1,9 +1,10 @@
 """Start the lab in the browser: `python -m vocadapt.ui.serving.server`.
 
-Streamlit is run inside this process, for two reasons. Its settings are passed as flags, so they
-hold whatever the working folder is; and the "pages directory" flag is settled before the first
-visitor. Streamlit decides that flag once per process, and the first `st.navigation` of any session
-turns it off for all: a first visit by deep link would come too early.
+Streamlit runs inside this process, for two reasons:
+
+1. Its settings are passed as flags, so they do not depend on the working directory.
+2. Its flag for a "pages directory" can be turned off before the first visit. Streamlit turns it off
+   only at the first `st.navigation`, which is too late for a first visit by a link to a page.
 """
 
 import argparse
@@ -28,10 +29,10 @@ ROOT = Path(vocadapt.__file__).parents[1]
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
-# Threads of a computation sleep while they wait for each other. By default they wait busily: a
-# training then takes four times as long while a browser renders on the same cores; sleeping costs a
-# tenth if nothing else runs. Jobs inherit it.
-WAITING = ("OMP_WAIT_POLICY", "passive")
+# OpenMP threads sleep while they wait for each other. By default they busy-wait: a training then
+# takes four times as long while a browser renders on the same cores. Sleeping costs a tenth of the
+# time if nothing else runs. Jobs inherit this environment variable.
+WAIT_POLICY = ("OMP_WAIT_POLICY", "passive")
 
 # Options of the command line → arguments of argparse's `add_argument`.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -82,7 +83,7 @@ def serve(
     address: str = LOOPBACK,
     files_root: str | None = None,
 ) -> None:
-    """Run app.py on one workspace; returns when the server is stopped.
+    """Run app.py on one workspace, and return when the server is stopped.
 
     files_root: folder whose files the pages may open if the address is not the loopback. Raises
     InputError if app.py is not next to the package, if the port or address cannot be used, or if
@@ -99,7 +100,8 @@ def serve(
         port = _free_port(address)
     elif not _is_free(port, address):
         raise InputError(
-            f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
+            f"Port {port} on {address} cannot be used.",
+            "Choose another --port, or omit the option.",
         )
     # 2. Settings that the pages and jobs read from the environment.
     kept = Workspace(workspace)
@@ -107,11 +109,11 @@ def serve(
     os.environ.pop(paths.FILES_ROOT, None)
     if files_root is not None:
         os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
-    os.environ.setdefault(*WAITING)
+    os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
     leave_a_core_free()
-    _tidy(kept)
-    settle_pages()
+    _remove_leftovers(kept)
+    disable_pages_directory()
     preload.start(kept)
     # 4. Announce the address, and serve.
     sys.stdout.write(
@@ -129,10 +131,10 @@ def serve(
 
 
 def list_allowed_hosts(address: str) -> list[str]:
-    """List the host names accepted in requests; others (DNS rebinding) are rejected."""
+    """List the host names that requests may have; others are rejected, against DNS rebinding."""
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if address in EVERY_ADDRESS:
-        # Any interface of this machine may be the one that a request comes through.
+        # A request may arrive at any network interface of this machine.
         import psutil
 
         hosts += [socket.gethostname(), socket.getfqdn()]
@@ -142,12 +144,11 @@ def list_allowed_hosts(address: str) -> list[str]:
 
 
 def leave_a_core_free() -> None:
-    """Let matrix products of the pages use all cores but one, at least one; jobs are processes of
-    their own and use all.
+    """Let matrix products of the pages use all cores but one, and at least one.
 
-    OpenBLAS's threads wait for each other at work. If the browser draws on the same cores, that
-    costs more than a second thread gains: on two cores, the first visit of Diagnostics took 12 s
-    with two threads and 6 s with one.
+    OpenBLAS threads busy-wait for each other. If the browser renders on the same cores, that costs
+    more than a second thread gains: on two cores, the first visit of Diagnostics took 12 s with two
+    threads and 6 s with one. Jobs are separate processes and use all cores.
     """
     from threadpoolctl import threadpool_limits
 
@@ -164,17 +165,18 @@ def _url(address: str, port: int | None) -> str:
     return f"http://{host}:{port}"
 
 
-def _tidy(workspace: Workspace) -> None:
-    """Delete leftovers of killed processes; a read-only workspace is served unchanged."""
+def _remove_leftovers(workspace: Workspace) -> None:
+    """Delete leftovers of killed processes; warn if the workspace is read-only."""
     try:
         remove_remains(workspace)
     except OSError as error:
         sys.stderr.write(f"Warning: {workspace.root} cannot be cleaned up: {error.strerror}.\n")
 
 
-def settle_pages() -> None:
-    """Set Streamlit's flag that `st.navigation` defines the pages, before any visit; does nothing if
-    Streamlit has no such flag.
+def disable_pages_directory() -> None:
+    """Turn off Streamlit's pages directory, because `st.navigation` defines the pages.
+
+    Must be called before the first visit. Does nothing if Streamlit has no such flag.
     """
     from streamlit.runtime.pages_manager import PagesManager
 
@@ -209,17 +211,17 @@ def _free_port(address: str) -> int:
     if port is None:
         raise InputError(
             f"The address {address} cannot be used on this machine.",
-            "Give another --address, or leave it out.",
+            "Choose another --address, or omit the option.",
         )
     return port
 
 
 def _is_free(port: int, address: str = LOOPBACK) -> bool:
     try:
-        # Binding is the only sure test, by IPv4 or IPv6 as the address requires.
+        # Only binding is a reliable test; the address determines whether it is IPv4 or IPv6.
         family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family) as probe:
-            # A port that was closed a moment ago counts as free.
+            # A port that was closed a moment ago is free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((address, port))
     except (OSError, OverflowError, UnicodeError, ValueError):
