@@ -13,7 +13,7 @@ workspace = frame.open_page(
     "Neighborhood change",
     (
         "Find words whose :violet[**neighbors differ**] between two spaces: before and after"
-        " adapting or fine-tuning, in two models, in two texts. Measured in the original spaces"
+        " adapting or fine-tuning, in two models, or in two texts. Measured in the original spaces"
         " and compared with a noise baseline."
     ),
     ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
@@ -30,7 +30,7 @@ with options:
 # 2. The words whose neighbors changed, against the noise baseline.
 if not (before and after):
     pickers.draw_empty_state(
-        "There are no two spaces to compare yet.",
+        "There are not yet two spaces to compare.",
         (
             "Make word vectors or adapt a model, or select any two models above: a folder on this"
             " machine, or a hub name that was used here before."
@@ -47,5 +47,5 @@ else:
             view.draw_headline(*found)
             view.draw_charts_and_list(workspace, *found)
             view.draw_details(*found, before, after, baseline.pair)
-# 3. Contextual vectors are made here: they are spaces to compare.
+# 3. The form of contextual vectors, which are more spaces to compare.
 contextual.draw_form(workspace)

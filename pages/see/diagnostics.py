@@ -1,5 +1,5 @@
-"""Page Diagnostics: mean cosines within and between spaces, the geometry of each, and the
-similarity of related words.
+"""Page Diagnostics: mean cosines within and between spaces, the geometry of each, and how similar
+related words are.
 """
 
 from vocadapt.ui.components import pickers

@@ -1,5 +1,5 @@
 """Page Projection: the tokens of one or two spaces in two dimensions, the neighbors of a token,
-regions, and what moved.
+regions of the picture, and how tokens moved between two spaces.
 """
 
 import streamlit as st
@@ -19,7 +19,7 @@ workspace = frame.open_page(
     ("projection",),
 )
 
-# 1. The controls: spaces, a saved projection or the fast one, tokens, new projection.
+# 1. The controls: spaces, a saved projection or PCA, tokens, and a new projection.
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
     if spaces:

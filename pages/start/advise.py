@@ -1,5 +1,5 @@
-"""Page Advise: recommend from word counts alone whether and how to extend the vocabulary for a
-text.
+"""Page Advise: recommend whether and how to extend the vocabulary for a text, from word counts
+alone.
 """
 
 import streamlit as st
@@ -49,7 +49,7 @@ with right:
     task = view.pick_task(workspace)
 pickers.stale_note(corpus, workspace)
 
-# 2. The advice; a text whose words are not counted is counted on a click.
+# 2. The advice; if the text has no word counts, a button counts its words.
 report = count_cache.advice_of(corpus, model, workspace.root, task)
 if report is None:
     if view.offer_to_count(corpus, model):

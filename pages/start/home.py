@@ -28,6 +28,6 @@ if recent:
 else:
     view.draw_ways_to_begin(workspace)
 st.markdown(
-    f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this"
+    f":small[:gray[The workspace is the folder `{workspace.root}`. Your data does not leave this"
     " machine.]]"
 )

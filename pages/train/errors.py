@@ -1,5 +1,5 @@
-"""Page Error analysis: examples on which two runs disagree, and how the affected words are
-tokenized.
+"""Page Error analysis: the examples on which two runs disagree, and the tokens of the affected
+words.
 """
 
 import streamlit as st
@@ -57,7 +57,7 @@ else:
                 notes.draw_note_form(workspace, shown)
             notes.draw_contexts(workspace, shown)
             notes.draw_details(workspace, found, slicing)
-# 2. Predictions of other programs can be compared, too.
+# 2. The form that imports predictions of other programs.
 with (
     st.expander("Import predictions", icon=":material/add:", expanded=not offered),
     mistakes.show_errors(),

@@ -1,4 +1,4 @@
-"""Page Fine-tune: queue models × task × seeds as jobs, show the running one and the latest result."""
+"""Page Fine-tune: fine-tune models on a task with several seeds as jobs, and show their results."""
 
 import streamlit as st
 
@@ -50,7 +50,7 @@ with mistakes.show_errors():
         view.describe_task(request)
         view.draw_cost(workspace, request, runs)
         view.draw_start_button(workspace, request)
-# 3. New tasks; the commands come last, as on every page.
+# 3. The forms of new tasks; the commands come last, as on every page.
 with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
     task_intake.draw_task_forms(workspace)
 if request:

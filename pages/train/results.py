@@ -1,6 +1,4 @@
-"""Page Results: the runs of a task compared with a selected baseline, and what can be claimed of
-the difference.
-"""
+"""Page Results: compare the runs of a task with a selected baseline, and test the differences."""
 
 import streamlit as st
 
@@ -32,8 +30,8 @@ if not runs:
     pickers.stop_page(
         "There is no scored run in this workspace yet.",
         (
-            "Fine-tune a model on a task with a labeled test split, best with three seeds. Its"
-            " scores are shown here, and with two models their difference."
+            "Fine-tune a model on a task with a labeled test split, preferably with three seeds."
+            " This page shows the scores, and the difference between two or more models."
         ),
         "pages/train/finetune.py",
         "Fine-tune a model",

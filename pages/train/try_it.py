@@ -1,6 +1,4 @@
-"""Page Try it: predictions of a fine-tuned model for typed text, under each tokenization and
-pooled.
-"""
+"""Page Try it: predict typed text with a fine-tuned model, under each tokenization and pooled."""
 
 import streamlit as st
 
@@ -32,7 +30,7 @@ if not folder:
 run = cache.run_of(folder)
 with left:
     example = view.choose_example(run)
-# 2. Its prediction; below, a whole file and the same as commands.
+# 2. The prediction, then the prediction of a file, and the commands for both.
 if example is not None:
     view.draw_prediction(folder, run, example)
 else:

@@ -1,6 +1,4 @@
-"""Page Initializers: compare initializers of new embeddings before any training, and show one token
-under each.
-"""
+"""Page Initializers: compare initializers before any training, on one token and on a leaderboard."""
 
 import streamlit as st
 

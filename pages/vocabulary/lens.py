@@ -1,6 +1,4 @@
-"""Page Tokenizer lens: the tokenizations of a text by several models, and statistics on a whole
-corpus.
-"""
+"""Page Tokenizer lens: compare how several models tokenize a typed text and a whole corpus."""
 
 import streamlit as st
 

@@ -12,8 +12,8 @@ from vocadapt.ui.vocabulary import view as vocabulary_view
 workspace = frame.open_page(
     "Vocabulary",
     (
-        "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"
-        " and compare vocabularies."
+        "Remove :blue[**wordpieces**] from a vocabulary, see how many more tokens your text then"
+        " has, and compare vocabularies."
     ),
     ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
     ("corpus",),
@@ -41,7 +41,7 @@ reducer = None
 if corpus is None:
     pickers.draw_empty_state(
         "There is no text in this workspace yet.",
-        "Import one to see how much longer it gets as the vocabulary shrinks.",
+        "Import one to see how many more tokens it has as the vocabulary shrinks.",
         "pages/words/vectors.py",
         "Import a text",
     )
@@ -52,7 +52,7 @@ else:
             vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
         else:
             lens_corpus.offer_counting(workspace, corpus, models[:1])
-# 3. The vocabularies compared: also without a text.
+# 3. The comparison of vocabularies, which needs no text.
 with mistakes.show_errors():
     profiles.compare(workspace, models, corpus)
 if corpus and reducer:

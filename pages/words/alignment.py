@@ -1,5 +1,5 @@
-"""Page Alignment: an alignment of domain words with the model's wordpieces, evaluated on held-out
-words, and its neighbors.
+"""Page Alignment: align domain words with the model's wordpieces, evaluate the alignment on held-out
+words, and show neighbors.
 """
 
 import streamlit as st
@@ -31,7 +31,7 @@ if not found:
         "Make word vectors",
     )
 
-# 1. Vectors, model and method. Methods that were evaluated show their scores.
+# 1. Vectors, model and method; evaluated methods show their scores.
 figures, controls = st.columns([2, 1], gap="large")
 with controls, st.container(horizontal=True):
     vectors = pickers.pick("Word vectors", found, "alignment_vectors")
@@ -46,7 +46,7 @@ offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchor
 with controls:
     chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
-# 2. The alignment: the saved one, or one that is fitted now unless that is slow.
+# 2. The alignment: a saved one, or one that is fitted now, unless fitting is slow.
 detail = methods.find_detailed(alignments, settings)
 waiting = methods.is_slow(settings) and not detail
 spaces = cache.cross_space_of(
@@ -60,7 +60,7 @@ pickers.stale_note(vectors, workspace)
 
 
 def evaluate(which: AlignmentSettings, compare: bool) -> None:
-    """Start a job that evaluates an alignment method in detail, or with `compare` all methods."""
+    """Start a job that evaluates an alignment method in detail; `compare`: all methods, too."""
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
     name = workspace.find_free_name("alignments", f"{vectors.name}-{which.method}")
     panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)

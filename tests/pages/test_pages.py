@@ -69,7 +69,7 @@ EMPTY = {
     VOCABULARY: "There is no model to analyze yet.",
     ADAPT: "There are no word vectors for new words yet.",
     PROJECTION: "There is no space to project yet.",
-    CHANGE: "There are no two spaces to compare yet.",
+    CHANGE: "There are not yet two spaces to compare.",
 }
 FULL = {
     PRETRAINING: ["Pretrain a model"],
@@ -92,7 +92,7 @@ FULL = {
         "Worst-aligned words",
     ],
     LENS: ["On a corpus", "Most changed words"],
-    VOCABULARY: ["Reduce the vocabulary", "Removed and kept tokens", "Vocabularies compared"],
+    VOCABULARY: ["Reduce the vocabulary", "Removed and kept tokens", "Compare vocabularies"],
     ADAPT: ["Adapt another"],
     PROJECTION: ["Selected tokens"],
     CHANGE: ["Most changed words", "Overlap by word frequency"],

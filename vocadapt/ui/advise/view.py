@@ -43,8 +43,8 @@ COLUMNS = {
     "words added": "Number of words that the model lacks and that would be added.",
     "tokens saved": "Fraction of the text's tokens saved.",
     "tokens per word": "Mean number of tokens per running word after the addition.",
-    "made whole": "Fraction of split running words that become a single token.",
-    "made whole in the task": (
+    "no longer split": "Fraction of split running words that become a single token.",
+    "no longer split in the task": (
         "Fraction of split entity words of the task that become a single token."
     ),
     "under 20": (
@@ -76,7 +76,7 @@ def pick_task(workspace: Workspace) -> Path | None:
         )
         files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
         if files and st.button("Remove", key="no_task"):
-            # Both ways to give a file: an upload would come back if only the path was removed.
+            # Clear both inputs: without its path, the upload would be selected again.
             for key in ("task_files", "task_path"):
                 st.session_state.pop(key, None)
             st.rerun()
@@ -86,11 +86,11 @@ def pick_task(workspace: Workspace) -> Path | None:
 
 
 def offer_to_count(corpus: Artifact, name: str) -> bool:
-    """Show that the text has no counts for this model and a time estimate; return whether counting
-    was requested.
+    """Offer to count the words of a text for a model, with a time estimate; return whether the user
+    requests it.
     """
     text = read_corpus([corpus.folder])
-    # Of a large text only a sample is counted.
+    # Only a sample of a large text is counted.
     size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
@@ -99,13 +99,13 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
             " yet.**"
         )
         about = (
-            f"About {megabytes(size)} of text, about {format_estimate_bold(seconds)}, on this page;"
-            " the counts are kept."
+            f"Counting about {megabytes(size)} of text on this page takes about"
+            f" {format_estimate_bold(seconds)}; the counts are saved."
         )
         if part.settings != text.settings:
             about += (
-                f" It is large: a random sample of {fraction(part.settings.sample)} of its lines"
-                " is counted."
+                " The text is large: only a random sample of its lines is counted (fraction"
+                f" {fraction(part.settings.sample)})."
             )
         st.markdown(about)
         return st.button(
@@ -114,7 +114,7 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
 
 
 def draw_verdict(report: lab.AdviceReport) -> None:
-    """Draw the verdict and the findings behind it."""
+    """Draw the verdict and its reasons."""
     if report.advice.verdict == "adapt":
         st.success(f"**{_format_numbers(report.advice.sentence)}**", icon=":material/check_circle:")
     else:
@@ -134,7 +134,7 @@ def _format_numbers(text: str) -> str:
 
 
 def draw_headline(report: lab.AdviceReport) -> None:
-    """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
+    """Draw the main figures: split words, split entity words, anchors, expected P@5, tokens saved."""
     shown = report.advice.figures
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
     interval = (
@@ -213,11 +213,11 @@ def draw_recipes(
 ) -> None:
     """Draw one card per recipe, with its command and a link to the page Adapt."""
     st.subheader("Recommended recipes")
-    # With word vectors of this text a recipe can be set up on the page Adapt.
+    # A recipe can be set up on the page Adapt only if there are word vectors of this text.
     vectors = _vectors_of(corpus, workspace, model)
     columns = st.columns(len(report.advice.recipes))
     for column, recipe in zip(columns, report.advice.recipes, strict=True):
-        # The card: what the recipe does, its link, and its command.
+        # One card: description, link and command.
         with column, st.container(border=True, height="stretch"):
             st.markdown(
                 f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
@@ -234,7 +234,7 @@ def draw_recipes(
                     **_adapt_address(recipe, vectors),
                 )
             draw_command(lab.build_adapt_command(recipe, model))
-    # Recipes are commands on word vectors: show how these are made.
+    # All recipes need word vectors: show the command that trains them.
     first = lab.build_training_command([corpus.folder], model)
     if vectors:
         draw_note(
@@ -249,7 +249,7 @@ def draw_recipes(
 
 
 def draw_length_chart(report: lab.AdviceReport) -> None:
-    """Draw the distribution of tokens per word, for text and task entities."""
+    """Draw the distribution of tokens per word for the text and the entities of the task."""
     st.subheader("Tokens per word")
     shown = report.advice.figures
     fractions = {"words of the text": shown.corpus.shares()}
@@ -301,7 +301,7 @@ def draw_gains(report: lab.AdviceReport) -> None:
         )
         for g in report.advice.figures.gains
     ]
-    # Rows become columns, in the order of COLUMNS.
+    # Transpose the rows into columns, in the order of COLUMNS.
     table = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
     config = {
         name: st.column_config.TextColumn(help=about, alignment="right")
@@ -311,16 +311,16 @@ def draw_gains(report: lab.AdviceReport) -> None:
 
 
 def draw_details(report: lab.AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
-    """Draw the folded block of the advice."""
+    """Draw Details & export of the advice."""
     with open_details():
         draw_command(
             lab.build_advise_command([corpus.folder], model, task), "The same advice in a terminal"
         )
-        shown, kept = report.advice.figures, "counted now"
+        shown, origin = report.advice.figures, "counted now"
         if report.kept:
-            kept = "kept in the workspace"
+            origin = "counts from the workspace"
         st.markdown(
-            f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
+            f"{count(shown.lines)} of {count(shown.lines_read)} lines, {origin};"
             f" {duration(report.seconds)}."
         )
         answer = strict_json.dumps(

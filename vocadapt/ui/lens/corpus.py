@@ -48,7 +48,7 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None
             _draw_table(counted)
             fractions = {row.model: row.shares() for row in counted}
             draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
-        # Models of one casing share the counts: few need to be counted again.
+        # Models with the same casing share the counts, so few need their own.
         offer_counting(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             draw_changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
@@ -59,7 +59,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
     """Draw the words that another model tokenizes differently from the first, and the tokenizations
     of the selected word.
     """
-    # 1. Which two models: the first one, and the one selected if there are several others.
+    # 1. Choose the other model; the first one is always the reference.
     others = {seen.label: seen for seen in models[1:]}
     st.subheader("Most changed words")
     label = next(iter(others))
@@ -77,7 +77,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
             f" **{markup.plain(first.label)}** does."
         )
         return
-    # 2. Say how many words changed, and list the first of them.
+    # 2. State how many words changed.
     shown = changed[:SHOWN]
     listed = f"{count(len(shown))} of {count(len(changed))} words"
     if len(shown) < len(changed):
@@ -87,7 +87,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
         f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
         " a word to see its tokenizations."
     )
-    # 3. The table, and the tokenizations of the word selected in it.
+    # 3. List the first of them, with the tokenizations of the selected word.
     table, chips = st.columns([1.25, 1], gap="large")
     with table:
         selected = select_rows(shown) or [0]
@@ -131,14 +131,14 @@ def changed_csv(changed: Sequence[Change]) -> str:
 
 
 def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
-    """Draw the figures of a whole text, one row per model."""
+    """Draw a table of tokenization figures, one row per model."""
     first = rows[0]
     differences = ["", *(signed(row.fertility - first.fertility) for row in rows[1:])]
     draw_table(
         {
             "model": [row.model for row in rows],
             "wordpieces per word": [round(row.fertility, 3) for row in rows],
-            "to the first": differences,
+            "vs. the first": differences,
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
             "whole words": [row.one_piece for row in rows],
             "unknown": [fraction(row.unknown) for row in rows],
@@ -156,7 +156,7 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
             "unknown": st.column_config.TextColumn(width="small"),
         },
     )
-    # Two sizes if some models distinguish capital letters and others do not.
+    # Cased and uncased models count different numbers of words.
     sizes = dict.fromkeys(
         f"{count(row.words)} words, {count(row.distinct)} of them distinct" for row in rows
     )
@@ -164,7 +164,7 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
 
 
 def offer_counting(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
-    """Name the models whose words of the text are not counted yet, and offer to count them."""
+    """Offer to count the words of a text for the models without word counts, if there are any."""
     if not models:
         return
     seconds = estimate_job_seconds(workspace, "corpus", estimate_counting(corpus))

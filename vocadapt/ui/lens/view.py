@@ -25,7 +25,7 @@ from vocadapt.vocabulary.lens import (
 
 KEY = "lens_text"  # key of the text input and query parameter
 MAX_CHIP_CHARACTERS = 20_000  # characters of a text that is drawn as chips
-MIN_SHOWN_DIFFERENCE = 0.0005  # difference that is shown
+MIN_SHOWN_DIFFERENCE = 0.0005  # smaller ones would be shown as 0
 PER_ROW = 3  # models per row of metrics
 EXAMPLES = {
     "A sentence": (
@@ -57,14 +57,12 @@ class Seen:
 
     @property
     def word_tokenizer(self) -> WordTokenizer:
-        """The part of it that tokenizes words."""
+        """The word tokenizer of the model."""
         return WordTokenizer(self.label, self.model.vocabulary, self.model.splitter)
 
 
 def choose_models(workspace: Workspace, key: str) -> list[Seen]:
-    """Show a picker of models to compare; report those that cannot be opened. key: of the
-    picker.
-    """
+    """Show a picker of models to compare, with this key; report those that cannot be opened."""
     picker = st.container()  # above the upload, but drawn after it
     uploaded = _upload_vocabulary(workspace)
     offered = models_offered(workspace)
@@ -84,11 +82,13 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
 
 
 def models_offered(workspace: Workspace) -> dict[str, str]:
-    """Return the models to offer, label → folder, file or hub name: adapted models before and after,
-    models in use, uploaded vocabularies, common ones.
+    """Return the models to offer, label → folder, file or hub name.
+
+    They are the adapted models before and after adaptation, models in use, uploaded vocabularies,
+    and common models.
     """
     offered: dict[str, str] = {}
-    # 1. Adapted models, each after the model that it was made from.
+    # 1. Each adapted model, after its original model.
     for artifact in list_adapted_models(workspace):
         before = open_base_model(LanguageModel(artifact.folder, artifact.name))
         if before:
@@ -130,7 +130,7 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
 
 
 def tokenization_line(seen: Seen, first: Seen, text: str) -> markup.TokenizationLine:
-    """Return the tokens of a text under one model, marked by the first model's vocabulary."""
+    """Return the tokens of a text under one model; those that the first model lacks are new."""
     model, known = seen.model, first.model.vocabulary
     chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)
     casing = "uncased" if model.splitter.lowercase else "cased"
@@ -140,7 +140,7 @@ def tokenization_line(seen: Seen, first: Seen, text: str) -> markup.Tokenization
 
 
 def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
-    """Draw the folded block: the commands, the definitions, and the tokens of the text as a table."""
+    """Draw Details & export: commands, definitions, and the tokens of the text as a table."""
     texts = []
     if text.strip():
         texts.append(text)
@@ -153,10 +153,10 @@ def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> Non
         for given in texts:
             draw_command(["lens", given, *named])
         st.markdown(
-            "*Wordpieces per word* (fertility) is the mean over running words; over distinct words"
-            " each counts once. A word that becomes unknown is one token, but not *whole*. Words"
-            " are counted once per distinct word, by the rule of the vocabulary; next to symbols"
-            " and `_` an exact-word tokenizer differs from it in rare cases."
+            "*Wordpieces per word* (fertility) is the mean over running words; *per distinct word*,"
+            " each word counts once. A word that becomes unknown is one token, but not *whole*."
+            " Each distinct word is tokenized by itself; next to symbols and `_`, a tokenizer of"
+            " mode *exact-word* can give other tokens in rare cases."
         )
         if text.strip():
             draw_downloads({"tokenizations.tsv": lambda: _tokenizations_file(models, text)})
@@ -166,13 +166,13 @@ def _open(label: str, name: str) -> Seen | None:
     """Open a model; show a message and return None if that fails."""
     with mistakes.show_errors():
         model = cache.model_of(name)
-        if model.vocabulary and model.splitter:  # read now, so that an error is shown here
+        if model.vocabulary and model.splitter:  # read both now, to show an error here
             return Seen(pickers.shown_model(label), name, model)
     return None
 
 
 def _default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
-    """Return the models selected by default: the newest adapted model before and after, else the
+    """Return the models selected by default: the newest adapted model and its original, or else the
     first model that can be opened.
     """
     adapted = list_adapted_models(workspace)
@@ -201,7 +201,7 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
         )
     if not given:
         return None
-    # A new key empties the upload: else each rerun would save the same file again.
+    # A new key empties the upload; otherwise each rerun would save the same file again.
     st.session_state["vocabulary_turn"] = turn + 1
     (file,) = intake.save_uploads([given], workspace, intake.VOCABULARIES)
     return file.name

@@ -28,9 +28,9 @@ from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache
 from vocadapt.ui.lens.view import build_chips
 
-DRAWN = 2000  # characters of a text drawn as chips; of a longer context, those around the answer
-AROUND = 300  # characters on either side of an answer
-BEST = 3  # answers shown for each tokenization
+MAX_DRAWN = 2000  # characters of a context; a longer one is drawn only around the answer
+AROUND_ANSWER = 300  # characters on either side of the answer that are then drawn
+N_BEST = 3  # answers shown for each tokenization
 BAR = st.column_config.ProgressColumn(" ", min_value=0.0, max_value=1.0, format=" ")  # no numbers
 NOTES = {
     BASE: "tokenization before adaptation",
@@ -38,14 +38,14 @@ NOTES = {
     POOLED: "the mean of both",
 }
 LEGEND = (
-    ":small[:green[**framed**] :gray[= a token that the base tokenization lacks ·  hover over"
+    ":small[:green[**framed**] :gray[= a token that the base tokenization lacks · hover over"
     " a wordpiece for its id and position]]"
 )
 
 
 def choose_run(workspace: Workspace) -> str:
-    """Show the picker of runs, and the field for any folder with a task head; return the folder, ""
-    without one.
+    """Show the picker of runs, and a field for any folder of a model with a task head; return the
+    folder, "" if there is none.
     """
     chosen = pickers.pick_run(workspace, "Run", "try_run")
     with st.popover("Another folder", icon=":material/folder_open:"):
@@ -66,10 +66,11 @@ def choose_run(workspace: Workspace) -> str:
 
 
 def choose_example(run: SavedRun) -> Example | None:
-    """Show the fields of the run's kind of task; return the example, None if a field is blank."""
-    # 1. The example of the run: one whose tokenizations disagree shows what adapting does.
+    """Show the input fields of the run's task kind; return the example, None if a field is blank."""
+    # 1. Take a test example of the run, preferably one whose predictions under the tokenizations
+    #    differ: it shows the effect of adaptation.
     known: Mapping[str, str] = {}
-    with suppress(InputError):  # the run has no readable test
+    with suppress(InputError):  # the run may have no readable test examples
         own = find_disagreement(run)
         if own:
             known = own.inputs
@@ -87,7 +88,7 @@ def choose_example(run: SavedRun) -> Example | None:
                 examples.append(("made-up example", field.sample))
         key, height = f"try_{field.name}", field.height
         typed[field.name] = draw_text(field.label, key, first, dict(examples), height=height)
-    # 3. How words are split, for tasks on words.
+    # 3. The rule that splits words, for tasks that predict words.
     rule = ""
     if run.kind.has_word_rule:
         rule = _choose_word_rule(run)
@@ -97,7 +98,7 @@ def choose_example(run: SavedRun) -> Example | None:
 
 
 def _choose_word_rule(run: SavedRun) -> str:
-    """Show a picker of the word rule, by default that of the run's training; return it."""
+    """Show a picker of the word rule, by default the one used in training; return it."""
     rules = list(WORD_RULES)
     help = "Defines the words over which logits are pooled. " + "; ".join(
         f"{name}: {about}" for name, about in WORD_RULES.items()
@@ -107,7 +108,7 @@ def _choose_word_rule(run: SavedRun) -> str:
 
 
 def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
-    """Draw the tokenizations, the prediction with each, and the figures behind it."""
+    """Draw the tokenizations of an example, and the prediction and its scores under each."""
     if run.kind.head != QUESTION:
         text = text_of(example)
         markup.draw_tokenization_lines(
@@ -115,7 +116,7 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
         )
         if len(run.tokenizers) > 1:
             st.markdown(LEGEND)
-    # Below the parts that need no network and are shown at once.
+    # Load the network only now: what is above needs none and is shown immediately.
     tried = cache.tried(cache.network_of(folder), example)
     PREDICTIONS[run.kind.head](run, tried, example)
 
@@ -142,7 +143,7 @@ def _tokenization_line(
 
 def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> markup.Marked:
     """Return a sentence with the entities predicted under one tokenization."""
-    # Character positions of the words in the text, which joins them by single spaces.
+    # The text joins the words by single spaces: compute their character positions in it.
     ends, place = [], 0
     for word in example.words:
         ends.append((place, place + len(word)))
@@ -160,13 +161,13 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> m
 
 
 def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
-    """Draw the sentence with its entities, and a table of all words predicted as part of one: their
-    tags, probabilities, and which tokenization was outvoted.
+    """Draw the sentence with its entities, and a table of the words in entities: their tags and
+    probabilities, and which tokenization was outvoted.
     """
     markup.draw_marked_texts(
         [_marked(tried, tokenization, example) for tokenization in tried.logits]
     )
-    # 1. Only words with an entity tag under some tokenization are listed.
+    # 1. List only words with an entity tag under at least one tokenization.
     votes = dict(tried.votes)
     tags = zip(*tried.predictions.values(), strict=True)  # of each word, by tokenization
     rows = [row for row, own in enumerate(tags) if set(own) != {"O"}]
@@ -176,9 +177,8 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
         )
         return
     draw_note(
-        f"{count(len(rows))} of {count(len(example.words))} words are in an"
-        " entity with some tokenization; the others are O everywhere. After each tag: its"
-        " probability."
+        f"{count(len(rows))} of {count(len(example.words))} words are in an entity with at least"
+        " one tokenization; the others are O with all. The number after a tag is its probability."
     )
     # 2. A column of tags with probabilities for each tokenization.
     table: dict[str, list[str]] = {
@@ -227,26 +227,28 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
 
 def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
     """Draw the best answers under each tokenization, and the text around the main one."""
-    # 1. The best answers under each tokenization; without one there is nothing to draw.
+    # 1. Find the best answers under each tokenization; there may be none.
     best = {
-        tokenization: find_best_answers(rows, example.context, BEST, rule=example.word_rule)
+        tokenization: find_best_answers(rows, example.context, N_BEST, rule=example.word_rule)
         for tokenization, rows in tried.logits.items()
     }
     if not best[tried.tokenization]:
         st.markdown(
-            "**No answer**: no word of the context that the model reads fits into 500 characters."
+            "**No answer**: the model reads no word of the context, or only words with more than 500"
+            " characters."
         )
         return
-    # 2. The visible part: a long context is shown around the best answer only.
+    # 2. Choose the visible part: of a long context, only the text around the best answer.
     start, end = 0, len(example.context)
-    if end > DRAWN:
+    if end > MAX_DRAWN:
         answer = best[tried.tokenization][0]
-        start, end = max(0, answer.start - AROUND), min(end, answer.end + AROUND)
+        start = max(0, answer.start - AROUND_ANSWER)
+        end = min(end, answer.end + AROUND_ANSWER)
     visible = example.context[start:end]
     part = ""
     if len(visible) < len(example.context):
         part = f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
-    # 3. That text for each tokenization, its best answer marked where it is visible.
+    # 3. Draw that text for each tokenization, with its best answer marked if it is visible.
     lines = []
     for tokenization, found in best.items():
         if found:
@@ -257,7 +259,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
             is_main = tokenization == tried.tokenization
             lines.append(markup.Marked(f"{tokenization} answers", note, visible, marks, is_main))
     markup.draw_marked_texts(lines)
-    # 4. The tokens of question and text, then all answers as a table, and the votes.
+    # 4. Draw the tokens of question and text, a table of all answers, and the votes.
     text, note = f"{example.question} {visible}", " of the question and this text"
     markup.draw_tokenization_lines(
         [_tokenization_line(run, tokenization, text, note) for tokenization in run.tokenizers]
@@ -286,12 +288,12 @@ PREDICTIONS: dict[str, Callable[[SavedRun, ExamplePrediction, Any], None]] = {
     QUESTION: _draw_answers,
 }
 
-MAX_LINES = 500  # lines that the page predicts itself: half a minute with a small model
+MAX_LINES = 500  # lines that the page predicts, in half a minute with a small model
 BATCH = 32  # lines between two updates of the progress bar
 
 
 def predict_file(folder: str, run: SavedRun) -> None:
-    """Show the upload of a text file with one example per line, and the download of its predictions."""
+    """Show the upload of a text file with one example per line, and the download of predictions."""
     st.subheader("Predict a file")
     if run.kind.not_plain_text:
         st.markdown(
@@ -311,24 +313,24 @@ def predict_file(folder: str, run: SavedRun) -> None:
     if not lines:
         st.error("The file is empty: put one sentence on each line.", icon=":material/error:")
         return
-    # 2. The first of them: the page computes while its reader waits.
+    # 2. Take only the first of them, because the user waits for the predictions.
     taken = lines[:MAX_LINES]
     if len(taken) < len(lines):
         st.markdown(
             f"{count(MAX_LINES)} of {count(len(lines))} lines are predicted here, starting with the"
-            " first; the command under *Details & export* takes all."
+            " first; the command under *Details & export* predicts all."
         )
-    # 3. Kept for this run and file: a rerun of the page must not predict again.
+    # 3. Predict them, once for this run and file: a rerun of the page must not repeat it.
     digest = blake2b(given.getvalue(), digest_size=16).hexdigest()
     key = f"{folder} {cache.run_stamp(folder)} {digest}"
     kept: dict[str, str] = st.session_state.setdefault("try_predictions", {})
     if key not in kept:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):
             return
-        # Only the newest file is kept: a session must not grow with every upload.
+        # Keep only the newest predictions: the session must not grow with every upload.
         kept.clear()
         kept[key] = _predict(run, taken)
-    # 4. The download.
+    # 4. Offer the predictions as a download.
     name = run.kind.prediction_file
     st.download_button(
         f"{name} · {count(len(taken))} of {count(len(lines))} lines",
@@ -341,7 +343,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
 
 
 def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
-    """Draw the folded block: the same in a terminal and in Python, and the record of the run."""
+    """Draw Details & export: the same in a terminal and in Python, and the record of the run."""
     with open_details():
         draw_command(_build_command(folder, run, example), "The same in a terminal")
         st.markdown("The same in Python")
@@ -365,7 +367,7 @@ def _predict(run: SavedRun, lines: list[str]) -> str:
 
 
 def _build_command(folder: str, run: SavedRun, example: Example | None) -> list[str]:
-    """Build the command line that predicts the same."""
+    """Build the arguments of the command that makes the same prediction."""
     if run.kind.head == QUESTION:
         question = _question_of(example)
         command = ["answer", "--model", folder, "--context", "context.txt", "--question", question]

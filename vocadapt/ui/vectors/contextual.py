@@ -29,7 +29,7 @@ from vocadapt.vocabulary.lens import Counts
 
 
 def draw_form(workspace: Workspace) -> None:
-    """Draw the folded form; the result is listed as word vectors."""
+    """Draw an expander with the form; the resulting vectors are listed as word vectors."""
     with st.expander("Make contextual vectors", icon=":material/notes:"):
         st.markdown(
             "Computes the mean output of a layer over each word's occurrences in a text: a"
@@ -103,9 +103,7 @@ def _preview(
     settings: ContextualSettings,
     counts: Counts | None,
 ) -> str:
-    """Describe the vectors to compute and the maximum duration, if the words of the text are
-    counted.
-    """
+    """Describe the vectors to compute and the maximum duration, if the text has word counts."""
     if counts is None:
         return "This text has no word counts for this model yet: no time estimate."
     targets, tokens = _find_targets(corpus, model, settings, counts)

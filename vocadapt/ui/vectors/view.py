@@ -53,7 +53,7 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     columns = st.columns([1, 1, 1, 1.2, 1.8])
     with columns[4]:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
-    # 1. The figures: of a training, or of an import, which has no settings of Word2Vec.
+    # 1. The figures of a training, or of an import, which has no Word2Vec settings.
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
     seconds = duration(vectors.manifest.seconds)
     metrics: list[tuple[str, ...]] = [
@@ -72,7 +72,7 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
             occurrences = count(numbers["occurrences"])
         metrics += [("Occurrences", occurrences), ("Imported in", seconds)]
     draw_metrics(*metrics, places=columns[:4])
-    # 2. What the step noticed, and whether its text has changed since.
+    # 2. The notes of the step, and a warning if its text has changed.
     for note in numbers.get("notes", ()):
         st.text(note)
     pickers.stale_note(vectors, workspace)
@@ -81,8 +81,9 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
 
 @st.fragment
 def draw_near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
-    """Draw the nearest neighbors of a word and its lines in the text; the examples are words that
-    the model splits, if there is one.
+    """Draw the nearest neighbors of a word, and the lines of the text that contain it.
+
+    model: examples are words that it splits; None for any words.
     """
     space, here = cache.space_of(vectors), None
     with suppress(InputError):  # the model may not be on this machine
@@ -100,7 +101,7 @@ def draw_near_words(vectors: Artifact, workspace: Workspace, model: str | None) 
 
 
 def draw_frequencies(space: EmbeddingSpace, min_count: int) -> None:
-    """Draw the frequency-rank plot, if the counts are known."""
+    """Draw the frequency-rank plot, if the space has word counts."""
     if space.counts is None:
         st.markdown("These vectors have no word counts.")
         return
@@ -139,7 +140,7 @@ def draw_judgment(vectors: Artifact) -> None:
 
 
 def draw_details(vectors: Artifact) -> None:
-    """Draw the folded block, with downloads of the vectors."""
+    """Draw Details & export, with downloads of the vectors."""
     names = ("vectors.safetensors", "words.txt")
     draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
 
@@ -186,14 +187,14 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
 def describe_training(
     workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings
 ) -> str:
-    """Describe the vocabulary and duration of a training, if the words of the text are counted."""
+    """Describe the vocabulary and duration of a training, if the text has word counts."""
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
             return (
                 "A bare vocabulary has no embedding dimension: set *Dimension* under *All"
                 " settings*."
             )
-        # A dimension that is not set is that of the model.
+        # The default dimension is that of the model.
         width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job downloads it first."
@@ -251,7 +252,7 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
         help="File with one word per line; required for .npy and .safetensors.",
         key="words_file",
     ).strip()
-    # 2. What is imported of it.
+    # 2. Which words are imported from it.
     fold = draw_setting(st, ImportStep, "fold")
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))

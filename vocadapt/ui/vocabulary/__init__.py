@@ -1,1 +1,1 @@
-"""Page Vocabulary: `view` (reduction), `profiles` (vocabularies compared)."""
+"""Page Vocabulary: `view` (reduction), `profiles` (comparison of vocabularies)."""

@@ -1,4 +1,4 @@
-"""Parts of the page Vocabulary: vocabularies compared by overlap, token length, and frequency by id."""
+"""Parts of the page Vocabulary: comparison by overlap, token length, and frequency by id."""
 
 from collections.abc import Sequence
 
@@ -18,16 +18,16 @@ from vocadapt.vocabulary.overlap import (
     measure_overlap,
 )
 
-PANELS = 4  # panels per row, at most
-WIDEST = 28  # characters of a panel's title
-TEXTS = 3  # rows of the grid, at most
-KEPT = (0.25, 0.5, 0.75)  # fractions of the vocabulary marked for a reduction by `last`
-LISTED = 12  # unreachable tokens listed
+MAX_PANELS = 4  # per row
+MAX_TITLE_LENGTH = 28  # characters of a panel's title
+MAX_TEXTS = 3  # rows of the grid
+KEPT_FRACTIONS = (0.25, 0.5, 0.75)  # of the vocabulary, marked for a reduction by `last`
+MAX_LISTED = 12  # number of unreachable tokens listed
 
 
 def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
-    """Draw the overlap and the statistics of vocabularies, then the charts."""
-    st.subheader("Vocabularies compared")
+    """Draw the overlap of vocabularies, their statistics, and charts."""
+    st.subheader("Compare vocabularies")
     _draw_overlap(models)
     _draw_statistics(models)
     left, right = st.container(), st.container()
@@ -42,24 +42,24 @@ def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | Non
         draw_figure(figures.plot_length_distribution(drawn), "lengths")
     with right:
         st.markdown("**Token length by id**, one dot per token")
-        panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
+        panels = [_lengths_by_id(seen) for seen in models[:MAX_PANELS]]
         figure = figures.plot_against_id(panels, "characters, without marks")
         draw_figure(figure, "length_by_id")
     if corpus is not None:
-        _draw_frequencies(workspace, models[:PANELS], _choose_texts(workspace, corpus))
-    if len(models) > PANELS:
-        draw_note(f"By id: the first {PANELS} of {len(models)} models.")
+        _draw_frequencies(workspace, models[:MAX_PANELS], _choose_texts(workspace, corpus))
+    if len(models) > MAX_PANELS:
+        draw_note(f"By id: the first {MAX_PANELS} of {len(models)} models.")
 
 
 def _draw_overlap(models: Sequence[Seen]) -> None:
-    """Draw the fraction of the row's tokens that the column's vocabulary also has."""
+    """Draw a table: the fraction of each row's tokens that each column's vocabulary also has."""
     if len(models) < 2:
         st.markdown("Select a second model above to compare vocabularies.")
         return
     found = measure_overlap([seen.model.vocabulary for seen in models])
-    columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
+    columns: dict[str, list[str]] = {"tokens of": [seen.label for seen in models]}
     for k, seen in enumerate(models):
-        columns[f"are in {seen.label}"] = [
+        columns[f"also in {seen.label}"] = [
             f"{fraction(fractions[k])} · {count(commons[k])}"
             for fractions, commons in zip(found.share, found.common, strict=True)
         ]
@@ -71,9 +71,9 @@ def _draw_overlap(models: Sequence[Seen]) -> None:
 
 
 def _draw_statistics(models: Sequence[Seen]) -> None:
-    """Draw the numbers of tokens by position in a word, of single characters, and of unreachable tokens."""
+    """Draw a table of token counts: by position in a word, single characters, and unreachable."""
     profiles = [count_cache.profile_of(seen.model) for seen in models]
-    # Positions in a word for which no vocabulary has a token are left out.
+    # Leave out positions in a word for which no vocabulary has a token.
     places = [
         place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
     ]
@@ -91,15 +91,17 @@ def _draw_statistics(models: Sequence[Seen]) -> None:
     )
     shared = len(frozenset.intersection(*(one.single for one in profiles)))
     if len(models) > 1:
-        draw_note(f"{count(shared)} single characters begin words in all of them.")
+        draw_note(f"{count(shared)} single characters are tokens in all of these vocabularies.")
     for seen, one in zip(models, profiles, strict=True):
         named = one.unreachable_others
         if named:
-            listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
+            listed = ": " + " ".join(plain(token) for token in named[:MAX_LISTED])
+            if len(named) > MAX_LISTED:
+                listed = f", {MAX_LISTED} of them{listed}"
             draw_note(
                 f"{plain(seen.label)}: the tokenizer never produces"
                 f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
-                f" tokens, {min(LISTED, len(named))} of them: {listed}"
+                f" tokens{listed}"
             )
 
 
@@ -109,14 +111,14 @@ def _lengths_by_id(seen: Seen) -> figures.Dots:
 
 
 def _short(label: str) -> str:
-    """Shorten a label for the title of a panel; its end distinguishes models."""
-    if len(label) <= WIDEST:
+    """Shorten a label for the title of a panel: keep the end, which distinguishes models."""
+    if len(label) <= MAX_TITLE_LENGTH:
         return label
-    return f"…{label[1 - WIDEST :]}"
+    return f"…{label[1 - MAX_TITLE_LENGTH :]}"
 
 
 def _choose_texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
-    """Show the picker of further texts; return the page's text and the selected ones."""
+    """Show the picker of more texts; return the text of the page and the selected ones."""
     others = {one.name: one for one in workspace.artifacts("corpora") if one.name != corpus.name}
     st.markdown(
         "**Token frequency by id** in each text: ids follow the order of training. Marked:"
@@ -129,7 +131,7 @@ def _choose_texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
         list(others),
         key="vocabulary_texts",
         bind="query-params",
-        max_selections=TEXTS - 1,
+        max_selections=MAX_TEXTS - 1,
     )
     return [corpus, *(others[name] for name in chosen if name in others)]
 
@@ -137,8 +139,8 @@ def _choose_texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
 def _draw_frequencies(
     workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artifact]
 ) -> None:
-    """Draw the frequency of each token in each text, one row per text and one column per model; name
-    the texts without counts.
+    """Draw the frequency of each token in each text, one row per text and one column per model, or
+    name the texts without counts.
     """
     root = workspace.root
     found = {
@@ -146,23 +148,23 @@ def _draw_frequencies(
         for corpus in corpora
         for seen in models
     }
-    # The panels form a grid, so they are drawn only if every text has counts for every model.
+    # The grid is drawn only if every text has counts for every model.
     if all(found.values()):
-        # One panel for each text and model, all in one figure.
+        # One figure has a panel for each text and model.
         marks = {seen.label: count_cache.longest_half(seen.model) for seen in models}
         panels = []
         for (name, label), reducer in found.items():
             assert reducer is not None
             title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
-            limits = [round(kept * len(reducer.vocabulary)) for kept in KEPT]
+            limits = [round(kept * len(reducer.vocabulary)) for kept in KEPT_FRACTIONS]
             panels.append(figures.Dots(title, reducer.token_counts, marks[label], limits))
         figure = figures.plot_against_id(
             panels, "occurrences", logarithmic=True, across=len(models)
         )
         draw_figure(figure, "frequencies_by_id")
         draw_note(
-            "Tokens that never occur are not drawn. Dotted: limit of *last* at"
-            " 25, 50 and 75 % kept. Crosses: tokens that *longest* removes at 50 %."
+            "Tokens that never occur are not drawn. Dotted lines: the limit of *last* if 25, 50 or"
+            " 75 % are kept. Crosses: tokens that *longest* removes at 50 %."
         )
     for (name, label), reducer in found.items():
         if not reducer:

@@ -38,8 +38,9 @@ from vocadapt.vocabulary.plan.reduction import (
 FLOAT32 = 4  # bytes
 STEPS = 8  # sizes on a curve
 Curves = dict[str, dict[float, float]]  # heuristic → fraction kept → growth
-AT_ONCE = 300_000  # characters of distinct words: the curves of such a text take about a second
-NEAREST = 8
+# Characters of distinct words up to which curves are drawn without a click, in about a second.
+MAX_INSTANT_CHARACTERS = 300_000
+NEAREST = 8  # neighbors of a token
 HELP = {
     "heuristic": (
         "Selects the order in which tokens are removed. cost is vocadapt's own; the"
@@ -68,7 +69,7 @@ def draw_reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: 
 
 
 def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
-    """Draw the folded block: the commands, the definitions, and all tokens as a table."""
+    """Draw Details & export: commands, definitions, and all tokens as a table."""
     study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
     with open_details():
         draw_command(
@@ -77,9 +78,10 @@ def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> 
         if len(models) > 1:
             draw_command(["vocabulary", "compare", *(seen.name for seen in models)])
         st.markdown(
-            "Fractions are of the whole vocabulary. A token's length is counted without the mark of a continuation."
-            " Special tokens and those shorter than four characters are kept, and so is the"
-            " only token that spells a character; of ties the higher id is removed first."
+            "Fractions refer to the whole vocabulary. The length of a token excludes the mark of a"
+            " continuation. Special tokens and tokens shorter than four characters are kept, and so"
+            " is a token without which a character could not be represented. Ties"
+            " are broken by id: the higher one is removed first."
         )
         st.markdown(
             "\n".join(f"- *{name}*: {one.about} ({one.source})" for name, one in REDUCTIONS.items())
@@ -88,11 +90,9 @@ def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> 
 
 
 def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
-    """Show the heuristic and the fraction to keep, from the smallest possible one upwards; both are
-    kept in the address.
-    """
+    """Show inputs for the heuristic and the fraction to keep; both are stored in the address."""
     left, right = st.columns([1, 1.6], gap="large")
-    # Rounded up: the slider must not offer a size that is impossible.
+    # Round up: the slider must not offer an impossible size.
     least = min(100, int(np.ceil(100 * compute_min_keep_fraction(vocabulary))))
     heuristic = left.selectbox(
         "Heuristic",
@@ -184,9 +184,9 @@ def _draw_charts(
 
 
 def _may_draw_curves(reducer: Reducer) -> bool:
-    """Return whether to draw the curves: at once for a small text, after a click for others."""
+    """Return whether to draw the curves; for a large text, offer a button first."""
     requested = st.session_state.setdefault("curves_requested", set())
-    if sum(map(len, reducer.counts)) <= AT_ONCE or id(reducer) in requested:
+    if sum(map(len, reducer.counts)) <= MAX_INSTANT_CHARACTERS or id(reducer) in requested:
         return True
     with st.container(border=True):
         st.markdown("**Text growth by heuristic and size**, one line per heuristic.")
@@ -197,7 +197,7 @@ def _may_draw_curves(reducer: Reducer) -> bool:
 
 
 def _curves(reducer: Reducer) -> Curves:
-    """Return the growth curves of a reducer; computed once, since the slider does not change them."""
+    """Return the growth curves of a reducer; cached, because the slider does not change them."""
     cached: tuple[Reducer, Curves] | None = st.session_state.get("curves_of")
     if cached is None or cached[0] is not reducer:
         with st.spinner("Reducing the vocabulary to many sizes …"):
@@ -225,7 +225,7 @@ def _draw_token_table(
     table, closer = st.columns([1.2, 1], gap="large")
     with table:
         st.markdown(
-            "Select a token to see its tokenization without itself, its neighbors and its"
+            "Select a token to see how it is tokenized once it is removed, its neighbors and its"
             " occurrences."
         )
         event = draw_table(
@@ -249,17 +249,17 @@ def _draw_token_table(
             _draw_token(workspace, corpus, seen, reducer, removed, int(order[rows[0]]))
         else:
             st.markdown(
-                ":gray[No token is selected: tick one on the left. Click a column name to sort.]"
+                ":gray[No token is selected. Tick a row on the left; click a column name to sort.]"
             )
 
 
 def _draw_token(
     workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask, i: int
 ) -> None:
-    """Draw one token: its tokenization once it is removed, its count, neighbors and occurrences."""
+    """Draw a token: its tokenization once it is removed, its count, neighbors and occurrences."""
     vocabulary = reducer.vocabulary
     token = vocabulary.tokens[i]
-    # 1. How the token is tokenized without itself and without the other removed tokens.
+    # 1. Tokenize the token with a vocabulary that lacks it and the other removed tokens.
     others = {vocabulary.tokens[k] for k in np.flatnonzero(removed).tolist() if k != i}
     note = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
     wordpieces: tuple[str, ...] = (token,)
@@ -303,8 +303,9 @@ def _draw_token(
 
 
 def _has_embeddings(seen: Seen) -> bool:
-    """Return whether a vocabulary belongs to a model: neither a bare vocabulary nor the tokenizer
-    in base/ does.
+    """Return whether a vocabulary belongs to a model with embeddings.
+
+    A bare vocabulary does not, and neither does the tokenizer in the folder base/ of a model.
     """
     return (seen.model.path / "config.json").is_file()
 
