@@ -1,4 +1,4 @@
-"""Small models and paths that several test files share. Nothing here needs a network."""
+"""Fixtures that several test files share: small models and paths. None needs a network."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The floors of the house, held by the imports; and a few things that no file may do."""
+"""Imports only go down the layers of the architecture; and constructs that no file may use."""
 
 import ast
 import re

@@ -1,6 +1,5 @@
-"""Every benchmark can be imported and reads its options; the small ones begin: a rename must not
-break them silently.
-"""
+"""Every benchmark can be imported and parses its options, and the small ones start, so a rename
+cannot break them unnoticed."""
 
 import importlib
 import sys

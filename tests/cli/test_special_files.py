@@ -1,9 +1,8 @@
-"""Paths on the command line that lead to no regular file, or to one that cannot be named, read or
-held in memory.
+"""Paths on the command line that are not regular files, or that cannot be named, read or kept in
+memory.
 
-Each command refuses each in one sentence, at once, and leaves nothing behind; see faults.md,
-section B.
-"""
+Each command refuses each path immediately in one sentence and leaves no files behind; see
+faults.md, section B."""
 
 import gzip
 import json

@@ -1,6 +1,5 @@
-"""Mistakes on the command line: exit 2, at most three lines on stderr, no usage, no traceback,
-nothing left behind.
-"""
+"""User errors on the command line: exit code 2, at most three lines on stderr, no usage, no
+traceback, and no files left behind."""
 
 import json
 from collections import Counter

@@ -1,6 +1,5 @@
-"""vocabulary compare and vocabulary study from the command line: the shapes of their answers, and
-what faulty files give.
-"""
+"""The commands vocabulary compare and vocabulary study: the structure of their JSON, and errors
+for invalid files."""
 
 import json
 

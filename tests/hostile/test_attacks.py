@@ -1,4 +1,4 @@
-"""The attacks of `attacks.py`: a few at every run, all of them at night."""
+"""The attacks of `attacks.py`: a sample in every test run, all of them in the nightly run."""
 
 import subprocess
 import sys

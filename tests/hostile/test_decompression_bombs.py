@@ -1,9 +1,8 @@
-"""Files that are small on the disk and would fill the memory when unpacked: refused, or streamed,
-within 1.5 GB.
+"""Small files that would fill the memory when decompressed are refused or streamed, within 1.5
+GB.
 
-All are read in one process of their own with that limit on its address space (RLIMIT_AS), each in
-seconds.
-"""
+They are read in a separate process with that limit on its address space (RLIMIT_AS), each within
+seconds."""
 
 import gzip
 import json

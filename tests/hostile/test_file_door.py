@@ -1,4 +1,5 @@
-"""The one door for files: what passes, what is refused, and that nothing waits."""
+"""`vocadapt.files` opens every file: which files it accepts, which it refuses, and that it never
+blocks."""
 
 import os
 import socket

@@ -1,6 +1,5 @@
-"""Large inputs: thousands of labels and contexts of a megabyte are bounded and refused at once, or
-take seconds.
-"""
+"""Large inputs, such as thousands of labels or a context of a megabyte, are refused immediately
+or take seconds."""
 
 import time
 

@@ -1,6 +1,4 @@
-"""`~name` is the home of a user; where there is no such user, whoever opens a path says so instead
-of failing.
-"""
+"""A path that begins with `~name` raises an InputError if there is no user of that name."""
 
 from collections.abc import Callable
 from pathlib import Path

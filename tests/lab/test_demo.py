@@ -1,6 +1,4 @@
-"""The demo, on a small one made here: what is shipped opens at once, and the walk on it is really
-run.
-"""
+"""A small demo built here: the shipped artifacts open, and the tutorial steps run on it."""
 
 import json
 import shutil

@@ -1,6 +1,5 @@
-"""Before a step starts, the disk is looked at: too little room is refused with what is needed and
-what is free.
-"""
+"""A step is refused before it starts if the disk has too little space; the message reports
+required and free space."""
 
 import shutil
 from collections import namedtuple

@@ -1,6 +1,5 @@
-"""Predictions of other programs as artifacts: what is kept of them, and what is refused with the
-name of the file.
-"""
+"""Predictions of other programs as artifacts: what is stored, and errors with the name of the
+file."""
 
 import shutil
 

@@ -1,4 +1,5 @@
-"""How long a job takes in all: with its start, as the latest jobs of its step took it."""
+"""The estimated total time of a job includes its start-up time and follows the latest jobs of
+the same step."""
 
 import json
 from dataclasses import asdict

@@ -1,6 +1,5 @@
-"""`kill -9` while a job fine-tunes: it goes on from its newest whole checkpoint, to byte-equal
-predictions.
-"""
+"""A fine-tuning job that was killed by `kill -9` resumes from its latest complete checkpoint,
+with byte-equal predictions."""
 
 import random
 import time

@@ -1,6 +1,5 @@
-"""Pulling the plug: `kill -9` at any moment of a job loses no finished result, leaves no half
-artifact, and can be mended.
-"""
+"""`kill -9` at any moment of a job loses no finished result, leaves no incomplete artifact, and
+is recoverable."""
 
 import os
 import random

@@ -1,6 +1,5 @@
-"""Two predictions by name: runs, cuts of one run, files of others; and every way in which they do
-not belong together.
-"""
+"""Two sets of predictions by name: runs, tokenizations of one run, files of other programs; and
+every way in which they do not match."""
 
 import json
 

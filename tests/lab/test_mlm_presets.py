@@ -1,6 +1,5 @@
-"""Presets …+mlm: adaptation and masked-word training as one command and one artifact, what was kept
-and what was not.
-"""
+"""Presets with +mlm: adaptation and continued pretraining as one command and one artifact, and
+what is stored."""
 
 import json
 from argparse import Namespace

@@ -1,6 +1,4 @@
-"""Notes of a workspace: kept, changed, removed, never half written; hostile text and broken
-files.
-"""
+"""Notes of a workspace are saved, changed and removed atomically; hostile text and broken files."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

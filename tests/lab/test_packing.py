@@ -1,4 +1,4 @@
-"""A folder as a zip file: whole, the same bytes each time, as large as was said."""
+"""A folder as a zip file: complete, reproducible byte by byte, and of the announced size."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""A map as an artifact, as a file, and on the command line."""
+"""A projection as an artifact, as an exported file, and on the command line."""
 
 import csv
 import json

@@ -1,8 +1,7 @@
-"""A workspace that may not be written: whatever a page or a command writes there gives one
-sentence, and reading goes on.
+"""In a read-only workspace, every write of a page or command raises one InputError, and reading
+still works.
 
-Root may write everywhere, so as root the first test goes on in a process of the user `nobody`.
-"""
+Root may write everywhere, so as root the first test continues in a process of the user `nobody`."""
 
 import io
 import os

@@ -1,4 +1,5 @@
-"""Named selections of tokens: kept by name, found again, never half written, never elsewhere."""
+"""Named selections of tokens are saved under their name, loaded again, and written atomically
+inside the workspace."""
 
 import json
 

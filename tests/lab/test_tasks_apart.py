@@ -1,6 +1,5 @@
-"""Tasks of one name, such as those of loose files in one folder, are told apart by their kind and
-their files.
-"""
+"""Tasks with the same name, such as those of loose files in one folder, are distinguished by
+kind and files."""
 
 from dataclasses import replace
 

@@ -1,6 +1,5 @@
-"""A block of lines that takes too long to tokenize ends its job, and the job says which block it
-was.
-"""
+"""A block of lines that takes too long to tokenize ends its job with a message that names the
+block."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""Articles as PubMed, PMC and CORD-19 give them, invented: their form, with every trap we know
-of.
-"""
+"""Synthetic articles in the formats of PubMed, PMC and CORD-19, with every known edge case."""
 
 import json
 

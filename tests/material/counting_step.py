@@ -1,11 +1,9 @@
-"""A step made for the tests of jobs, and the process that can run it: quick, deterministic, with a
-checkpoint, and mortal.
+"""A quick, deterministic step for the tests of jobs, with checkpoints; it can kill itself.
 
-It sums squares, keeps its checkpoint after every tenth, and writes the sums down: the same text
-however often it was killed. Run as a program it is the worker of such a job. DIE names a moment at
-which the process kills itself, as `kill -9` would; FULL names a file that, while it is there, makes
-the disk full for the files that its text names, or for all.
-"""
+It sums squares, saves a checkpoint after every tenth, and writes the sums; the output does not
+depend on how often it was killed. Run as a program, it is the worker of such a job. DIE names a
+moment at which the process kills itself, as `kill -9` would. While the file named by FULL exists,
+writing fails as on a full disk, for the files listed in it or for all."""
 
 import errno
 import logging

@@ -1,4 +1,4 @@
-"""A small invented task, and tiny models to learn it."""
+"""A small synthetic task, and tiny models to fine-tune on it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

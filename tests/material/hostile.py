@@ -1,6 +1,5 @@
-"""Hostile files, models and numbers, each small on the disk, made in a folder by one function per
-kind.
-"""
+"""Hostile files, models and numbers, each small on disk and built in a folder by one function
+per kind."""
 
 import gzip
 import json

@@ -1,6 +1,4 @@
-"""Runs made by hand: what finetune writes, without any training, so that every figure of them is
-known.
-"""
+"""Runs built by hand in the format of finetune, without training, so that every value is known."""
 
 import json
 from collections.abc import Mapping, Sequence

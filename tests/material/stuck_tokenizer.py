@@ -1,6 +1,5 @@
-"""The worker of a job whose tokenizer never comes back, and holds every thread of the process
-meanwhile, as the library may.
-"""
+"""The worker of a job whose tokenizer never returns and blocks every thread of the process, as
+the library may."""
 
 import sys
 from collections.abc import Iterator

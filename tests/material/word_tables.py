@@ -1,4 +1,4 @@
-"""What tests and benchmarks of word tables share."""
+"""Helpers that tests and benchmarks of word tables share."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""Workspaces made of a small invented text: what the page tests and the browser tests look at."""
+"""Workspaces built from a small synthetic text, for the page tests and the browser tests."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Adapted models: bit-identical where they should be, ordinary folders, every head."""
+"""Adapted models: unchanged tensors are bit-identical, the folder is an ordinary model folder,
+and every head works."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The model card: what it says is so, and its snippet runs where vocadapt cannot be imported."""
+"""The model card: its statements are true, and its snippet runs without vocadapt."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The certificate must fail on planted faults, and say which."""
+"""The certificate fails on planted faults and names them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""Vectors in context against a hand loop over the transformers model; what is drawn, left out and
-refused.
-"""
+"""Contextual vectors against a plain loop over the transformers model; which occurrences are
+sampled, left out and refused."""
 
 import numpy as np
 import pytest

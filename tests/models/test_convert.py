@@ -1,4 +1,4 @@
-"""Published .bin weights: tensors come out, code never runs."""
+"""Published .bin weights: tensors are read, and code never runs."""
 
 import pickle
 import shutil

@@ -1,6 +1,5 @@
-"""The exBERT network: BERT exactly where every gate is open, the published sizes, every head saved
-and loaded again.
-"""
+"""The exBERT network: equal to BERT if all gates are open, the published sizes, and saving and
+loading with every head."""
 
 import subprocess
 import sys

@@ -1,6 +1,5 @@
-"""`adapt --preset exbert-…`: what the folder holds, what its certificate proves, and who can use
-it.
-"""
+"""`adapt --preset exbert-…`: the contents of its folder, its certificate, and the commands that
+accept it."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,5 @@
-"""What training only the extension leaves of BERT, under every head: each tensor to the bit, and
-the outputs with open gates.
-"""
+"""Training only the extension keeps every tensor of BERT bit-identical under every head, and the
+outputs with open gates."""
 
 import pytest
 import torch

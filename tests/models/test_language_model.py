@@ -1,4 +1,5 @@
-"""Finding and reading models, and refusing what transformers would only warn about."""
+"""Finding and reading models, and refusing models that transformers would load with only a
+warning."""
 
 import shutil
 import subprocess

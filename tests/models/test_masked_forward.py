@@ -1,6 +1,5 @@
-"""The last layer at some places alone gives there what the whole layer gives, and sends back the
-same gradients.
-"""
+"""The last layer at masked positions only gives the same outputs and gradients as the full
+layer."""
 
 import pytest
 import torch

@@ -1,6 +1,4 @@
-"""The one door for models: damaged model folders are refused with one sentence, quickly, and
-nothing is left behind.
-"""
+"""Damaged model folders are refused quickly with one sentence, and no files are left behind."""
 
 import json
 import os

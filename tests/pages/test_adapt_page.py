@@ -1,6 +1,5 @@
-"""The Adapt page by each kind of recipe: it asks for what the recipe draws on, and shows the plan
-before anything is made.
-"""
+"""The Adapt page for each kind of recipe: it shows the inputs that the recipe uses, and the plan
+before running it."""
 
 import shutil
 

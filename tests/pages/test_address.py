@@ -1,6 +1,5 @@
-"""The address: each setting belongs to one page, a link restores what was seen, and opens artifacts
-of the workspace only.
-"""
+"""The address: each setting belongs to one page, a link restores the view, and only artifacts of
+the workspace are opened."""
 
 import ast
 import re

@@ -1,4 +1,5 @@
-"""The page Advise: not counted, counted, worth a run, with a task file, with hostile words."""
+"""The page Advise: before and after counting, with advice to try a run, with a task file, and
+with hostile words."""
 
 import shutil
 

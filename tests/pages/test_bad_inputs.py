@@ -1,6 +1,5 @@
-"""Odd and bad examples, each through both doors: `finetune` on the command line, and the pages
-Fine-tune and Try it.
-"""
+"""Odd and invalid examples, given to `finetune` on the command line and to the pages Fine-tune
+and Try it."""
 
 import json
 

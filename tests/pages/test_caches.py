@@ -1,6 +1,4 @@
-"""Every cache of the pages is bounded: a server that runs for days must not grow with what it was
-shown.
-"""
+"""Every cache of the pages is bounded, so a server that runs for days does not grow."""
 
 import ast
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""The neighborhood change page: empty, full, a null, words by type and by address, hostile words,
-vectors in context.
-"""
+"""The neighborhood change page: empty, full, with a noise baseline, words from input and
+address, hostile words, contextual vectors."""
 
 import shutil
 from dataclasses import replace

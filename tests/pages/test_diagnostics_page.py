@@ -1,6 +1,5 @@
-"""The diagnostics page: tables, cards, relations, its own files, hostile names, and what stands in
-the address.
-"""
+"""The diagnostics page: tables, cards, relations, uploaded files, hostile names, and its
+address."""
 
 import re
 import shutil

@@ -1,6 +1,5 @@
-"""Error analysis in the app: the counts, the cards, slices, the note, hostile words, and what
-cannot be compared.
-"""
+"""Error analysis in the app: counts, cards, slices, notes, hostile words, and runs that cannot
+be compared."""
 
 import shutil
 from functools import partial

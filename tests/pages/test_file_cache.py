@@ -1,4 +1,4 @@
-"""Small files are read once for each change, however often pages list them."""
+"""Small files are read once per change, however often pages list them."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The glossary: offered on every page, and the same in docs/glossary.md."""
+"""The glossary is available on every page and equal to docs/glossary.md."""
 
 import ast
 

@@ -1,6 +1,5 @@
-"""Hostile addresses: every setting of a page at a hostile value at once; no exception, no file's
-content, nothing hidden.
-"""
+"""Hostile addresses: all settings of a page have hostile values; no exception, no content of
+other files, nothing hidden."""
 
 import pytest
 

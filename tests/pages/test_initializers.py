@@ -1,6 +1,5 @@
-"""The initializers page: empty, by word vectors and by a model, the leaderboard, one token, hostile
-tokens.
-"""
+"""The initializers page: empty, with word vectors and with a model, the leaderboard, one token,
+and hostile tokens."""
 
 import pytest
 

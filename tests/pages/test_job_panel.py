@@ -1,4 +1,4 @@
-"""A job that failed shows why, and can be resumed or put away."""
+"""A failed job shows its reason, and can be resumed or dismissed."""
 
 import pytest
 

@@ -1,6 +1,5 @@
-"""The Jobs page and the sidebar: every state, the job that the address names, the way to its
-result.
-"""
+"""The Jobs page and the sidebar: every state, the job named in the address, and the link to its
+result."""
 
 import os
 import signal

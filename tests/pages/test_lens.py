@@ -1,4 +1,4 @@
-"""The tokenizer lens in the browser: states, hostile text, models of every kind."""
+"""The tokenizer lens page: its states, hostile text, and models of every kind."""
 
 import pytest
 

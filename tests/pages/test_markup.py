@@ -1,4 +1,4 @@
-"""Tokens are hostile text: whatever they hold is shown, never read."""
+"""Tokens are hostile text: they are displayed literally and never interpreted."""
 
 import re
 import xml.etree.ElementTree as ElementTree

@@ -1,4 +1,4 @@
-"""What pages show of a mistake: bounded, nothing hidden in it, whoever's words it quotes."""
+"""Error messages on pages: bounded length, no hidden characters, also in quoted text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields that may be left empty, hub names that are offered, and the job strip."""
+"""Optional fields, suggested model names of the hub, and the job strip."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

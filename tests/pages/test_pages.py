@@ -1,4 +1,4 @@
-"""Every page, empty, full, broken and with hostile words: no exception, and what it should say."""
+"""Every page, empty, full, broken and with hostile words: no exception, and the expected texts."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The parts of pages that decide something, without a page."""
+"""Functions of the pages that decide something, tested without a page."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Which paths the pages open, by the address that the lab is served on."""
+"""The paths that the pages may open depend on the network address of the lab."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""Libraries of later pages are imported after the first page, and only for a workspace that has a
-run.
-"""
+"""Libraries of later pages are imported after the first page, and only for a workspace with a
+run."""
 
 import threading
 

@@ -1,6 +1,5 @@
-"""The page Pretraining on models trained for a moment: stages that fit, curves, gates, a job that
-goes on after a cancel.
-"""
+"""The page Pretraining on briefly trained models: stages that fit, curves, gates, and a job that
+resumes after a cancel."""
 
 import json
 import shutil

@@ -1,6 +1,5 @@
-"""The map page: what is drawn, what is near, two spaces, finished maps, slices, colors; all of it
-by link.
-"""
+"""The projection page: points, neighbors, two spaces, saved projections, slices and colors, all
+by link."""
 
 import json
 import shutil

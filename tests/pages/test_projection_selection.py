@@ -1,4 +1,5 @@
-"""What is pointed at on a map → token ids, and in and out of the address."""
+"""Points selected on a projection become token ids, which are written to and read from the
+address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A running server as others in the network, and pages of other sites, meet it."""
+"""Access to a running server from other machines in the network and from pages of other sites."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""Inputs of declared settings: one of each kind, within its bounds, with its value."""
+"""Inputs of declared settings: one of each kind, with its bounds and its value."""
 
 from streamlit.testing.v1 import AppTest
 

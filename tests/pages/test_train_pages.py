@@ -1,6 +1,4 @@
-"""The pages Fine-tune and Results on runs made by hand, a task of invented sentences, and hostile
-names.
-"""
+"""The pages Fine-tune and Results on runs built by hand, a synthetic task, and hostile names."""
 
 import json
 import time

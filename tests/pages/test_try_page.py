@@ -1,6 +1,5 @@
-"""Try it: every kind of run, hostile text, a file of text, a folder that is typed, and what is said
-where nothing is there.
-"""
+"""The page Try it: every kind of run, hostile text, a text file, a typed folder, and its
+messages if there is no run."""
 
 import json
 import shutil

@@ -1,6 +1,5 @@
-"""The vocabulary page: slider, tokens, comparison, and what it says of models that cannot be looked
-into.
-"""
+"""The vocabulary page: slider, tokens, comparison, and its message for models that it cannot
+inspect."""
 
 import dataclasses
 import json

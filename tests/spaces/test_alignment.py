@@ -1,4 +1,4 @@
-"""Maps between spaces: exact recovery, bad conditioning, scale, bad input."""
+"""Alignments: exact recovery, ill-conditioned anchors, scale, and invalid input."""
 
 import numpy as np
 import pytest

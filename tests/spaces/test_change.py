@@ -1,6 +1,5 @@
-"""Neighborhood change: overlaps worked by hand, what must not count as change, the null, bad
-input.
-"""
+"""Neighborhood change: overlaps worked by hand, invariances, the noise baseline, and invalid
+input."""
 
 import numpy as np
 import pytest

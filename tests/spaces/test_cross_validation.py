@@ -1,4 +1,5 @@
-"""Held-out quality: ranks by hand, chance, reproducibility, the paired comparison."""
+"""Cross-validation of alignments: ranks worked by hand, chance, reproducibility, and the paired
+comparison."""
 
 import json
 

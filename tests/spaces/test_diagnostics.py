@@ -1,6 +1,5 @@
-"""Mean cosines, isotropy, hubness, norms and frequency: by hand, by brute force, on spaces of known
-mean cosine.
-"""
+"""Mean cosines, isotropy, hubness, norms and frequency bias: worked by hand, by brute force, and
+on spaces with a known mean cosine."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Exact neighbors: against brute force, by hand, CSLS, the four lists."""
+"""Exact neighbors: against brute force and worked by hand, CSLS, and the four lists."""
 
 from dataclasses import replace
 

@@ -1,6 +1,5 @@
-"""Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and
-stopping.
-"""
+"""Projections: known layouts, reproducibility by seed, spaces that cannot be projected, and
+cancellation."""
 
 import io
 import os

@@ -1,4 +1,5 @@
-"""Trustworthiness and preservation: against scikit-learn, by hand, at the limits."""
+"""Trustworthiness and preservation: against scikit-learn, worked by hand, and limits of their
+input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Regions of a map: clouds are found, and named by the words in their middle."""
+"""Regions of a projection: clusters are found and named by their central words."""
 
 import numpy as np
 import pytest

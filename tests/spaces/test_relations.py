@@ -1,4 +1,4 @@
-"""Lexical relations by hand, their null, and the readers of pair lists."""
+"""Lexical relations worked by hand, their permutation test, and the readers of pair lists."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""EmbeddingSpace: what it holds, and what it refuses."""
+"""EmbeddingSpace: its contents, and the input it refuses."""
 
 import numpy as np
 import pytest

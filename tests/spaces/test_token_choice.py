@@ -1,4 +1,4 @@
-"""Which tokens a map shows, by hand."""
+"""The tokens that a projection shows, worked by hand."""
 
 import numpy as np
 import pytest
