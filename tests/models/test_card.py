@@ -49,7 +49,7 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
     assert (
         "3 more words" in before
         and "There is no certificate" in before
-        and "From: not recorded" in before
+        and "Source: not recorded" in before
     )
     assert "how often was not counted (no text was available)" in before
     assert (
@@ -112,12 +112,12 @@ def test_of_many_ways_the_most_frequent_are_told_with_how_many_rows(
         "tokens": {f"t{i}": [place, []] for i, place in enumerate(made)},
     }
     assert (
-        "The new embeddings: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n"
+        "New embeddings: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n"
         in render_model_card(record)
     )
     record["provenance"]["tokens"] = {"t0": [0, []], "t1": [1, []]}
     record["provenance"]["how"] = ["a", "b"]
-    assert "The new embeddings: a (1 of 2); b (1 of 2).\n" in render_model_card(record)
+    assert "New embeddings: a (1 of 2); b (1 of 2).\n" in render_model_card(record)
 
 
 OTHERS = {
@@ -144,7 +144,7 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
     assert (
         OTHERS[name] in text
         and "original tokens" not in text
-        and "The new embeddings: ." not in text
+        and "New embeddings: ." not in text
         and "Examples: ." not in text
     )
     found = re.search(r"```python\n(.*?)```", text, re.DOTALL)

@@ -10,7 +10,7 @@ from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_
 from vocadapt.vocabulary.plan.plan import KINDS
 
 MAX_EXAMPLES = 12  # added words named on the card
-WORDLIKE = 7  # letters of a new token that is probably a word, not a symbol or a word beginning
+MIN_WORD_LENGTH = 7  # letters of a new token that is probably a whole word
 CARD = """---
 library_name: transformers
 tags: [vocadapt, vocabulary-adaptation]
@@ -30,48 +30,50 @@ license_name: that-of-the-base-model
 {snippet}
 ```
 
-Run it in this folder, or put the folder's path in its line `folder = …`. {needed} The original tokenizer is in `base/`.
+Run it in this folder, or set `folder` to the path of this folder. {needed} The original tokenizer is in `base/`.
 
 ## How it was made
 
 - {embeddings}
 - Tokenizer: {mode}.
-- From: {data}.
-{quality}{trained}- The plan for each word, the source of each embedding, and every check: `vocadapt.json`.
+- Source: {data}.
+{quality}{trained}- `vocadapt.json` records the plan for each word, the source of each embedding, and every check.
 
 {settings}
 ## Limits
 
 - {changed}
-  original model on your own task before you rely on it.
+  Compare it with the original model on your own task before you rely on it.
 {limits}
-- The limits of {model} (languages, bias, prohibited uses) also apply to this model.
+- The limitations of {model} (languages, bias, prohibited uses) also apply to this model.
 
 ## License
 
 The license of the base model applies: this folder is derived from {model}, and vocadapt adds no terms. The terms of the text
-that the words come from may also apply.
+that the new words come from may also apply.
 """
 SNIPPET = """{first}from transformers import AutoModel, AutoTokenizer
 folder = {folder!r}
 tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 print(tokenizer.tokenize({text!r}))
 print(model(**tokenizer({text!r}, return_tensors="pt")).last_hidden_state.shape)"""
-ALONE = "vocadapt is not needed."
-KNOWN = (
-    f"transformers can load this architecture (exBERT) after `{MODULE}` is imported, as in the first"
-    " line: install vocadapt."
+WITHOUT_VOCADAPT = "vocadapt is not needed."
+WITH_VOCADAPT = (
+    f"vocadapt must be installed: the first line imports `{MODULE}`, which registers the exBERT"
+    " architecture with transformers."
 )
-# Reasons why the tokenizer could not produce a candidate:
-UNMATCHABLE = (NEVER_ONE_WORD, SPACED, TOO_LONG)
-# in figures and records: why the deviations from the exact-word rule were not counted
+# Reasons why the tokenizer could not produce a candidate.
+UNREACHABLE_REASONS = (NEVER_ONE_WORD, SPACED, TOO_LONG)
+# Key in figures and records: why the departures from the exact-word rule were not counted.
 NOT_COUNTED = "departures_not_counted"
-MAX_WAYS = 3  # ways to compute new embeddings listed on the card
+MAX_WAYS = 3  # ways to compute new embeddings that the card lists
 SENTENCE = "The patient was treated with a new drug."  # the example if there is no new word
-BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
-VERDICTS = {  # of the alignment behind the embeddings, on held-out words
+# Quality of the alignment on held-out words, by the verdict; ABOVE_CHANCE if it has no entry.
+ABOVE_CHANCE = "held-out P@5 {p:.3f}, chance {chance:.3f}"
+VERDICTS = {
     "chance": (
-        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new embeddings mean nothing yet"
+        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new embeddings are no better"
+        " than random ones"
     ),
 }
 
@@ -80,7 +82,7 @@ def render_snippet(record: Mapping[str, Any], folder: str = ".") -> str:
     """Return five lines of Python that load an adapted folder without vocadapt and use its first
     new words, or a sentence if there are none.
 
-    With extension modules there is one more line: the import that registers them with transformers.
+    For a model with extension modules, one more line imports the classes of exBERT.
     """
     first = f"import {MODULE}\n" if record.get("module") else ""
     return SNIPPET.format(
@@ -89,9 +91,7 @@ def render_snippet(record: Mapping[str, Any], folder: str = ".") -> str:
 
 
 def render_model_card(record: Mapping[str, Any]) -> str:
-    """Return the text of README.md for a record; unknown parts (data, certificate) are stated as
-    such.
-    """
+    """Return the text of README.md for a record; it also states what is unknown, such as the data."""
     plan, name = record["plan"], str(record["base_model"])
     values = {
         "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
@@ -103,7 +103,7 @@ def render_model_card(record: Mapping[str, Any]) -> str:
             record.get("certificate"), str(record.get("certified", ""))
         ),
         "snippet": render_snippet(record),
-        "needed": KNOWN if record.get("module") else ALONE,
+        "needed": WITH_VOCADAPT if record.get("module") else WITHOUT_VOCADAPT,
         "changed": _describe_network(record),
         "trained": "".join(map(_describe_training, record.get("pretraining", ()))),
         "embeddings": _describe_embeddings(record["provenance"]),
@@ -117,59 +117,64 @@ def render_model_card(record: Mapping[str, Any]) -> str:
 
 
 def list_new_words(plan: Mapping[str, Any], limit: int) -> list[str]:
-    """Return the first new tokens that a text can contain: reachable whole words, likely ones
-    first.
+    """Return the first new tokens that start a word and are reachable; those that are probably
+    whole words come first.
     """
-    silent = frozenset(plan.get("silent_tokens", ()))
+    unreachable = frozenset(plan.get("silent_tokens", ()))
     continuation, start = plan.get("continuation", ""), plan.get("word_start", "")
     words: list[str] = []
     for token, *_ in plan["added_tokens"]:
         continues = bool(continuation) and token.startswith(continuation)
-        if token not in silent and not continues and token.startswith(start):
+        if token not in unreachable and not continues and token.startswith(start):
             words.append(token.removeprefix(start))
-    return sorted(words, key=lambda word: not (word.isalpha() and len(word) >= WORDLIKE))[:limit]
+    return sorted(words, key=lambda word: not (word.isalpha() and len(word) >= MIN_WORD_LENGTH))[
+        :limit
+    ]
 
 
 def _describe_network(record: Mapping[str, Any]) -> str:
     """Describe what changed in the network."""
     if record.get("pretraining"):
         return (
-            "Its weights were trained on more text, as described above, and differ from the"
-            " original's: compare it with the"
+            "The weights were trained on more text, as described above, and differ from those of the"
+            " original model."
         )
     if record.get("module"):
         module = (
-            "Each layer has an extension module with {hidden} and {intermediate} units"
-            " ({share:.1%} of the layer), combined by\n  a gate. Its initial weights are random:"
-            " train it (`python -m vocadapt pretrain`, stage extension), and compare with the"
+            "Each layer has a gate and an extension module with {hidden} hidden and {intermediate}"
+            " intermediate units\n  ({share:.1%} of the parameters of the layer). The initial weights"
+            " of the modules are random: train them\n  (`python -m vocadapt pretrain`, stage"
+            " extension)."
         )
         return module.format(**record["module"])
     return (
         "Only the vocabulary and its embeddings changed. The rest of the network was not trained:"
-        " fine-tune it, and compare with the"
+        " fine-tune the model."
     )
 
 
 def _describe_embeddings(provenance: Mapping[str, Any]) -> str:
-    """Describe how the new embeddings were computed; if in many ways, the most frequent ones with
-    their numbers.
+    """Describe how the new embeddings were computed: the most frequent ways, each with its number
+    of embeddings.
     """
     ways, tokens = provenance["how"], provenance["tokens"]
     if not ways:
         return "No embedding was replaced."
     if len(ways) == 1:
-        return f"The new embeddings: {ways[0]}."
+        return f"New embeddings: {ways[0]}."
     counts = Counter(place for place, _ in tokens.values()).most_common()
     parts = [f"{ways[place]} ({n:,} of {len(tokens):,})" for place, n in counts[:MAX_WAYS]]
     others = counts[MAX_WAYS:]
     if others:
         parts.append(f"in {len(others)} other ways ({sum(n for _, n in others):,})")
-    return f"The new embeddings: {'; '.join(parts)}."
+    return f"New embeddings: {'; '.join(parts)}."
 
 
 def _describe_training(training: Mapping[str, Any]) -> str:
     """Describe one continued pretraining in a line."""
-    line = f"- Then pretrained: stage `{training['stage']}`, {training['tokens']:,} wordpieces"
+    line = (
+        f"- Continued pretraining: stage `{training['stage']}`, {training['tokens']:,} wordpieces"
+    )
     loss = training.get("loss_per_character")
     if loss:
         before, after = f"{loss['before']:.3f}", f"{loss['after']:.3f}"
@@ -206,12 +211,12 @@ def _describe_vocabulary(plan: Mapping[str, Any], name: str, version: str) -> st
     if _is_appending(plan):
         return (
             f"{format_code(name)} with {plan['added']:,} words of a new domain, added by vocadapt"
-            f" {version}: each is one token with its own embedding, after the\n"
+            f" {version}. Each of them is a single token with its own embedding, and follows the\n"
             f"{plan['tokens_before']:,} original tokens{replaced}.{examples}"
         )
     return (
-        f"{format_code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its"
-        f" {plan['tokens_before']:,} tokens {plan.get('dropped', 0):,} were removed;"
+        f"{format_code(name)}, changed by vocadapt {version}: {KINDS[plan['kind']].about}."
+        f" {plan.get('dropped', 0):,} of its {plan['tokens_before']:,} tokens were removed and"
         f" {plan['added']:,} were added, which gives {plan['tokens_after']:,}{replaced}.{examples}"
     )
 
@@ -221,14 +226,15 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
     plan, limits = record["plan"], list[str]()
     if plan["added"]:
         limits.append(
-            "The embedding of a new word reflects only what it was computed from, not how the"
-            " network uses it in a sentence."
+            "The embedding of a new word depends only on what it was computed from. The network was"
+            " not trained with the word in sentences."
         )
         limits.append(_describe_departures(record["tokenizer_mode"], record.get("departures")))
     excluded = plan.get("left_out", {})
-    never = [f"{excluded[reason]:,} ({reason})" for reason in UNMATCHABLE if reason in excluded]
-    if never:
-        limits.append(f"Excluded candidates: {'; '.join(never)}.")
+    reasons = [reason for reason in UNREACHABLE_REASONS if reason in excluded]
+    if reasons:
+        counts = "; ".join(f"{excluded[reason]:,} ({reason})" for reason in reasons)
+        limits.append(f"Excluded candidates: {counts}.")
     if plan.get("dropped", 0):
         limits.append(
             f"Words that contained one of the {plan['dropped']:,} removed tokens are tokenized"
@@ -247,13 +253,14 @@ def format_code(text: str) -> str:
 
 
 def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
-    """Return the certificate's verdict in a sentence; `when`: when it was made, if the model was
-    trained since.
+    """Describe the result of the certificate in a sentence.
+
+    when: when the certificate was created, if the model was trained afterwards.
     """
     if found is None:
         return (
-            "\nThere is no certificate: `python -m vocadapt certify` checks that everything else"
-            " was kept."
+            "\nThere is no certificate: `python -m vocadapt certify` checks that nothing else"
+            " changed."
         )
     checks = found["checks"]
     failed = [str(check["name"]) for check in checks if not check["passed"]]
@@ -264,12 +271,12 @@ def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> st
         )
     if when:
         return (
-            f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the new"
-            " tokens changed nothing else."
+            f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the change"
+            " of the vocabulary changed nothing else."
         )
     return (
-        f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that everything else is"
-        " as it was."
+        f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that nothing else"
+        " changed."
     )
 
 
@@ -300,18 +307,19 @@ def _format_settings(recipe: Mapping[str, Any] | None) -> str:
         return ""
     import tomli_w
 
-    return f"Settings, as a recipe file has them:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
+    return f"Settings, as a recipe file:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
 
 
 def _describe_departures(mode: str, found: Mapping[str, Any] | None) -> str:
-    """Describe when the tokenizer deviates from its mode."""
+    """Describe when the tokenizer departs from the rule of its mode."""
     if mode != "exact-word":
         return (
-            "A new word is also produced as the beginning of longer words, which are then tokenized"
+            "A new word also matches at the beginning of longer words, which are then tokenized"
             " differently from before."
         )
     sentence = (
-        "Next to symbols and `_` a new word may be produced inside another word, or not be produced"
+        "Next to symbols and `_` the tokenizer may produce a new word inside another word, or fail to"
+        " produce it"
     )
     if found is None:
         return f"{sentence}: how often was not counted (no text was available)."
