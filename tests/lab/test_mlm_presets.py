@@ -78,7 +78,7 @@ def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
         and len(record["pretraining"]) == 1
     )
     card = (tmp_path / "b" / "README.md").read_text(encoding="utf-8")
-    assert "checks that nothing else changed" in card and "pretrained: stage `embeddings`" in card
+    assert "checks that nothing else changed" in card and "pretraining: stage `embeddings`" in card
     assert not list((tmp_path / "b").glob(".*")) and is_preset(get_preset("green-bert+mlm"))
     assert (
         "recipe.toml" in json.loads((tmp_path / "b" / "manifest.json").read_text())["command"]

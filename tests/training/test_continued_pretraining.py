@@ -311,7 +311,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     ] is None
     card = (out / "README.md").read_text(encoding="utf-8")
     assert (
-        "pretrained: stage `extension`, 1,536 wordpieces; loss per character" in card
+        "pretraining: stage `extension`, 1,536 wordpieces; loss per character" in card
         and "There is no certificate" in card
     )
     kept = first.to_dict()["checkpoints"]

@@ -72,8 +72,8 @@ SENTENCE = "The patient was treated with a new drug."  # the example if there is
 ABOVE_CHANCE = "held-out P@5 {p:.3f}, chance {chance:.3f}"
 VERDICTS = {
     "chance": (
-        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new embeddings are no better"
-        " than random ones"
+        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the alignment is no better"
+        " than chance"
     ),
 }
 
@@ -296,7 +296,7 @@ def _describe_quality(quality: Mapping[str, Any] | None) -> str:
         return ""
     if "p@5" not in quality:
         return f"- Alignment behind the embeddings: {quality['verdict']}.\n"
-    verdict = VERDICTS.get(quality["verdict"], BETTER)
+    verdict = VERDICTS.get(quality["verdict"], ABOVE_CHANCE)
     sentence = verdict.format(p=quality["p@5"], chance=quality["chance@5"])
     return f"- Alignment behind the embeddings: {sentence}.\n"
 
