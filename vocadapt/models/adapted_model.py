@@ -1,8 +1,7 @@
-"""AdaptedModel: a model after a vocabulary plan and new embeddings were applied to it.
+"""AdaptedModel: a model to which a vocabulary plan and new embeddings were applied.
 
-It is the same network with another vocabulary, saved as an ordinary model folder
-(`AdaptedModel.save`). After its weights were trained further, the folder is written again by
-`save_trained`.
+The network is the same except for its vocabulary. `AdaptedModel.save` writes an ordinary model
+folder; `save_trained` writes the folder again after continued pretraining.
 """
 
 import json
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import torch
     import transformers
 
-RECORD = "vocadapt.json"  # the record of what was done to the model
+RECORD = "vocadapt.json"  # the record of the adaptation
 CARD = "README.md"
 BASE = "base"  # folder of the original tokenizer
 SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-tuned on, if any
@@ -40,9 +39,9 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-
 
 @dataclass(frozen=True, eq=False)
 class AdaptedModel:
-    """A network with a changed vocabulary, its tokenizer, and what it was made from.
+    """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
-    domain: the word vectors that the plan or the new embeddings came from, if any.
+    domain: the word vectors that the plan or the new embeddings were computed from, if any.
     """
 
     base: LanguageModel
@@ -57,8 +56,8 @@ class AdaptedModel:
     domain: EmbeddingSpace | None = None
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
-        """Write an ordinary model folder: weights, config, adapted tokenizer, the original one in
-        base/, a record and a card. Returns the folder.
+        """Write an ordinary model folder: weights, config, adapted tokenizer, the original
+        tokenizer in base/, a record and a model card. Returns the folder.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +93,7 @@ class AdaptedModel:
 
 def add_to_record(folder: Path, **facts: Any) -> None:
     """Add facts that are known only after saving (data, quality, departures, certificate) to the
-    record and card of an adapted folder.
+    record and the model card of an adapted folder.
     """
     write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
 
@@ -108,7 +107,7 @@ def open_base_model(model: LanguageModel) -> LanguageModel | None:
 
 
 def list_new_tokens(plan: Mapping[str, Any]) -> list[str]:
-    """List the tokens with new embeddings, by the plan in a record: replaced, then added."""
+    """List the tokens with new embeddings from the plan in a record: replaced ones, then added."""
     return [
         *plan.get("replaced_tokens", ()),
         *(str(token) for token, *_ in plan.get("added_tokens", ())),
@@ -116,7 +115,7 @@ def list_new_tokens(plan: Mapping[str, Any]) -> list[str]:
 
 
 def hash_embeddings(rows: "torch.Tensor") -> str:
-    """Hash embeddings (n, width) bit by bit, in order; the record stores it to detect changes."""
+    """Hash the bytes of embeddings (n, width); the record stores the hash to detect changes."""
     import torch
 
     stored = rows.detach().contiguous().view(torch.uint8).numpy().tobytes()
@@ -137,24 +136,25 @@ def apply_plan(
     to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
     the embeddings gets the same new ones.
     """
-    # The tokenizer numbers added tokens itself: an id that differs would read another embedding.
+    # The tokenizers library assigns the ids of added tokens: each must be the id in the plan, or
+    # the model would look up the embedding of another token.
     tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.after.ids] != list(plan.after.ids.values()):
-        raise AssertionError("the tokenizer gave a token another id than the plan")
+        raise AssertionError("the tokenizer and the plan assign different ids to a token")
     loaded = load_network(model)
     network = loaded.network
 
-    # 1. A row for each token of the plan: kept tokens move, or keep their ids if some are appended.
+    # 1. Give the embedding matrix a row for each token of the plan, and move those of kept tokens.
     if plan.order is not None:
         _rename_ids(network, plan)
         _rearrange(network, plan)
     elif len(plan.tokens) > len(get_embeddings(network)):
         _resize(network, len(plan.tokens))
 
-    # 2. The embeddings of the new and the replaced tokens, and the biases of the new ones.
+    # 2. Write the embeddings of new and replaced tokens, and the biases of new tokens.
     _write_embeddings(network, plan, rows)
 
-    # 3. Extension modules.
+    # 3. Add extension modules.
     size = None
     if module is not None and module.size:
         network = add_extension(network, module, len(plan.added))
@@ -163,7 +163,7 @@ def apply_plan(
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
-    """Write the record of an adapted folder, and the model card made from it."""
+    """Write the record of an adapted folder, and the model card that describes it."""
     (folder / RECORD).write_text(
         json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
     )
@@ -171,7 +171,7 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
 
 
 def save_tokenizers(model: LanguageModel, folder: Path) -> None:
-    """Write the tokenizer of a model; of an adapted one also the original tokenizer and the
+    """Write the tokenizer of a model; for an adapted model also the original tokenizer and the
     record.
     """
     model.tokenizer.save_pretrained(folder)
@@ -186,13 +186,13 @@ def save_tokenizers(model: LanguageModel, folder: Path) -> None:
 def save_trained(
     model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch.dtype", report: dict[str, Any]
 ) -> None:
-    """Write the folder of `model` with the weights of its network as they are now, in `dtype`.
+    """Write the folder of `model` with the current weights of its network, in `dtype`.
 
-    The `report` of the training is appended to the record of an adapted model, and its certificate
-    is removed: it compared the model as it was before the training. The fingerprints of the
-    examples that it was fine-tuned on are copied.
+    For an adapted model, the `report` of the training is appended to the record, and the
+    certificate is removed, because it describes the model before the training. The fingerprints of
+    the examples that the model was fine-tuned on are copied.
     """
-    # 1. Weights, with their dtype in config.json, and the tensors that the class does not have.
+    # 1. Write the weights, their dtype in config.json, and the tensors that the class lacks.
     network = loaded.network
     weights = _cast_weights(network, dtype)
     run_quietly(lambda: network.save_pretrained(folder, state_dict=weights))
@@ -202,14 +202,14 @@ def save_trained(
         json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8"
     )
     copy_unused_tensors(model.path, folder, loaded.unused)
-    # 2. Tokenizers, fingerprints, and the record of an adapted model.
+    # 2. Write the tokenizers, the fingerprints, and the record of an adapted model.
     save_tokenizers(model, folder)
     if (model.path / SEEN).is_file():
         shutil.copyfile(model.path / SEEN, folder / SEEN)
     if (folder / RECORD).is_file():
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         record |= {"pretraining": [*record.get("pretraining", ()), report], "certificate": None}
-        # The hash of the new embeddings as they are now, in the order of the record.
+        # Hash the trained embeddings of the new tokens, in the order of the record.
         rows = next(
             weights[name]
             for name, value in network.named_parameters()
@@ -221,8 +221,8 @@ def save_trained(
 
 
 def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Move the embeddings and biases of kept tokens to their new ids; the others become zero, and
-    are written later.
+    """Move the embeddings and biases of kept tokens to their new ids; those of other tokens are set
+    to zero, and written later.
 
     Example: tokens a b c -> c a d: moves [0 1] <- [2 0], so the rows [A B C] become [C A 0].
     """
@@ -266,9 +266,9 @@ def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -
 
 
 def _rename_id(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
-    """Return the new id of a token, or ids (a generation may end in any of several).
+    """Return the new id of a token; for a list, such as the end tokens of a generation, new ids.
 
-    An id that belongs to no token is unchanged; that of a removed token becomes None.
+    An id without a token is unchanged; the id of a removed token becomes None.
     """
     if isinstance(value, list):
         return [new for new in (_rename_id(old, plan) for old in value) if isinstance(new, int)]
@@ -278,14 +278,15 @@ def _rename_id(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[in
 
 
 def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
-    """Change the number of embeddings; the padding row and separate parameters stay such."""
+    """Change the number of embeddings; keep the padding index, and keep untied parameters untied."""
     import torch
 
     separate = {name for name, _ in network.named_parameters()}
     padding = cast(Any, network.get_input_embeddings()).padding_idx
-    network.resize_token_embeddings(tokens, mean_resizing=False)  # the default would resample means
+    # By default, new embeddings would be drawn around the mean; they are written later anyway.
+    network.resize_token_embeddings(tokens, mean_resizing=False)
     cast(Any, network.get_input_embeddings()).padding_idx = padding
-    # Resizing an untied head ties its bias, and saving would then drop it: separate it again.
+    # Resizing an untied head ties its bias, and saving would then omit the bias: untie it again.
     for name in separate - {name for name, _ in network.named_parameters()}:
         parent, _, leaf = name.rpartition(".")
         module = network.get_submodule(parent)
@@ -295,8 +296,8 @@ def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
 def _write_embeddings(
     network: "transformers.PreTrainedModel", plan: VocabularyPlan, rows: NewEmbeddings
 ) -> None:
-    """Write the embeddings of the new and the replaced tokens, in an untied output layer too, and
-    set the output bias of the added tokens to 0.
+    """Write the embeddings of new and replaced tokens, also in an untied output layer, and set the
+    output bias of added tokens to 0.
     """
     import torch
 
@@ -329,21 +330,19 @@ def copy_unused_tensors(source: Path, folder: Path, unused: tuple[str, ...]) -> 
 
 
 def build_provenance_record(rows: NewEmbeddings) -> dict[str, object]:
-    """Return the provenance as JSON: the distinct ways embeddings were made, and for each token the
-    number of its way and its donors with weights.
+    """Return the provenance as JSON: the distinct descriptions of how embeddings were computed, and
+    for each token the number of its description and its donors with weights.
     """
-    ways = list(dict.fromkeys(source.how for source in rows.provenance))
-    number = {how: i for i, how in enumerate(ways)}
-    made = [[number[one.how], list(map(list, one.donors))] for one in rows.provenance]
-    return {"how": ways, "tokens": dict(zip(rows.tokens, made, strict=True))}
+    descriptions = list(dict.fromkeys(source.how for source in rows.provenance))
+    number = {how: i for i, how in enumerate(descriptions)}
+    origins = [[number[one.how], list(map(list, one.donors))] for one in rows.provenance]
+    return {"how": descriptions, "tokens": dict(zip(rows.tokens, origins, strict=True))}
 
 
 def _cast_weights(
     network: "transformers.PreTrainedModel", dtype: "torch.dtype"
 ) -> "dict[str, torch.Tensor]":
-    """Return the weights in `dtype`; tied weights still share memory, because
-    transformers relies on it.
-    """
+    """Return the weights in `dtype`; tied weights still share memory, as transformers requires."""
     changed: dict[tuple[int, Any], torch.Tensor] = {}
     weights = {}
     for name, value in network.state_dict().items():

@@ -17,18 +17,18 @@ OPEN = 100.0  # σ(100) is 1 in every dtype
 def add_extension(
     network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int = 0
 ) -> "transformers.PreTrainedModel":
-    """Return the network with an extension module in every layer, initialized by the seed of the
-    settings; its own weights are kept.
+    """Return the network with an extension module in every layer, initialized with the seed of the
+    settings; the other weights are unchanged.
 
-    added: number of its last embeddings that belong to the extension vocabulary. The new network
-    takes the tensors of `network`, which must not be used any more. Raises InputError for a network
-    that is not a BERT, or has extension modules already.
+    added: size of the extension vocabulary, whose embeddings are the last ones. The new network
+    takes over the tensors of `network`, which must not be used afterwards. Raises InputError for a
+    network that is not a BERT, or that already has extension modules.
     """
     import torch
 
     from vocadapt.models.exbert import HEADS
 
-    # 1. Build a network of the exBERT class with the same head; a BertModel may lack its pooler.
+    # 1. Build a network of the exBERT class with the same head. A BertModel may lack a pooler.
     kind = HEADS[check_extendable(type(network).__name__)]
     options = {}
     if kind is HEADS["BertModel"] and getattr(network.base_model, "pooler", True) is None:
@@ -38,14 +38,16 @@ def add_extension(
         extended: Any = kind(_build_config(network, settings, added), **options)
     extended = extended.to(dtype=network.dtype)
 
-    # 2. Give it the original's tensors; only those of the extension may be missing.
+    # 2. Load the tensors of the original network; only those of the extension may be missing.
     found = extended.load_state_dict(network.state_dict(), strict=False, assign=True)
     extended.tie_weights()
     missing = [name for name in found.missing_keys if not is_extension_tensor(name)]
     if found.unexpected_keys or missing:
-        raise AssertionError(f"extending lost or left out {[*found.unexpected_keys, *missing][0]}")
+        raise AssertionError(
+            f"the extended network lacks or does not expect {[*found.unexpected_keys, *missing][0]}"
+        )
 
-    # 3. What is not stored in tensors.
+    # 3. Copy the attributes that are not stored in tensors.
     padding = cast(Any, network.get_input_embeddings()).padding_idx
     extended.get_input_embeddings().padding_idx = padding
     extended.train(network.training)
@@ -53,12 +55,12 @@ def add_extension(
 
 
 def check_extendable(kind: str) -> str:
-    """Return the name of a network's class; raises InputError if it cannot have extension modules."""
+    """Return the class name if networks of the class can be extended; raise InputError otherwise."""
     from vocadapt.models.exbert import HEADS
 
     if kind not in HEADS:
         raise InputError(
-            f"Extension modules are added to the layers of a BERT, and this is a {kind}.",
+            f"Extension modules can only be added to a BERT, and this model is a {kind}.",
             f"Choose a model of one of these classes: {', '.join(HEADS)}.",
         )
     return kind
@@ -67,8 +69,8 @@ def check_extendable(kind: str) -> str:
 def _build_config(
     network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int
 ) -> Any:
-    """Return the config of the extended network: the network's own, and the sizes of the
-    modules.
+    """Return the config of the extended network: that of the original network with the sizes of
+    the modules.
     """
     from vocadapt.models.exbert import ExBertConfig
 
@@ -98,7 +100,7 @@ def list_gates(network: "torch.nn.Module") -> "list[torch.nn.Linear]":
 
 @contextmanager
 def open_gates(network: "torch.nn.Module") -> Iterator[None]:
-    """Let only the original layers contribute within the context: every gate is 1."""
+    """Set every gate to 1 within the context, so that only the original layers contribute."""
     import torch
 
     gates = list_gates(network)

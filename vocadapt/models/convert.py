@@ -1,6 +1,7 @@
-"""Conversion of a published pytorch_model.bin to safetensors, in a separate process.
+"""Convert a published pytorch_model.bin to safetensors, in a separate process.
 
-Only on request, because a .bin file is a pickle: weights only, no other objects.
+A .bin file is a pickle and may contain code, so it is converted only on request, and only tensors
+are read.
 """
 
 import shutil
@@ -15,8 +16,8 @@ from vocadapt.models.language_model import FILES, HUB_NAME, download_model
 BIN = "pytorch_model.bin"
 PARTS = "pytorch_model-*.bin"
 
-# weights_only refuses every pickled object that is not a tensor; the process of its own bounds what
-# a flaw in it could do.
+# weights_only rejects every pickled object that is not a tensor. The separate process limits the
+# damage if that check fails.
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -30,10 +31,10 @@ for file in files:
     except Exception as error:
         sys.exit(str(error).strip().splitlines()[0])
 if not tensors or not all(torch.is_tensor(t) for t in tensors.values()):
-    sys.exit("it does not hold a plain table of named tensors")
-def today(name):
+    sys.exit("it is not a dictionary of named tensors")
+def rename(name):
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-save_file({today(name): t.contiguous().clone() for name, t in tensors.items()}, out, metadata={"format": "pt"})
+save_file({rename(name): t.contiguous().clone() for name, t in tensors.items()}, out, metadata={"format": "pt"})
 print(len(tensors))
 """
 
@@ -42,8 +43,9 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
     """Copy a model folder (or hub model) and convert its .bin weights to model.safetensors;
     return the number of tensors.
 
-    Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) are replaced by today's. Raises
-    InputError if there is no .bin, or if it holds anything but tensors.
+    Parameter names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) are replaced by the
+    current ones. Raises InputError if there is no .bin file, or if it contains anything but
+    tensors.
     """
     folder = _find_folder(source, offline)
     files = sorted(folder.glob(PARTS)) or [folder / BIN]
@@ -51,19 +53,20 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
         raise InputError(
             f"{folder}: expected {BIN}, found none.", "Give the folder of a model saved by PyTorch."
         )
-    # 1. All other files, but the index of a sharded .bin: the result is one file.
+    # 1. Copy all other files, except the index of a sharded .bin: the result is one file.
     out.mkdir(parents=True, exist_ok=True)
     for pattern in ("*.json", "*.txt"):
         for file in folder.glob(pattern):
             if not file.name.endswith(".index.json"):
                 shutil.copy(file, out / file.name)
-    # 2. The weights, in a process of its own.
+    # 2. Convert the weights in a separate process.
     command = [sys.executable, "-I", "-c", SCRIPT, str(out / "model.safetensors"), *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise InputError(
-            f"{files[0]} was refused: {reason[:300]}", "Only plain tensors are read, never code."
+            f"{files[0]} was refused: {reason[:300]}",
+            "Give a file that contains only tensors: other objects could run code.",
         )
     return int(done.stdout)
 
@@ -74,7 +77,7 @@ def _find_folder(source: str | Path, offline: bool | None) -> Path:
         if folder.exists() or not HUB_NAME.fullmatch(str(source)):
             raise InputError(
                 f"{source}: expected a model folder or a hub name.",
-                "Give the folder that holds pytorch_model.bin.",
+                f"Give the folder that contains {BIN}.",
             )
         folder = download_model(str(source), offline, (*FILES, "*.bin"))
     return folder

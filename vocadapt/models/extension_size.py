@@ -1,7 +1,7 @@
 """Size of the extension module of an exBERT layer (Tai et al. 2020, section 4.1), and its settings.
 
-Sizes are fractions of the layer that the module belongs to; at the width of BERT-base they are
-exactly the published ones. Does not import torch.
+Sizes are fractions of the size of the layer; for BERT-base they are exactly the published sizes.
+This module does not import torch.
 """
 
 import math
@@ -11,11 +11,12 @@ from typing import Any
 
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 
-# transformers repeats the name in its error if it does not know it, so it says what to install.
+# The error of transformers for an unknown model type contains this name, which tells the user what
+# to install.
 MODEL_TYPE = "vocadapt-exbert"
 MODULE = "vocadapt.models.exbert"  # importing it registers the classes with transformers
-INSIDE = 8  # the units of the feed-forward part are a multiple of this
-PARTS = (".extension.", ".gate.")  # in the names of an extension module's tensors, and no others
+INTERMEDIATE_MULTIPLE = 8  # the intermediate size is a multiple of this
+PARTS = (".extension.", ".gate.")  # only names of an extension module's tensors contain these
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Size:
 SIZES = {
     "s1": Size(120 / 768, 512 / 3072, "16.4 % of a layer"),
     "s2": Size(180 / 768, 720 / 3072, "23.5 % of a layer"),
-    "s3": Size(252 / 768, 1024 / 3072, "33.2 % of a layer, the paper's choice"),
+    "s3": Size(252 / 768, 1024 / 3072, "33.2 % of a layer, chosen by Tai et al. 2020"),
     "s4": Size(504 / 768, 2048 / 3072, "66.3 % of a layer"),
     "s5": Size(1.0, 1.0, "as large as the layer"),
 }
@@ -40,7 +41,7 @@ SIZES = {
 class ModuleSettings(CheckedSettings):
     """Settings of the extension module of every layer.
 
-    With an initial gate of .98 the model starts near the original one.
+    With an initial gate of .98 the outputs are at first close to those of the original model.
     """
 
     size: str = setting(
@@ -62,9 +63,7 @@ class ModuleSettings(CheckedSettings):
 
 @dataclass(frozen=True)
 class ModuleSize:
-    """Size of an extension module (0: none): hidden and intermediate units, of the
-    module and of the layer.
-    """
+    """Hidden and intermediate size of an extension module (0 if there is none) and of its layer."""
 
     hidden: int
     intermediate: int
@@ -73,11 +72,10 @@ class ModuleSize:
 
     @classmethod
     def from_settings(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
-        """Compute the size of a module with these settings in a layer of the model of a
-        config.json.
+        """Compute the size of a module with these settings in a model with this config.json.
 
-        Hidden units are rounded to a multiple of the heads, those of the feed-forward part to a
-        multiple of 8: a product of 341 units takes longer than one of 344.
+        The hidden size is rounded to a multiple of the number of heads. The intermediate size is
+        rounded to a multiple of 8, because a matrix product with 341 units is slower than with 344.
         """
         hidden, inner = int(config["hidden_size"]), int(config["intermediate_size"])
         heads = int(config["num_attention_heads"])
@@ -85,14 +83,15 @@ class ModuleSize:
             return cls(0, 0, hidden, inner)
         size = SIZES[settings.size]
         units = max(1, round(size.hidden * hidden / heads)) * heads
-        inside = inner
+        intermediate = inner
         if size.intermediate < 1:
-            inside = max(1, round(size.intermediate * inner / INSIDE)) * INSIDE
-        return cls(units, inside, hidden, inner)
+            multiple = INTERMEDIATE_MULTIPLE
+            intermediate = max(1, round(size.intermediate * inner / multiple)) * multiple
+        return cls(units, intermediate, hidden, inner)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "ModuleSize":
-        """Read the size of the modules of a model from its config.json; 0 units if it has none."""
+        """Read the size of a model's extension modules from its config.json; 0 if it has none."""
         width = int(config.get("hidden_size", 0))
         inner = int(config.get("intermediate_size", 4 * width))
         return cls(
@@ -104,19 +103,19 @@ class ModuleSize:
 
     @property
     def parameters(self) -> int:
-        """Number of parameters of the module of one layer, without its gate."""
+        """Number of parameters of a layer's module, without its gate."""
         if not self.hidden:
             return 0
         return _count_parameters(self.hidden, self.intermediate, self.layer_hidden)
 
     @property
     def gate(self) -> int:
-        """Number of parameters of its gate."""
+        """Number of parameters of a layer's gate."""
         return (self.layer_hidden + 1) * bool(self.hidden)
 
     @property
     def share(self) -> float:
-        """Its parameters as a fraction of those of the layer."""
+        """Parameters of the module as a fraction of those of the layer."""
         layer = _count_parameters(self.layer_hidden, self.layer_intermediate, self.layer_hidden)
         return self.parameters / max(layer, 1)
 
@@ -132,24 +131,24 @@ class ModuleSize:
 
 
 def _count_parameters(hidden: int, intermediate: int, width: int) -> int:
-    """Count the parameters of a transformer layer of `hidden` and `intermediate` units whose inputs
-    and outputs have `width` units.
+    """Count the parameters of a transformer layer with this hidden and intermediate size, and
+    inputs and outputs of `width`.
     """
     attention = 3 * (width * hidden + hidden) + hidden * width + width
     feed_forward = width * intermediate + intermediate + intermediate * width + width
-    return attention + feed_forward + 4 * width  # two norms with weight and bias
+    return attention + feed_forward + 4 * width  # weight and bias of two LayerNorms
 
 
 def compute_gate_bias(gate: float) -> float:
-    """Return the bias of a gate that, with zero weights, has this value: its logit."""
+    """Return the bias with which a gate of zero weights has this value: the logit of the value."""
     return math.log(gate / (1 - gate))
 
 
 def is_extended(config: Mapping[str, Any]) -> bool:
-    """Return whether a config.json is that of a model with extension modules."""
+    """Return whether a config.json belongs to a model with extension modules."""
     return config.get("model_type") == MODEL_TYPE
 
 
 def is_extension_tensor(name: str) -> bool:
-    """Return whether a tensor belongs to an extension module or its gate, by its name."""
+    """Return whether the tensor with this name belongs to an extension module or its gate."""
     return any(part in f".{name}." for part in PARTS)

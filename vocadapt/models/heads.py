@@ -1,5 +1,5 @@
-"""Networks with a new task head: the body has its stored weights, the head is initialized with a
-seed.
+"""Load a network with a new task head: the stored weights of the body, and a randomly initialized
+head.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -35,17 +35,18 @@ MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 def load_with_new_head(
     model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
 ) -> "transformers.PreTrainedModel":
-    """Return a model's network in float32 with a new head, one output for each name.
+    """Load a model's network in float32 with a new head that has one output for each name.
 
-    A stored question-answering head, which is the same for every task, is kept. The new weights
-    (and those of a pooler that the folder lacks) are drawn by the seed; the global random state is
-    restored. several: whether the labels are not exclusive (multi-label). Raises InputError if
-    weights of the body are missing.
+    A stored question-answering head is kept, because it is the same for every task. The weights of
+    the new head (and of a pooler that the folder lacks) are drawn with the seed; the global random
+    state is restored.
+    several: whether an example can have several labels (multi-label).
+    Raises InputError if weights of the body are missing.
     """
     import torch
 
-    # 1. The config of the network with the new head.
-    find_embeddings(model)  # raises the error for a folder without a BERT-type model
+    # 1. Set the labels and the problem type in the config.
+    find_embeddings(model)  # raises InputError for a folder without a BERT-type model
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(
         f"{show_path(model.path)}: transformers cannot read its config.json"
@@ -57,9 +58,9 @@ def load_with_new_head(
         config.problem_type = SINGLE
         if several:
             config.problem_type = MULTILABEL
-    # 2. The network; what transformers draws for missing weights is overwritten by our own seed.
+    # 2. Load the network. transformers initializes missing weights; draw them again with our seed.
     with torch.random.fork_rng(devices=[]):
-        with convert_library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
+        with convert_library_errors(f"{show_path(model.path)}: no {head} head can be added"):
             network, report = load_weights(
                 model,
                 get_auto_class(model, HEADS[head]),
@@ -74,10 +75,10 @@ def load_with_new_head(
 
 
 def initialize_biases(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
-    """Initialize the biases of a new head so that each output starts at its fraction of the
-    examples, `shares` (outputs,) float64.
+    """Initialize the biases of a new head so that the initial probability of each output is its
+    fraction of the examples, `shares` (outputs,) float64.
 
-    If labels are rare, the first hundreds of steps would otherwise only learn that (Lin et al.
+    If labels are rare, the first hundreds of steps would only learn their frequencies (Lin et al.
     2017, Focal loss for dense object detection, section 4.1).
     """
     import torch
@@ -104,16 +105,16 @@ def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
     body = sorted(name for name in wrong if name.startswith(prefix) and ".pooler." not in name)
     if body:
         raise InputError(
-            f"{model.path}: {len(body)} tensors of its {type(network).__name__} are not in its"
-            f" files ({', '.join(body[:2])} …).",
-            "Check where the files came from: without them its body would be random.",
+            f"{model.path}: its files lack {len(body)} tensors of its {type(network).__name__}"
+            f" ({', '.join(body[:2])} …), which would be initialized at random.",
+            "Check where the files came from, or save the model again.",
         )
 
 
 def _draw_weights(network: Any, seed: int, missing: set[str], keep: bool) -> None:
-    """Initialize the head (with `keep`: only if it is not stored), and a pooler that is not stored.
+    """Initialize the head, and a pooler that is not stored; with `keep`, a stored head is kept.
 
-    Matrices are drawn from a normal distribution, biases are 0, weights of norms 1.
+    Matrices are drawn from a normal distribution, biases are 0, weights of LayerNorms are 1.
     """
     import torch
 
@@ -125,5 +126,5 @@ def _draw_weights(network: Any, seed: int, missing: set[str], keep: bool) -> Non
                 continue
             if value.dim() > 1:
                 value.normal_(0.0, network.config.initializer_range)
-            else:  # a weight of one dimension belongs to a norm
+            else:  # a one-dimensional weight belongs to a LayerNorm
                 value.fill_(float(name.endswith("weight")))

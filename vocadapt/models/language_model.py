@@ -1,6 +1,6 @@
-"""LanguageModel: a pretrained model with its network, found by a folder or a hub name.
+"""LanguageModel: a pretrained model with its network, opened by a folder or a hub name.
 
-Loading the network with its head takes seconds; the parts of `ModelFolder` do not need it.
+Loading the network takes seconds; the attributes of `ModelFolder` do not need it.
 """
 
 import os
@@ -29,19 +29,19 @@ class LanguageModel(ModelFolder):
 
     @cached_property
     def tokenizer(self) -> "transformers.PreTrainedTokenizerFast":
-        """The transformers tokenizer, which tokenizes exactly as `fast_tokenizer`, without
-        truncation.
+        """The transformers tokenizer; it gives the same tokens as `fast_tokenizer`, and does not
+        truncate.
         """
         return load_tokenizer(self)
 
     @cached_property
     def network(self) -> "transformers.PreTrainedModel":
-        """The network with the head it was saved with, in evaluation mode and its stored dtype."""
+        """The network with its stored head, in evaluation mode and its stored dtype."""
         return load_network(self).network
 
     @cached_property
     def reader(self) -> "transformers.PreTrainedModel":
-        """The network in float32, to run on text: float16 takes six times as long on a CPU."""
+        """The network in float32, for inference: on a CPU, float16 takes six times as long."""
         network = load_network(self).network
         network.float()
         return network
@@ -50,12 +50,12 @@ class LanguageModel(ModelFolder):
 def open_model(
     name_or_folder: str | Path, offline: bool | None = None, lowercase: bool | None = None
 ) -> LanguageModel:
-    """Open a model: a folder, a vocab.txt, or a hub name (downloaded once, then read from the local
-    cache).
+    """Open a model from a folder, a vocab.txt, or a hub name (downloaded once, then read from the
+    local cache).
 
-    offline: whether to use the local cache only (default: the environment variable HF_HUB_OFFLINE).
-    lowercase: casing of a bare vocab.txt (default: inferred). Raises InputError if there is no such
-    model.
+    offline: whether to use only the local cache (default: the environment variable HF_HUB_OFFLINE).
+    lowercase: whether a bare vocab.txt is uncased (default: inferred).
+    Raises InputError if there is no such model.
     """
     path = expand_path(name_or_folder)
     if _exists(path):
@@ -71,9 +71,7 @@ def open_model(
 
 
 def _exists(path: Path) -> bool:
-    """Return whether a path exists, even if it is not readable; False for names that cannot be
-    paths.
-    """
+    """Return whether a path exists, readable or not; False for a string that cannot be a path."""
     try:
         os.stat(path)
     except PermissionError:
@@ -95,18 +93,18 @@ def download_model(name: str, offline: bool | None = None, files: tuple[str, ...
     try:
         return Path(snapshot_download(name, allow_patterns=list(files), local_files_only=offline))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        how = "the model hub did not give it"
+        reason = "it could not be downloaded from the model hub"
         if offline:
-            how = "offline"
+            reason = "offline mode, nothing is downloaded"
         raise InputError(
             f"{name}: no folder of this name here, and no model of this name in the local cache"
-            f" ({how}).",
+            f" ({reason}).",
             "Check the name, or give the folder of a saved model.",
         ) from error
 
 
 def is_cached(name: str) -> bool:
-    """Return whether a hub model is in the local cache, so that it opens without a network."""
+    """Return whether a hub model is in the local cache and can be opened without downloading."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

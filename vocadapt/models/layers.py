@@ -13,16 +13,16 @@ def get_embeddings(network: "transformers.PreTrainedModel") -> "torch.nn.Paramet
 
 
 def get_output_layer(network: "transformers.PreTrainedModel") -> Any:
-    """Return the layer that scores tokens; None if the head has none."""
+    """Return the output layer, which computes the logits of tokens; None if there is none."""
     return cast(Any, network).get_output_embeddings()
 
 
 def get_output_bias(network: "transformers.PreTrainedModel") -> "torch.nn.Parameter | None":
-    """Return the bias of that layer, (tokens,); None if there is none."""
+    """Return the bias of the output layer, (tokens,); None if there is none."""
     return cast("torch.nn.Parameter | None", getattr(get_output_layer(network), "bias", None))
 
 
 def is_tied(network: "transformers.PreTrainedModel") -> bool:
-    """Return whether the output layer shares the input embeddings."""
+    """Return whether the output layer shares its weights with the input embeddings."""
     output = get_output_layer(network)
     return output is not None and output.weight.data_ptr() == get_embeddings(network).data_ptr()
