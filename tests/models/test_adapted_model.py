@@ -110,7 +110,7 @@ def test_replace_renews_shared_words_only(tiny_bert: Path, tmp_path: Path) -> No
     assert edit.replaced == {"heart", "blood"}
     assert not np.array_equal(before.space["heart"], after.space["heart"])
     assert np.array_equal(before.space["patients"], after.space["patients"])
-    assert CHECKS["kept rows"](edit)[0]
+    assert CHECKS["kept embeddings"](edit)[0]
     assert CHECKS["outputs"](edit)[0]
 
 
@@ -126,7 +126,7 @@ def test_half_precision_models_stay_half(
     edit_json(folder / "config.json", dtype=str(dtype).removeprefix("torch."))
     edit = Edit(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out")))
     assert edit.after.network.dtype == dtype
-    assert all(CHECKS[name](edit)[0] for name in ("kept rows", "other tensors", "outputs"))
+    assert all(CHECKS[name](edit)[0] for name in ("kept embeddings", "other tensors", "outputs"))
 
 
 def test_untied_output_layer_stays_untied_and_gets_the_rows(
@@ -138,7 +138,7 @@ def test_untied_output_layer_stays_untied_and_gets_the_rows(
     after = open_model(apply_plan(model, plan, rows).save(tmp_path / "out"))
     passed, detail = CHECKS["tied head"](Edit(model, after))
     assert passed
-    assert detail == "output layer before: has rows of its own, after: has rows of its own"
+    assert detail == "output layer before: not tied, after: not tied"
     assert np.array_equal(
         after.network.get_output_embeddings().weight[-3:].detach().numpy(), rows.matrix
     )

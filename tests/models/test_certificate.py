@@ -39,12 +39,12 @@ def minus_zero(tensors: dict[str, torch.Tensor]) -> None:
 
 
 FAULTS = {
-    "swapped rows": (lambda f: change(f, swap_rows), "kept rows"),
-    "padding row with another sign": (lambda f: change(f, minus_zero), "kept rows"),
+    "swapped rows": (lambda f: change(f, swap_rows), "kept embeddings"),
+    "padding row with another sign": (lambda f: change(f, minus_zero), "kept embeddings"),
     "a nudged weight": (lambda f: change(f, nudge_layer), "other tensors"),
     "unmapped output bias": (lambda f: change(f, shift_bias), "output bias"),
     "untied head": (lambda f: untie(f), "tied head"),
-    "shifted pad id": (lambda f: edit_json(f / "config.json", pad_token_id=1), "padding row"),
+    "shifted pad id": (lambda f: edit_json(f / "config.json", pad_token_id=1), "padding token"),
     "another cls token": (
         lambda f: edit_json(f / "tokenizer_config.json", cls_token="[SEP]"),
         "token ids",
@@ -113,7 +113,7 @@ def test_a_fault_fails_the_whole_certificate(tiny_bert: Path, tmp_path: Path) ->
     change(out, swap_rows)
     certificate = certify(open_model(tiny_bert), open_model(out))
     assert not certificate.passed
-    assert {"kept rows", "outputs"} <= {
+    assert {"kept embeddings", "outputs"} <= {
         check.name for check in certificate.checks if not check.passed
     }
 

@@ -134,7 +134,7 @@ def test_other_heads_are_kept_too(head, make_bert, tmp_path):
     [
         ("bert.encoder.layer.1.output.dense.weight", "other tensors"),
         ("bert.encoder.layer.1.output.dense.weight", "outputs"),
-        ("bert.embeddings.word_embeddings.weight", "kept rows"),
+        ("bert.embeddings.word_embeddings.weight", "kept embeddings"),
     ],
 )
 def test_a_touched_original_tensor_fails_the_certificate(name, check, tiny_bert, tmp_path):

@@ -112,13 +112,13 @@ def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, long_text, tm
     assert done.losses.after.per_character < done.losses.before.per_character
     edit = Edit(open_model(folders["bert"]), open_model(out))
     checks = (
-        "kept rows",
+        "kept embeddings",
         "token ids",
         "tied head",
         "output bias",
         "other tensors",
         "outputs",
-        "new rows",
+        "new embeddings",
         "vocabulary size",
     )
     assert [name for name in checks if not run_check(name, edit).passed] == []

@@ -222,13 +222,13 @@ def continuation_from_a_beginning(folder: Path) -> None:
 BEFORE: list[np.ndarray] = []  # the rows of the model before, for the fault that is made of them
 FAULTS: dict[str, tuple[Callable[[Path], object], set[str]]] = {
     "none": (lambda folder: None, set()),
-    "swapped rows": (swap_kept, {"kept rows"}),
-    "swapped new rows": (swap_added, {"new rows"}),
+    "swapped rows": (swap_kept, {"kept embeddings"}),
+    "swapped new rows": (swap_added, {"new embeddings"}),
     "untied head": (retie, {"tied head"}),
     "unmapped decoder bias": (old_order_of_biases, {"output bias"}),
     "shifted pad id": (
         lambda folder: edit_json(folder / "config.json", pad_token_id=0),
-        {"padding row", "token ids"},
+        {"padding token", "token ids"},
     ),
     "wrong special id": (
         lambda folder: edit_json(folder / "tokenizer_config.json", cls_token="[SEP]"),

@@ -1,6 +1,6 @@
-"""Loading of the transformers network and tokenizer of a model folder.
+"""Load the transformers network and tokenizer of a model folder.
 
-Raises errors for what transformers would only warn about.
+Some problems that transformers only warns about, such as missing weights, are errors here.
 """
 
 import json
@@ -19,7 +19,7 @@ from vocadapt.text.tokenization import is_library_error, summarize_error
 if TYPE_CHECKING:
     import transformers
 
-ALIGNMENT = 64  # bytes; what torch's own allocator keeps to
+ALIGNMENT = 64  # bytes, as in the allocator of torch
 SAFE = {"trust_remote_code": False, "local_files_only": True}  # options of from_pretrained
 DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
@@ -36,10 +36,9 @@ def load_network(model: ModelFolder) -> Loaded:
     """Load the network of the class in the folder's `architectures`, in evaluation mode and its
     stored dtype.
 
-    Raises InputError for an architecture that transformers does not have, and if weights of its
-    class are missing: transformers would initialize them at random.
+    Raises InputError for an architecture that transformers does not have, and for missing weights,
+    which transformers would initialize at random with only a warning.
     """
-    # transformers would draw missing weights at random, with no more than a warning.
     network, report = _load_with_report(model)
     missing = sorted(report["missing_keys"])
     # A model that was saved without a pooler is loaded without one.
@@ -48,10 +47,10 @@ def load_network(model: ModelFolder) -> Loaded:
         missing = sorted(report["missing_keys"])
     if missing:
         raise InputError(
-            f"{model.path}: it says it is a {type(network).__name__}, but {len(missing)} tensors of"
-            f" that class are not in its files ({', '.join(missing[:2])} …); they would be random.",
-            "Correct `architectures` in config.json to what was saved (BertModel for a model"
-            " without a head).",
+            f"{model.path}: its class is {type(network).__name__}, but its files lack {len(missing)}"
+            f" tensors of that class ({', '.join(missing[:2])} …); they would be random.",
+            "Correct `architectures` in config.json to the class that was saved (BertModel for a"
+            " model without a head).",
         )
     network.eval()
     align_memory(network)
@@ -61,9 +60,9 @@ def load_network(model: ModelFolder) -> Loaded:
 def align_memory(network: "transformers.PreTrainedModel") -> None:
     """Copy every weight that is not aligned in memory.
 
-    Weights are mapped from their file, so their address depends on the length of its header. The
-    CPU chooses kernels by alignment, and their results may differ in the last bit: bit-equality of
-    two models would depend on their headers.
+    Weights are memory-mapped, so their addresses depend on the length of the file's header. The
+    kernels that a CPU chooses depend on the alignment, and their results may differ in the last
+    bit: without copies, two models with different headers would not be bit-equal.
     """
     for parameter in network.parameters():
         if parameter.data_ptr() % ALIGNMENT:
@@ -73,9 +72,9 @@ def align_memory(network: "transformers.PreTrainedModel") -> None:
 def _load_with_report(
     model: ModelFolder, **options: Any
 ) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
-    """Load the network, and transformers' report on missing and unexpected tensors."""
+    """Load the network with the report of transformers on missing and unexpected tensors."""
     kind = get_network_class(model)
-    # The dtype that is stored, which may differ from that in config.json.
+    # Use the dtype of the stored weights, which may differ from that in config.json.
     dtype = DTYPES.get(find_embeddings(model)[2], "auto")
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not match"):
@@ -83,7 +82,7 @@ def _load_with_report(
 
 
 def load_weights(model: ModelFolder, kind: Any, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """Load the network of a class from a folder, and transformers' report on missing and
+    """Load a network of class `kind` from a folder with the report of transformers on missing and
     unexpected tensors.
     """
     loaded: tuple[Any, dict[str, Any]] = run_quietly(
@@ -96,11 +95,10 @@ def load_weights(model: ModelFolder, kind: Any, **options: Any) -> tuple[Any, di
 
 @contextmanager
 def convert_library_errors(problem: str) -> Iterator[None]:
-    """Convert any exception of transformers or tokenizers while opening a model into an InputError
-    with this problem.
+    """Convert any exception that transformers or tokenizers raise within the context into an
+    InputError with this problem.
 
-    Use it only around their own calls on a user's files, where any exception is caused by the
-    files.
+    Use it only for calls of these libraries on a user's files, whose exceptions the files cause.
     """
     try:
         yield
@@ -116,8 +114,8 @@ def convert_library_errors(problem: str) -> Iterator[None]:
 
 
 def get_network_class(model: ModelFolder) -> Any:
-    """Return the transformers class that config.json names; raises InputError for an unknown or
-    unsuitable one.
+    """Return the transformers class that config.json names; raises InputError if it is unknown or
+    no network.
     """
     import transformers
 
@@ -136,13 +134,13 @@ def get_network_class(model: ModelFolder) -> Any:
         raise InputError(
             f"{model.path}: unknown architecture {named!r}, not one of transformers"
             f" {transformers.__version__}.",
-            "Models with code of their own are not run; choose a BERT-type model of the library.",
+            "The code of custom models is never run: choose a BERT-type model of transformers.",
         )
     return kind
 
 
 def _get_classes(model: ModelFolder) -> Any:
-    """Return the module with the class of a model's network: transformers, or ours for an exBERT."""
+    """Return the module that defines a model's class: transformers, or our own for an exBERT."""
     import transformers
 
     if not is_extended(model.config):
@@ -153,7 +151,7 @@ def _get_classes(model: ModelFolder) -> Any:
 
 
 def get_auto_class(model: ModelFolder, name: str) -> Any:
-    """Return the Auto class of that name; it knows the architecture of the model."""
+    """Return the Auto class of this name; for an exBERT, its classes are registered first."""
     import transformers
 
     _get_classes(model)
@@ -161,22 +159,22 @@ def get_auto_class(model: ModelFolder, name: str) -> Any:
 
 
 def load_tokenizer(model: ModelFolder) -> "transformers.PreTrainedTokenizerFast":
-    """Load the folder's tokenizer, with its own class if that tokenizes as the stored tokenizer
-    does.
+    """Load the folder's tokenizer: with the class that the folder names, if that class tokenizes
+    like the stored tokenizer, else with the generic class.
     """
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    # 1. Load it with its own class.
+    # 1. Load it with the class that the folder names.
     stored = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
-        _ = model.config  # read it first: its errors have their own messages
+        _ = model.config  # raises InputError for an invalid config.json
     options: dict[str, Any] = dict(SAFE)
     if not (model.path / "tokenizer.json").is_file():
         options["do_lower_case"] = model.splitter.lowercase
     with convert_library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
         tokenizer = run_quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
-    # 2. That class may rebuild parts (transformers 5 does for BERT); if any differs from what is
-    #    stored, take the generic class, which keeps them all.
+    # 2. That class may rebuild parts of the tokenizer, as transformers 5 does for BERT. If a part
+    #    differs from the stored one, use the generic class, which keeps all parts.
     loaded = json.loads(tokenizer.backend_tokenizer.to_str())
     if any(loaded[part] != stored[part] for part in ("normalizer", "pre_tokenizer", "model")):
         tokenizer = PreTrainedTokenizerFast(
@@ -191,8 +189,8 @@ def load_tokenizer(model: ModelFolder) -> "transformers.PreTrainedTokenizerFast"
 
 
 def run_quietly(work: Any) -> Any:
-    """Run a function of transformers without progress bars and warnings; the caller
-    checks what matters.
+    """Call a function that uses transformers without progress bars and warnings; the caller must
+    check for problems itself.
     """
     from transformers.utils import logging
 

@@ -1,8 +1,8 @@
-"""The files of a model folder, checked before transformers reads them: config.json and weights.
+"""Check the files of a model folder, config.json and weights, before transformers reads them.
 
 `read_headers` lists the stored tensors (files, names, dtypes and shapes) without loading them.
-`read_config` checks types and bounds in config.json. `check_network` compares both, before any
-memory is allocated for a network that the weights would not fit.
+`read_config` checks types and ranges in config.json. `check_network` compares the two before memory
+is allocated for the network.
 """
 
 import re
@@ -18,13 +18,13 @@ from vocadapt.settings import Bounds
 
 INDEX, WHOLE = "model.safetensors.index.json", "model.safetensors"
 SUFFIX = ".safetensors"
-# Types of embeddings that numpy and torch can compute with on any machine.
+# Supported dtypes of embeddings: numpy and torch can compute with them on any machine.
 NUMBERS = ("F64", "F32", "F16", "BF16")
 SAVE_AGAIN = "Download or save the model again."
 CONFIG = "config.json"
 MAX_CONFIG_BYTES = 16 * MEGABYTE
 MAX_SHOWN = 60  # characters of a value in a message
-# Other attention functions need kernels of other packages, or fetch them from the hub.
+# Other attention functions need kernels of other packages, or download kernels from the hub.
 ATTENTION = (None, "eager", "sdpa")
 FLOATS = ("float32", "float16", "bfloat16", "float64")
 TYPES = (None, "auto", *FLOATS, *(f"torch.{name}" for name in FLOATS))
@@ -42,21 +42,20 @@ class StoredTensor:
 
 
 def list_weight_files(folder: Path) -> list[Path]:
-    """Return the safetensors files of a model folder.
+    """List the safetensors files of a model folder.
 
-    Raises InputError if there are none, naming other weight files, or if one of them or the index
-    cannot be read.
+    Raises InputError if there are none, or if one of them or the index cannot be read.
     """
     # A large model is stored in several files, which the index lists.
     index = folder / INDEX
-    names = _shard_names(index) if index.exists() or index.is_symlink() else [WHOLE]
+    names = _read_shard_names(index) if index.exists() or index.is_symlink() else [WHOLE]
     files = [folder / name for name in names]
     if all(file.exists() for file in files):
         return [check_file(file) for file in files]
     if any(folder.glob("*.bin")):
         raise InputError(
-            f"{folder}: its weights are a pickled .bin, which vocadapt does not load.",
-            f"Convert it once (python -m vocadapt convert {folder}), and give the result.",
+            f"{folder}: its weights are a pickled .bin file, which vocadapt does not load.",
+            f"Convert it once (python -m vocadapt convert {folder}), and give the new folder.",
         )
     raise InputError(
         f"{folder}: expected model.safetensors, found no weights.",
@@ -94,7 +93,7 @@ def read_headers(folder: Path) -> dict[str, StoredTensor]:
     return found
 
 
-def _shard_names(index: Path) -> list[str]:
+def _read_shard_names(index: Path) -> list[str]:
     """Return the distinct file names in the index of a sharded model."""
     content = read_json_object(index)
     shards = content.get("weight_map")
@@ -110,7 +109,7 @@ def _shard_names(index: Path) -> list[str]:
             raise InputError(
                 f"{show_path(index)}: expected the name of a {SUFFIX} file for {tensor[:200]!r},"
                 f" found {str(name)[:200]!r}.",
-                "Its files must be in the model's own folder.",
+                "All weight files must be in the folder of the index.",
             )
     return sorted(set(shards.values()))
 
@@ -123,73 +122,81 @@ class ValueRule:
     holds: Callable[[Any], bool]
 
 
-def _whole(low: int, high: int) -> ValueRule:
+def _require_whole(low: int, high: int) -> ValueRule:
     bounds = Bounds(low, high)
     return ValueRule(str(bounds), bounds.accepts)
 
 
-def _number(low: float, high: float) -> ValueRule:
+def _require_number(low: float, high: float) -> ValueRule:
     bounds = Bounds(low, high, whole=False)
     return ValueRule(str(bounds), lambda value: value is None or bounds.accepts(value))
 
 
-def _kind(expected: str, *kinds: type) -> ValueRule:
+def _require_type(expected: str, *kinds: type) -> ValueRule:
     return ValueRule(expected, lambda value: value is None or isinstance(value, kinds))
 
 
-def _is_texts(value: Any) -> bool:
+def _is_string_list(value: Any) -> bool:
     return value is None or (
         isinstance(value, list) and all(isinstance(item, str) for item in value)
     )
 
 
-def _is_ids(value: Any) -> bool:
+def _is_token_id(value: Any) -> bool:
     if not isinstance(value, list):
         value = [value]
     return all(item is None or Bounds(-1, MAX_TOKENS - 1).accepts(item) for item in value)
 
 
 MAX_TOKENS = 10_000_000
-TOKEN_ID = ValueRule(f"the id of a token, below {MAX_TOKENS:,}", _is_ids)
-WIDTH, LAYERS, POSITIONS = _whole(1, 100_000), _whole(1, 1_000), _whole(0, 10_000_000)
+TOKEN_ID = ValueRule(f"the id of a token, below {MAX_TOKENS:,}", _is_token_id)
+WIDTH, LAYERS, POSITIONS = (
+    _require_whole(1, 100_000),
+    _require_whole(1, 1_000),
+    _require_whole(0, 10_000_000),
+)
 ABSENT = ValueRule(
-    "no such entry (quantized models and other weight files are not supported)",
+    "no such entry: quantized models and other weight formats are not supported",
     lambda value: value is None,
 )
 RULES = {
-    "architectures": ValueRule("a list of names", _is_texts),
-    "model_type": _kind("a name", str),
-    "vocab_size": _whole(1, MAX_TOKENS),
+    "architectures": ValueRule("a list of names", _is_string_list),
+    "model_type": _require_type("a name", str),
+    "vocab_size": _require_whole(1, MAX_TOKENS),
     **dict.fromkeys(
         ("hidden_size", "dim", "intermediate_size", "hidden_dim", "embedding_size"), WIDTH
     ),
     **dict.fromkeys(("num_hidden_layers", "n_layers"), LAYERS),
-    **dict.fromkeys(("num_attention_heads", "n_heads"), _whole(1, 10_000)),
+    **dict.fromkeys(("num_attention_heads", "n_heads"), _require_whole(1, 10_000)),
     **dict.fromkeys(("max_position_embeddings", "type_vocab_size"), POSITIONS),
-    **dict.fromkeys(("extension_hidden_size", "extension_intermediate_size"), _whole(0, 100_000)),
-    "extension_vocab_size": _whole(0, MAX_TOKENS),
-    "gate_start": _number(0, 1),
     **dict.fromkeys(
-        ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), _number(0, 1)
+        ("extension_hidden_size", "extension_intermediate_size"), _require_whole(0, 100_000)
+    ),
+    "extension_vocab_size": _require_whole(0, MAX_TOKENS),
+    "gate_start": _require_number(0, 1),
+    **dict.fromkeys(
+        ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"),
+        _require_number(0, 1),
     ),
     **dict.fromkeys(
-        ("dropout", "attention_dropout", "seq_classif_dropout", "qa_dropout"), _number(0, 1)
+        ("dropout", "attention_dropout", "seq_classif_dropout", "qa_dropout"), _require_number(0, 1)
     ),
-    **dict.fromkeys(("initializer_range", "layer_norm_eps"), _number(0, 1_000)),
-    **dict.fromkeys(("hidden_act", "activation"), _kind("the name of an activation", str)),
+    **dict.fromkeys(("initializer_range", "layer_norm_eps"), _require_number(0, 1_000)),
+    **dict.fromkeys(("hidden_act", "activation"), _require_type("the name of an activation", str)),
     **dict.fromkeys(
         ("dtype", "torch_dtype"),
         ValueRule(f"one of {', '.join(map(str, TYPES[1:]))}", lambda value: value in TYPES),
     ),
-    **dict.fromkeys(("id2label", "label2id"), _kind("an object", dict)),
-    "num_labels": _whole(0, 1_000_000),
+    **dict.fromkeys(("id2label", "label2id"), _require_type("an object", dict)),
+    "num_labels": _require_whole(0, 1_000_000),
     **dict.fromkeys(
-        ("is_decoder", "add_cross_attention", "tie_word_embeddings"), _kind("true or false", bool)
+        ("is_decoder", "add_cross_attention", "tie_word_embeddings"),
+        _require_type("true or false", bool),
     ),
     **dict.fromkeys(
         ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
         ValueRule(
-            "eager or sdpa (kernels from other packages are not supported)",
+            "eager or sdpa: kernels from other packages are not supported",
             lambda value: value in ATTENTION,
         ),
     ),
@@ -197,7 +204,7 @@ RULES = {
 }
 
 WIDTHS = ("hidden_size", "dim")
-# Names of a size in config.json, the tensor that has it (as its name ends), and on which axis.
+# Keys of a size in config.json, the end of the name of a tensor with this size, and its axis.
 STORED_SIZES = (
     (("vocab_size",), "word_embeddings.weight", 0),
     (("embedding_size", "hidden_size", "dim"), "word_embeddings.weight", 1),
@@ -231,15 +238,15 @@ def read_config(folder: Path) -> dict[str, Any]:
 def check_network(
     folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]
 ) -> None:
-    """Raise InputError if config.json does not describe the network of the stored tensors.
+    """Raise InputError if config.json does not match the stored tensors.
 
-    Imports torch, through transformers' table of activations.
+    Imports torch, because transformers' table of activations does.
     """
-    # 1. What config.json says, taken alone.
+    # 1. Check that config.json is consistent in itself.
     _check_activation(folder / CONFIG, config)
     _check_heads(folder / CONFIG, config)
 
-    # 2. The number of layers.
+    # 2. Compare the number of layers with the tensors.
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
     key, stated = _find_first(config, ("num_hidden_layers", "n_layers"))
     if layers and stated > len(layers):
@@ -247,7 +254,7 @@ def check_network(
             folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
         )
 
-    # 3. The sizes.
+    # 3. Compare the sizes with the tensors.
     _check_sizes(folder, config, tensors)
     padding, rows = config.get("pad_token_id"), config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
@@ -259,7 +266,7 @@ def check_network(
 def _check_sizes(
     folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]
 ) -> None:
-    """Raise InputError if a size in config.json is not that of its tensor."""
+    """Raise InputError if a size in config.json differs from that of its tensor."""
     for keys, ending, axis in STORED_SIZES:
         (key, size), pattern = _find_first(config, keys), re.compile(ending + "$")
         names = filter(pattern.search, tensors)
@@ -300,7 +307,7 @@ def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
 
 
 def _find_first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
-    """Return the first of these keys that config.json has, and its size; "" and 0 if it has
+    """Return the first of these keys that config.json has, and its value; "" and 0 if it has
     none.
     """
     return next(((key, config[key]) for key in keys if config.get(key) is not None), ("", 0))

@@ -1,7 +1,8 @@
 """ModelFolder: the files of a pretrained model, read without torch and transformers.
 
-A model is a folder, or, if only the vocabulary matters, a bare vocab.txt. Vocabulary, splitter and
-embeddings take a fraction of a second. Only safetensors are read, and no code of a model is run.
+A model is a folder, or a bare vocab.txt if only the vocabulary is needed. Reading the vocabulary,
+the splitter or the embeddings takes a fraction of a second. Weights are read only from safetensors
+files, and no code of a model is run.
 """
 
 import re
@@ -20,17 +21,18 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary, family_of, read_tokenizer, vocabulary_of
 
-ROWS = "word_embeddings.weight"  # end of the embedding matrix' name in every BERT-type architecture
-GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # of folders that any model could have
-SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # a model's folder in the hub's cache
+# End of the name of the embedding matrix in every BERT-type architecture.
+ROWS = "word_embeddings.weight"
+GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # folder names that identify no model
+SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # in the path of a cached hub model
 
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
     """The files of a local model, each read on first use.
 
-    `path` is a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no
-    embeddings. `lowercase`: the casing of a bare vocab.txt, if given; else it is inferred.
+    path: a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no embeddings.
+    lowercase: whether a bare vocab.txt is uncased; None to infer it.
     """
 
     path: Path
@@ -39,7 +41,7 @@ class ModelFolder:
 
     @property
     def hub_name(self) -> str | None:
-        """Its name on the hub, if its files are in the hub's cache."""
+        """The name of a hub model in the local cache; None for any other model."""
         found = SNAPSHOT.search(str(self.path))
         if found is None:
             return None
@@ -70,7 +72,7 @@ class ModelFolder:
         """The content of config.json."""
         if self.path.is_file():
             raise InputError(
-                f"{self.path} is a vocabulary without a model.",
+                f"{self.path} is a vocabulary file, not a model.",
                 "Give a model folder or a hub name.",
             )
         return read_config(self.path)
@@ -93,8 +95,8 @@ class ModelFolder:
 
     @cached_property
     def word_space(self) -> EmbeddingSpace:
-        """The embeddings under names by which words of a text find them (`Vocabulary.names`), to
-        compare them with word vectors.
+        """The embeddings with the names of their tokens (`Vocabulary.names`), under which they can
+        be compared with word vectors.
         """
         names, tokens = self.vocabulary.names, self.vocabulary.tokens
         if names == tokens:
@@ -108,8 +110,8 @@ class ModelFolder:
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a model folder; that of its parent folder if its own is generic, such as
-    "final", unless the parent's is too.
+    """Return the name of a model: that of its folder, or of the parent folder if the name of the
+    folder is generic, such as "final".
     """
     if path.name in GENERIC_NAMES and path.parent.name not in ("", "models"):
         return path.parent.name
@@ -131,18 +133,17 @@ def read_embeddings(model: ModelFolder) -> Matrix:
 def find_embeddings(model: ModelFolder) -> tuple[Path, str, str]:
     """Return file, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
 
-    Raises InputError if no file can be read, if there is no such matrix (the architecture is not
+    Raises InputError if a file cannot be read, if there is no such matrix (the architecture is not
     BERT-type), and if its dtype is not supported.
     """
-    # Read first: raises the error for a bare vocabulary.
+    # Read config.json first: this raises InputError for a bare vocabulary file.
     architecture = model.config.get("model_type", "unknown")
     tensors = read_headers(model.path)
     name = next((name for name in tensors if name.endswith(ROWS)), None)
     if name is None:
         raise InputError(
             f"{model.path}: no tensor named …{ROWS} in its weights (architecture {architecture}).",
-            "vocadapt works with BERT-type models. Choose a BERT-type model, such as"
-            " bert-base-uncased.",
+            "Choose a BERT-type model, such as bert-base-uncased.",
         )
     stored = tensors[name]
     if stored.dtype not in NUMBERS or len(stored.shape) != 2:

@@ -1,5 +1,5 @@
-"""Certificate: checks that prove that an edit of a vocabulary changed nothing else.
+"""Certificate: checks that a change of the vocabulary changed nothing else in a model.
 
 Read in this order: `edit` (the two models), `certificate` (the checks), `reload_process` (loading
-the result in a process without vocadapt).
+the adapted model in a process without vocadapt).
 """

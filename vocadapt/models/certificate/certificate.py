@@ -1,9 +1,9 @@
-"""Certificate: proof that an edit of the vocabulary changed nothing else.
+"""Certificate: checks that a change of the vocabulary changed nothing else in a model.
 
-Someone who replaces a model by its adapted version relies on the rest being the same: embeddings of
-kept tokens, special tokens, padding, output layer, all other weights, and outputs for texts without
-new tokens. The certificate checks each of these, bit by bit where possible. A check is a function
-of the two models; all checks are always run, and the certificate passes if every one does.
+A user who replaces a model by its adapted version expects everything else to be the same:
+embeddings of kept tokens, special tokens, padding, output layer, all other weights, and outputs for
+texts without new tokens. The certificate checks each of these, bit by bit if possible. A check is a
+function of the two models. All checks are always run, and the certificate passes if all pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ PROBES, PROBE_LENGTH, SEED = 8, 24, 1
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a check: its name, whether it passed, and the numbers."""
+    """The result of a check: its name, whether it passed, and its figures in a sentence."""
 
     name: str
     passed: bool
@@ -44,7 +44,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The checks of one edit; it passes if all of them do."""
+    """The results of all checks of an edit."""
 
     checks: tuple[Check, ...]
 
@@ -63,16 +63,16 @@ def certify(
 ) -> Certificate:
     """Run every check on an edited model.
 
-    lines: text to compare outputs on (None: four built-in sentences).
+    lines: lines of text on which the outputs are compared (None: four built-in sentences).
     Raises InputError if either model has no weights.
     """
     for model in (before, after):
         if model.path.is_file():
             raise InputError(
-                f"{model.path} is a vocabulary without a model: there is nothing to certify.",
+                f"{model.path} is a vocabulary file, not a model: there is nothing to certify.",
                 "Give model folders.",
             )
-        # A folder that is no model, or has unreadable weights, is an error and no failed check.
+        # A folder without a readable model is an error, not a failed check.
         _ = model.config
         find_embeddings(model)
     edit = Edit(before, after, tuple(lines or LINES))
@@ -80,17 +80,14 @@ def certify(
 
 
 def run_check(name: str, edit: Edit) -> Check:
-    """Run one check; if the model is so damaged that it cannot run, the check fails with the
-    reason.
-    """
+    """Run a check; if it raises an error because a model is damaged, it fails with the reason."""
     try:
         passed, detail = CHECKS[name](edit)
     except InputError as error:
         passed, detail = False, f"could not be checked: {error.problem}"
     except (RuntimeError, IndexError, KeyError, ValueError) as error:
-        # Shapes or ids of the two models do not match.
         reason = str(error).splitlines()[0]
-        passed, detail = False, f"could not be checked, the two models do not fit: {reason}"
+        passed, detail = False, f"could not be checked, the two models do not match: {reason}"
     return Check(name, passed, detail)
 
 
@@ -104,26 +101,26 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
     if old.dtype == new.dtype:
         same = int((_view_bits(old) == _view_bits(new)).all(dim=1).sum())
     detail = (
-        f"{same} of {len(edit.kept)} kept rows are bit-identical, {len(edit.replaced)} replaced on"
-        " purpose"
+        f"{same} of {len(edit.kept)} kept embeddings are bit-identical, {len(edit.replaced)} were"
+        " replaced on purpose"
     )
     if not torch.isfinite(get_embeddings(edit.after.network)).all():
-        return False, f"{detail}; some rows are not finite"
+        return False, f"{detail}; some embeddings are not finite"
     return same == len(edit.kept), detail
 
 
 def check_token_ids(edit: Edit) -> tuple[bool, str]:
-    """Check that kept tokens keep their ids, unless the plan moves tokens, and that special ids and
-    names mean the same tokens.
+    """Check that kept tokens have the same ids, unless the plan moves tokens, and that the special
+    tokens are the same.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
-    # 1. Ids may move only if tokens were removed or reordered.
-    moved, detail = 0, "ids were free to move"
+    # 1. Ids may change only if tokens were removed or reordered.
+    moved, detail = 0, "the plan may change ids"
     if not edit.rearranged and all(token in after for token in before.tokens):
         moved = sum(before.ids[token] != after.ids[token] for token in before.tokens)
-        detail = f"{moved} of {len(before)} ids moved"
+        detail = f"{moved} of {len(before)} ids changed"
 
-    # 2. The special ids of config.json, and the special tokens of the tokenizer.
+    # 2. Compare the special ids of config.json, and the special tokens of the tokenizer.
     keys = [key for key in edit.before.config if key.endswith("_token_id")]
     wrong = [key for key in keys if not _is_same_special(edit, key)]
     special = edit.after.tokenizer.special_tokens_map
@@ -139,7 +136,7 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
 def check_padding(edit: Edit) -> tuple[bool, str]:
     """Check that the embedding layer treats the same token as padding."""
     old, new = _find_padding_token(edit.before), _find_padding_token(edit.after)
-    return old == new, f"padding row before: {old}, after: {new}"
+    return old == new, f"padding token before: {old}, after: {new}"
 
 
 def check_tied_head(edit: Edit) -> tuple[bool, str]:
@@ -149,18 +146,22 @@ def check_tied_head(edit: Edit) -> tuple[bool, str]:
 
 
 def check_output_bias(edit: Edit) -> tuple[bool, str]:
-    """Check that every kept token has its output bias, and that there is one for each embedding."""
+    """Check that the output bias of every kept token is unchanged, and that there is one bias for
+    each embedding.
+    """
     old = layers.get_output_bias(edit.before.network)
     new = layers.get_output_bias(edit.after.network)
     if new is None:
         return old is None, "no output bias"
     if old is None:
-        return False, "an output bias appeared"
+        return False, "an output bias was added"
     rows, kept = len(get_embeddings(edit.after.network)), len(edit.kept)
     old_kept = old[edit.ids(edit.before, edit.kept)]
     new_kept = new[edit.ids(edit.after, edit.kept)]
     same = int((_view_bits(old_kept) == _view_bits(new_kept)).sum())
-    detail = f"{same} of {kept} biases are bit-identical, {len(new)} for {rows} rows"
+    detail = (
+        f"{same} of {kept} kept biases are bit-identical, {len(new)} biases for {rows} embeddings"
+    )
     return same == kept and len(new) == rows, detail
 
 
@@ -168,18 +169,18 @@ def check_size(edit: Edit) -> tuple[bool, str]:
     """Check that `vocab_size` is the number of embeddings, and that every token id has one."""
     rows = get_embeddings(edit.after.network).shape[0]
     stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
-    detail = f"vocab_size {stated}, {rows} rows, largest id {largest}"
+    detail = f"vocab_size {stated}, {rows} embeddings, largest id {largest}"
     return stated == rows and largest < rows, detail
 
 
 def check_other_tensors(edit: Edit) -> tuple[bool, str]:
-    """Check that all tensors that do not depend on the vocabulary are bit-identical and present.
+    """Check that all tensors that do not depend on the vocabulary are present and bit-identical.
 
-    Only the tensors of an extension may be new.
+    Only the tensors of extension modules may be new.
     """
     import torch
 
-    # 1. Tensors that both models have.
+    # 1. Compare the tensors that both models have.
     old, new = edit.before.network.state_dict(), edit.after.network.state_dict()
     rows = get_embeddings(edit.before.network).shape[0]
     names = [name for name, tensor in old.items() if not _is_token_tensor(name, tensor, rows)]
@@ -187,7 +188,7 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     same = [name for name in common if torch.equal(_view_bits(old[name]), _view_bits(new[name]))]
     detail = f"{len(same)} of {len(names)} other tensors are bit-identical"
 
-    # 2. Tensors that only one of them has; those of an extension are expected.
+    # 2. List the tensors that only one of them has; those of extension modules are expected.
     extension: set[str] = set()
     if edit.extended:
         extension = set(filter(is_extension_tensor, set(new) - set(old)))
@@ -204,49 +205,52 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     """Check that each added word is tokenized into its token, and each added continuation is
     reachable.
 
-    Tokens that came with a vocabulary taken over as a whole, and that were never reachable, are
-    named in the record and accepted.
+    Unreachable tokens of a vocabulary that was taken over from a target model are listed in the
+    record, and accepted.
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
-    # 1. Words: the tokenizer itself must return the token.
+    # 1. The tokenizer must return the token of each added word.
     words = [token for token in edit.added if not vocabulary.continues(token)]
     encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
-    silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
-    # 2. Continuations: no text is known that contains them, so their reach is computed.
+    unreachable = {
+        token for token, encoding in zip(words, encoded, strict=True) if encoding.tokens != [token]
+    }
+    # 2. No text with the added continuations is known, so compute whether they are reachable.
     continuations = [token for token in edit.added if vocabulary.continues(token)]
-    silent |= set(vocabulary.find_unreachable(splitter, continuations))
-    # 3. Some were never reachable in the vocabulary that they came from.
-    unexpected = silent.difference(edit.plan.get("silent_tokens", ()))
+    unreachable |= set(vocabulary.find_unreachable(splitter, continuations))
+    # 3. Accept the tokens that are unreachable in the vocabulary of the target, too.
+    unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
     faults = [token for token in edit.added if token in unexpected]
-    detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens are reachable"
-    if known := len(silent) - len(faults):
-        detail += f", {known} were unreachable in the vocabulary that they came from"
+    n_reachable = len(edit.added) - len(unreachable)
+    detail = f"{n_reachable} of {len(edit.added)} added tokens are reachable"
+    if known := len(unreachable) - len(faults):
+        detail += f", {known} are unreachable in the target's vocabulary, too"
     if faults:
-        detail += f", not {faults[0]!r}"
+        detail += f", unreachable is for example {faults[0]!r}"
     return not faults, detail
 
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
-    """Check that the new embeddings are those that were saved, by the digest in the record, and
-    that their number agrees.
+    """Check that the new embeddings have the hash that is in the record, and that the record lists
+    all added tokens.
     """
     recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
     if recorded is None:
-        return True, f"{len(edit.added)} added rows, no record to compare them with"
+        return True, f"{len(edit.added)} added embeddings, no record to compare them with"
     if unknown := set(edit.added) - set(tokens):
         return False, f"{len(unknown)} of {len(edit.added)} added tokens are not in the record"
     rows = get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)]
     if hash_embeddings(rows) != recorded:
-        return False, f"{len(tokens)} new rows are not all those that were saved"
-    return True, f"{len(tokens)} new rows are those that were saved"
+        return False, f"the {len(tokens)} new embeddings differ from those in the record"
+    return True, f"the {len(tokens)} new embeddings are those in the record"
 
 
 def check_position_classes(edit: Edit) -> tuple[bool, str]:
-    """Check that no embedding of a continuation ("##oma") was made from the pieces of its text as a
-    word start ("oma").
+    """Check that no embedding of a continuation ("##oma") was computed from the pieces of its text
+    as a word start ("oma").
 
-    Code that strips the mark and tokenizes the rest makes this error; it is recognized by the
-    value, the mean of those pieces.
+    Code that removes the mark and tokenizes the rest makes this error. It is detected if an
+    embedding equals the mean of these pieces.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     continuations = [token for token in edit.added if after.continues(token)]
@@ -261,9 +265,9 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
         if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5):
             wrong.append(token)
     n_starts, n_continuations = len(edit.added) - len(continuations), len(continuations)
-    detail = f"{n_starts} added beginnings, {n_continuations} continuations"
+    detail = f"{n_starts} added word starts, {n_continuations} added continuations"
     if wrong:
-        detail += f"; {len(wrong)} of them made as beginnings, {wrong[0]!r} first"
+        detail += f"; {len(wrong)} of them computed as word starts, {wrong[0]!r} first"
     return not wrong, detail
 
 
@@ -271,10 +275,10 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     """Check that the outputs are bit-equal for inputs whose tokenization did not change; logits
     over tokens are compared for kept tokens.
 
-    A network with new extension modules is run with every gate at 1, so that only the original
-    layers contribute.
+    A network with new extension modules is run with every gate at 1: only the original layers
+    contribute.
     """
-    # 1. Inputs that both models tokenize alike: random kept tokens, and lines of text.
+    # 1. Collect inputs that both models tokenize alike: random kept tokens, and lines of text.
     batches = _draw_sequences(edit)
     n_drawn = len(batches)
     for line in edit.lines:
@@ -303,21 +307,21 @@ def check_reload(edit: Edit) -> tuple[bool, str]:
     """Check that transformers alone, in a process without vocadapt, computes the same ids and
     outputs.
 
-    A network with extension modules is loaded with the one import that its card names.
+    For a network with extension modules the process imports only the module that the card names.
     """
     return reload_elsewhere(edit.after, (*edit.lines, " ".join(edit.added[:20])))
 
 
 CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
-    "kept rows": check_kept_embeddings,
+    "kept embeddings": check_kept_embeddings,
     "token ids": check_token_ids,
-    "padding row": check_padding,
+    "padding token": check_padding,
     "tied head": check_tied_head,
     "output bias": check_output_bias,
     "vocabulary size": check_size,
     "other tensors": check_other_tensors,
     "added tokens reachable": check_added_tokens,
-    "new rows": check_new_embeddings,
+    "new embeddings": check_new_embeddings,
     "position classes": check_position_classes,
     "outputs": check_outputs,
     "reload": check_reload,
@@ -325,9 +329,7 @@ CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
 
 
 def _view_bits(tensor: "torch.Tensor") -> "torch.Tensor":
-    """Return a tensor's bytes as integers, so that equality is bit-identity, also for NaN
-    and -0.
-    """
+    """View a tensor as integers: these are equal only if all bits are, also for NaN and -0."""
     import torch
 
     whole = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.int8}
@@ -335,7 +337,7 @@ def _view_bits(tensor: "torch.Tensor") -> "torch.Tensor":
 
 
 def _is_same_special(edit: Edit, key: str) -> bool:
-    """Return whether a special id in config.json means the same token in both models."""
+    """Return whether a special id in config.json refers to the same token in both models."""
     old, new = edit.before.config.get(key), edit.after.config.get(key)
     if not isinstance(old, int) or not isinstance(new, int):
         return bool(old == new)
@@ -344,7 +346,7 @@ def _is_same_special(edit: Edit, key: str) -> bool:
 
 
 def _find_padding_token(model: LanguageModel) -> str:
-    """Return the token whose embedding is treated as padding."""
+    """Return the token at the padding index of the embedding layer; "none" if there is none."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
     if row is None:
         return "none"
@@ -355,8 +357,8 @@ def _describe_tie(network: Any) -> str:
     if layers.get_output_layer(network) is None:
         return "none"
     if layers.is_tied(network):
-        return "shares the input rows"
-    return "has rows of its own"
+        return "tied to the embeddings"
+    return "not tied"
 
 
 def _is_token_tensor(name: str, tensor: "torch.Tensor", rows: int) -> bool:
@@ -370,8 +372,8 @@ def _is_token_tensor(name: str, tensor: "torch.Tensor", rows: int) -> bool:
 
 
 def _draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
-    """Return random sequences of kept tokens, as inputs of both models."""
-    if not edit.kept:  # every embedding was replaced on purpose: there are no outputs to compare
+    """Draw random sequences of kept tokens, as inputs of both models."""
+    if not edit.kept:  # every embedding was replaced: there are no outputs to compare
         return []
     rng = np.random.default_rng(SEED)
     batches = []
@@ -386,7 +388,7 @@ def _draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str
 def _have_equal_outputs(
     edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
 ) -> bool:
-    """Return whether both networks compute bit-equal tensors under every name."""
+    """Return whether all output tensors of the two networks are bit-equal."""
     import torch
 
     with torch.inference_mode():

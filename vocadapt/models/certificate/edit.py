@@ -1,5 +1,5 @@
-"""Edit: a model before and after, and the record of what was done: the input of all checks of the
-certificate.
+"""Edit: a model before and after a change of its vocabulary, with the record of the change. All
+checks of the certificate take an Edit.
 """
 
 import json
@@ -36,7 +36,7 @@ class Edit:
 
     @cached_property
     def replaced(self) -> frozenset[str]:
-        """Old tokens whose embeddings were replaced on purpose, by the record in the folder."""
+        """Old tokens whose embeddings were replaced on purpose, as listed in the record."""
         return frozenset(self.plan.get("replaced_tokens", ()))
 
     @property
@@ -47,9 +47,7 @@ class Edit:
 
     @property
     def extended(self) -> bool:
-        """Whether the edit added extension modules; outputs are then compared with the modules
-        switched off.
-        """
+        """Whether the edit added extension modules."""
         return is_extended(self.after.config) and not is_extended(self.before.config)
 
     @property
@@ -73,7 +71,7 @@ class Edit:
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
-        """Tokens that both models have and that should have kept their embedding."""
+        """Tokens of both models whose embeddings must be unchanged."""
         common = filter(self.after.vocabulary.__contains__, self.before.vocabulary.tokens)
         return tuple(token for token in common if token not in self.replaced)
 

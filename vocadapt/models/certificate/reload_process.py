@@ -1,4 +1,4 @@
-"""Comparison of a model's outputs with those of a process that has transformers, but not vocadapt."""
+"""Compare a model's outputs with those of a process that uses transformers without vocadapt."""
 
 import json
 import subprocess
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 EQUAL = {True: "equal", False: "differ"}
 BIT_EQUAL = {True: "bit-equal", False: "differ"}
 
-# Runs with -I and from another folder: neither this package nor the user's own modules are on its
-# path by accident.
+# Runs with -I and in another folder, so that neither this package nor the user's modules are on its
+# path.
 SCRIPT = """
 import json, sys
 from hashlib import blake2b
@@ -27,7 +27,7 @@ import torch, transformers
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 folder, lines, package, module, threads = json.load(sys.stdin)
-torch.set_num_threads(threads)  # bits depend on how a sum is shared out
+torch.set_num_threads(threads)  # the number of threads changes the order of summation
 if module:
     import importlib
     sys.path.append(package)
@@ -39,7 +39,7 @@ tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safe)
 config = transformers.AutoConfig.from_pretrained(folder, **safe)
 kind = getattr(classes, config.architectures[0])
 network = kind.from_pretrained(folder, use_safetensors=True, dtype="auto", **safe).eval()
-for parameter in network.parameters():  # as load_network does: bits depend on where a weight starts in memory
+for parameter in network.parameters():  # align memory, as load_network does
     if parameter.data_ptr() % 64:
         parameter.data = parameter.data.clone()
 ids = [tokenizer(line)["input_ids"][: config.max_position_embeddings] for line in lines]
@@ -54,8 +54,8 @@ json.dump({"ids": ids, "outputs": digest.hexdigest(), "vocadapt": "vocadapt" in 
 
 
 def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
-    """Compare ids and outputs on `lines` with those of a fresh process."""
-    # 1. Outputs of the other process, which imports the classes of an exBERT, and of this one.
+    """Compare ids and outputs on `lines` with those of a new process."""
+    # 1. Compute them in the new process, which imports the classes of an exBERT, and in this one.
     texts, module = list(lines), ""
     if is_extended(model.config):
         module = MODULE
@@ -76,7 +76,7 @@ def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, 
 
 
 def build_input(model: LanguageModel, ids: Sequence[int]) -> "dict[str, torch.Tensor]":
-    """Return one input, (1, length), truncated to the positions that the network has."""
+    """Build the input of one sequence, (1, length), truncated to the positions of the network."""
     import torch
 
     longest = int(model.config.get("max_position_embeddings", 512))
@@ -94,9 +94,9 @@ def list_tensors(output: Any) -> "list[torch.Tensor]":
 
 
 def _compute_elsewhere(folder: str, texts: list[str], module: str) -> Any:
-    """Return the outputs of the other process, or the reason if it failed.
+    """Compute ids and outputs in a new process; return its answer, or the reason if it failed.
 
-    module: a module to import there first; "" for none.
+    module: a module that it imports first; "" for none.
     """
     import torch
 
@@ -112,12 +112,12 @@ def _compute_elsewhere(folder: str, texts: list[str], module: str) -> Any:
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return f"a fresh process cannot load it: {reason}"
+        return f"a new process cannot load it: {reason}"
     return json.loads(done.stdout)
 
 
 def _compute_here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], str]:
-    """Return the ids and a hash of the outputs in this process."""
+    """Compute the ids and a hash of the outputs in this process."""
     import torch
 
     encodings = encode_batch(model.fast_tokenizer, texts)
