@@ -27,28 +27,28 @@ def undone():
 
 def test_a_long_collection_sets_aside_what_outlived_it(monkeypatch):
     monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     gc.collect()
     assert gc.get_freeze_count() > 10_000
 
 
 def test_a_short_one_sets_nothing_aside(monkeypatch):
     monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 600)
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     gc.collect()
     assert gc.get_freeze_count() == 0
 
 
 def test_collections_of_young_objects_set_nothing_aside(monkeypatch):
     monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     gc.collect(1)
     assert gc.get_freeze_count() == 0
 
 
 def test_garbage_is_found_afterwards(monkeypatch):
     monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     gc.collect()
     node = Node()
     node.itself = node
@@ -59,9 +59,9 @@ def test_garbage_is_found_afterwards(monkeypatch):
 
 
 def test_a_second_call_changes_nothing():
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     before = list(gc.callbacks)
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     assert gc.callbacks == before
 
 
@@ -69,9 +69,9 @@ def test_free_memory_is_returned_now_and_then(monkeypatch):
     returned = []
     monkeypatch.setattr(garbage_collection, "return_free_memory", lambda: returned.append(1))
     gc.callbacks[:] = [
-        one for one in gc.callbacks if not isinstance(one, garbage_collection._SetAside)
+        one for one in gc.callbacks if not isinstance(one, garbage_collection._FreezeSurvivors)
     ]
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     for _ in range(5):
         gc.collect()
     assert len(returned) == 1

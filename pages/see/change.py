@@ -43,7 +43,7 @@ else:
         baseline = noise_baseline.choose_baseline(workspace, before, after, settings)
         found = view.compare(before, after, settings, baseline.pair, baseline.about)
         if found:
-            pickers.crowded_note(before, after)
+            pickers.warn_if_crowded(before, after)
             view.draw_headline(*found)
             view.draw_charts_and_list(workspace, *found)
             view.draw_details(*found, before, after, baseline.pair)

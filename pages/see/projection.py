@@ -50,7 +50,7 @@ with making, mistakes.show_errors():
     controls.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
 # 3. The projection: a saved one, or PCA of the selected tokens.
 if view:
-    pickers.stale_note(view, workspace)
+    pickers.warn_if_stale(view, workspace)
 projection_view.draw_projection(
     workspace, sources.open_saved(spaces, view) if view else sources.project_now(spaces, choice)
 )

@@ -47,7 +47,7 @@ with middle:
     )
 with right:
     task = view.pick_task(workspace)
-pickers.stale_note(corpus, workspace)
+pickers.warn_if_stale(corpus, workspace)
 
 # 2. The advice; if the text has no word counts, a button counts its words.
 report = count_cache.advice_of(corpus, model, workspace.root, task)

@@ -46,7 +46,7 @@ with plan_side:
     if chosen is None:
         st.stop()
     plan.draw_plan(workspace, chosen)
-    target = pickers.name_for(workspace, "models", chosen.suggested_name, "model_name")
+    target = pickers.draw_name_input(workspace, "models", chosen.suggested_name, "model_name")
     if st.button("Adapt the model", type="primary", icon=":material/library_add:", key="adapt"):
         panel.start(
             workspace, Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs), target

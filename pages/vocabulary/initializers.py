@@ -19,7 +19,7 @@ workspace = frame.open_page(
 # 1. The target, and the model that its tokens are added to.
 targets = view.list_targets(workspace)
 with st.container(horizontal=True):
-    shown = pickers.pick_open(
+    shown = pickers.pick_or_type(
         workspace,
         "Target",
         {label: str(one.folder) for label, one in targets.items()},
@@ -44,7 +44,7 @@ if not shown:
         "Make word vectors",
     )
 if target:
-    pickers.stale_note(target, workspace)
+    pickers.warn_if_stale(target, workspace)
 # 2. One token under each initializer, and the leaderboard of all of them.
 transfer = view.prepare_transfer(workspace, name, target or str(shown))
 if transfer is None:

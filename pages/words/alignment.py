@@ -56,7 +56,7 @@ with figures:
     view.draw_headline({} if waiting else evaluated, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
         view.explain_missing_default(first, anchors, spaces.words.dim)
-pickers.stale_note(vectors, workspace)
+pickers.warn_if_stale(vectors, workspace)
 
 
 def evaluate(which: AlignmentSettings, compare: bool) -> None:

@@ -23,7 +23,7 @@ if found:
     left, right = st.columns([1, 1], gap="large")
     with left:
         st.subheader("Nearest words")
-        view.draw_near_words(vectors, workspace, pickers.model_behind(vectors, workspace))
+        view.draw_nearest_words(vectors, workspace, pickers.model_behind(vectors, workspace))
     with right:
         st.subheader("Word frequencies")
         view.draw_frequencies(

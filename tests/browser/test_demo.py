@@ -41,5 +41,5 @@ def test_from_an_empty_workspace_to_real_neighbors(serve, page, tmp_path):
     in_state(page, "canceled").first.wait_for()
 
     go(page, "Tokenizer lens")
-    page.get_by_test_id("cuts").wait_for()
+    page.get_by_test_id("tokenizations").wait_for()
     assert page.get_by_test_id("stException").count() == 0

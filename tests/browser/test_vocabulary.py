@@ -61,7 +61,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     drawn(page)
 
     select_first_row(
-        page, page.get_by_test_id("cuts").get_by_text("tokenized without it")
+        page, page.get_by_test_id("tokenizations").get_by_text("tokenized without it")
     )  # what goes stands first
     page.get_by_test_id("concordance").get_by_text((TINY_TOKENS + WORDS)[KEPT]).first.wait_for()
 

@@ -109,7 +109,9 @@ def test_uploaded_vocabularies_are_offered(tmp_path):
     folder = tmp_path / "w" / "uploads" / "vocabularies"
     folder.mkdir(parents=True)
     (folder / "mine.txt").write_text("[UNK]\n")
-    assert view.models_offered(Workspace(tmp_path / "w"))["mine.txt"] == str(folder / "mine.txt")
+    assert view.list_offered_models(Workspace(tmp_path / "w"))["mine.txt"] == str(
+        folder / "mine.txt"
+    )
 
 
 def test_the_csv_keeps_every_word_whole():

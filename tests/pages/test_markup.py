@@ -191,7 +191,9 @@ def test_plain_breaks_what_would_become_a_link(text):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
-    rows = [(text, text, [markup.Heat(1.0, text), markup.Heat(-0.5), markup.Heat(None)])]
+    rows = [
+        (text, text, [markup.HeatCell(1.0, text), markup.HeatCell(-0.5), markup.HeatCell(None)])
+    ]
     markup.draw_heat_map([text, "b", "c"], rows, text)
     (table,) = parsed(written[0])
     head, body = table

@@ -366,7 +366,7 @@ def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(
     assert not app.exception and not app.error
     assert any(
         "before · " in text and "gone" in text for text in texts(app)
-    ) and "va-cut" in markup(app)
+    ) and "va-chip-row" in markup(app)
 
 
 def test_a_stale_step_is_said(open_page, seeded, tmp_path):
@@ -456,7 +456,7 @@ def ask_in_two_spaces():
         "news": ["arafat", "taliban", "outcomes"],
     }
     space = words[st.selectbox("Space", list(words), key="space")]
-    word_query.ask_for_word("vectors_word", "Type a word", space[:2], space)
+    word_query.draw_word_input("vectors_word", "Type a word", space[:2], space)
 
 
 @pytest.mark.parametrize(

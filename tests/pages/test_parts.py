@@ -247,12 +247,14 @@ def test_bars_of_distances_are_as_long_as_the_distance():
 
 def test_the_nearest_words_leave_the_word_itself_out():
     space = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
-    assert [(word, round(score, 3)) for word, score in word_query.similar(space, "a", 2)] == [
+    assert [
+        (word, round(score, 3)) for word, score in word_query.find_similar_words(space, "a", 2)
+    ] == [
         ("b", 0.707),
         ("c", 0.0),
     ]
     with pytest.raises(InputError, match="'d'"):
-        word_query.similar(space, "d", 2)
+        word_query.find_similar_words(space, "d", 2)
 
 
 def test_tables_to_take_away_keep_one_line_per_row():

@@ -24,7 +24,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
-from vocadapt.ui.components.pickers import runs_to_pick
+from vocadapt.ui.components.pickers import list_runs_to_pick
 from vocadapt.ui.finetune.view import parse_seeds
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
@@ -337,13 +337,13 @@ def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):
 
 
 def test_runs_are_picked_by_seed_and_cut(runs):
-    names = [one.name for one in runs_to_pick(runs, "toy", by_tokenization=True)]
+    names = [one.name for one in list_runs_to_pick(runs, "toy", by_tokenization=True)]
     assert names[:3] == [
         "green · seed 1 · pooled",
         "green · seed 1 · base",
         "green · seed 1 · adapted",
     ]
-    assert [one.name for one in runs_to_pick(runs)][-1] == "base · seed 3" and len(
+    assert [one.name for one in list_runs_to_pick(runs)][-1] == "base · seed 3" and len(
         list_runs(runs)
     ) == 2
 

@@ -39,7 +39,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         ("Created in", duration(artifact.manifest.seconds), numbers["preset"]),
         places=columns,
     )
-    pickers.stale_note(artifact, workspace)
+    pickers.warn_if_stale(artifact, workspace)
     _draw_next_step(artifact)
     if numbers.get("verdict") == "chance":
         st.warning(

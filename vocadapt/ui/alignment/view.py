@@ -118,8 +118,8 @@ def draw_neighbors(
     words, options = st.columns([2, 1], gap="large")
     with words:
         # The best-aligned of the frequent words that the model splits into several wordpieces.
-        examples = word_query.examples_of(spaces.words, model, word_query.FREQUENT)
-        word = word_query.ask_for_word(
+        examples = word_query.choose_example_words(spaces.words, model, word_query.FREQUENT)
+        word = word_query.draw_word_input(
             "alignment_word",
             "Type a word",
             spaces.select_best_aligned(examples, word_query.EXAMPLES),
@@ -141,7 +141,7 @@ def draw_neighbors(
     # 2. The neighbor lists, and the word in context in the text of the vectors.
     if word:
         with mistakes.show_errors():
-            answer = word_query.across(spaces, model, word, settings)
+            answer = word_query.query_across_spaces(spaces, model, word, settings)
             markup.draw_neighbor_cards(word_query.build_four_cards(answer, settings))
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(

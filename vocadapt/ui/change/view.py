@@ -391,7 +391,9 @@ def _draw_word(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, examples: list[str]
 ) -> None:
     """Draw the three cards of the searched word."""
-    word = word_query.ask_for_word("change_word", "Select or type a word", examples, change.index)
+    word = word_query.draw_word_input(
+        "change_word", "Select or type a word", examples, change.index
+    )
     if not word:
         return
     with mistakes.show_errors():

@@ -12,7 +12,7 @@ MAX_ADDRESS_LENGTH = 600  # characters of a text that is stored in the address
 
 def draw_text(label: str, key: str, first: str, examples: Mapping[str, str], **options: Any) -> str:
     """Draw a text area with examples (name → text) below it; return the text."""
-    address.settle_text(key, first)
+    address.restore_text(key, first)
     text = str(st.text_area(label, key=key, persist_state="session", **options) or "")
     if examples:
         draw_examples(key, text, examples)

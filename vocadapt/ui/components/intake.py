@@ -69,7 +69,9 @@ def choose_files(
     return kept
 
 
-def choose_one_each(workspace: Workspace, key: str, labels: Mapping[str, str]) -> dict[str, Path]:
+def choose_file_per_role(
+    workspace: Workspace, key: str, labels: Mapping[str, str]
+) -> dict[str, Path]:
     """Show inputs for the files of a task, one file per role, in columns; return them by role.
 
     labels: role -> label (Markdown).
@@ -84,10 +86,10 @@ def choose_one_each(workspace: Workspace, key: str, labels: Mapping[str, str]) -
     return files
 
 
-def forget_files(workspace: Workspace, key: str, files: Mapping[str, Path]) -> None:
-    """Clear the inputs of `choose_one_each`, and delete the uploads, which have been copied."""
+def clear_files(workspace: Workspace, key: str, files: Mapping[str, Path]) -> None:
+    """Clear the inputs of `choose_file_per_role`, and delete the uploads, which have been copied."""
     for role, file in files.items():
-        hand_over(f"{key}_{role}")
+        clear_uploads(f"{key}_{role}")
         if is_upload(file, workspace):
             file.unlink(missing_ok=True)
 
@@ -147,12 +149,12 @@ def make_safe_name(name: str) -> str:
     return stem + ending
 
 
-def hand_over(key: str) -> None:
+def clear_uploads(key: str) -> None:
     """Clear the uploads of a form: the started job owns them and deletes them."""
     st.session_state.pop(f"{key}_files", None)
 
 
-def stem(files: Sequence[Path]) -> str:
+def suggest_name(files: Sequence[Path]) -> str:
     """Return the default name of an artifact that is created from these files."""
     if not files:
         return "text"

@@ -87,7 +87,7 @@ MAX_UPRIGHT_COLUMNS = 5  # columns of a heat map with horizontal names
 
 
 @dataclass(frozen=True)
-class Heat:
+class HeatCell:
     """A cell of a heat map: its value from -1 to 1 (None if missing), and a note below it."""
 
     value: float | None
@@ -95,7 +95,7 @@ class Heat:
 
 
 def draw_heat_map(
-    columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str
+    columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[HeatCell]]], label: str
 ) -> None:
     """Draw a table of cosines as a heat map, blue above 0 and orange below, with their numbers.
 
@@ -118,7 +118,7 @@ def draw_heat_map(
 def draw_token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
     """Draw the tokens of a text as chips; tokens in `new` have a green frame."""
     chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
-    _write(f'<div class="va-cut">{chips}</div>')
+    _write(f'<div class="va-chip-row">{chips}</div>')
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     ones violet.
     """
     _write(
-        f'<div class="va-cuts" data-testid="cuts">{"".join(map(_tokenization_line, lines))}</div>'
+        f'<div class="va-tokenizations" data-testid="tokenizations">{"".join(map(_tokenization_line, lines))}</div>'
     )
 
 
@@ -198,7 +198,7 @@ def draw_plain_table(
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedText:
     """A text with marked parts, and its name and note.
 
     marks: start and end (in characters) and label of each part, in order and without overlap.
@@ -212,9 +212,11 @@ class Marked:
     is_main: bool = False
 
 
-def draw_marked_texts(lines: Sequence[Marked]) -> None:
+def draw_marked_texts(lines: Sequence[MarkedText]) -> None:
     """Draw texts with marked parts underlined, each followed by its label."""
-    _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
+    _write(
+        f'<div class="va-marked-texts" data-testid="marked">{"".join(map(_marked, lines))}</div>'
+    )
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,7 @@ def _tokenization_line(line: TokenizationLine) -> str:
     return f'<div>{name}<div class="va-words">{drawn}</div></div>'
 
 
-def _marked(line: Marked) -> str:
+def _marked(line: MarkedText) -> str:
     # Before each mark, write the text since the last one; at the end, write the rest.
     parts, done = [], 0
     for start, end, label in line.marks:
@@ -351,7 +353,7 @@ def _concordance_line(line: Line, widest: str) -> str:
     )
 
 
-def _heat(cell: Heat) -> str:
+def _heat(cell: HeatCell) -> str:
     """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
     style = ""
     if cell.value is not None:

@@ -53,7 +53,7 @@ STYLE = """<style>
 .va-table td.va-best{font-weight:700}
 .va-table td.va-second span.va-value{text-decoration:underline}
 .va-table .va-bar{display:inline-block;width:2.6rem;margin-right:.45rem;vertical-align:middle}
-.va-cut{display:flex;flex-wrap:wrap;gap:.3rem;align-items:baseline}
+.va-chip-row{display:flex;flex-wrap:wrap;gap:.3rem;align-items:baseline}
 .va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
  background:light-dark(#F4F6F8,#1B232C)}
 .va-lines{overflow-x:auto}
@@ -65,7 +65,7 @@ STYLE = """<style>
 .va-match{display:grid;justify-items:center;font-weight:700;color:light-dark(#AD4B00,#F5A566)}
 .va-sizer{visibility:hidden;height:0}
 .va-new{border:2px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:600}
-.va-cuts{display:flex;flex-direction:column;gap:.75rem}
+.va-tokenizations{display:flex;flex-direction:column;gap:.75rem}
 .va-name{font-size:.87rem;font-weight:600;margin-bottom:.2rem;unicode-bidi:isolate}
 .va-name small{font-weight:400;color:light-dark(#5C6873,#A9B4BE);margin-left:.5rem}
 .va-words{max-height:14rem;overflow-y:auto;display:flex;flex-wrap:wrap;gap:.3rem .45rem;direction:ltr}
@@ -86,7 +86,7 @@ STYLE = """<style>
 .va-heat.va-many thead th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;max-height:11rem;padding:.3rem 0}
 .va-heat.va-many thead th:first-child{width:15rem}
 .va-heat.va-many td{padding:.25rem 0}
-.va-said{display:flex;flex-direction:column;gap:.55rem}
+.va-marked-texts{display:flex;flex-direction:column;gap:.55rem}
 .va-text{line-height:1.95;overflow-wrap:anywhere;unicode-bidi:isolate}
 .va-text mark{background:none;color:inherit;font-weight:600;padding-bottom:.05rem;
  border-bottom:3px solid light-dark(#0B6FB3,#58AEE6)}

@@ -30,27 +30,27 @@ from vocadapt.ui.frame.names import (
 __all__ = [
     "COMMON_MODELS",
     "ChosenRun",
-    "crowded_note",
     "draw_empty_state",
+    "draw_name_input",
+    "list_models_to_train",
+    "list_runs_to_pick",
     "model_behind",
     "models_in_use",
     "models_of",
-    "models_to_train",
-    "name_for",
     "pick",
     "pick_model",
     "pick_named",
-    "pick_open",
+    "pick_or_type",
     "pick_run",
     "pick_several",
     "pick_space",
     "pick_target",
     "pick_task_kind",
-    "runs_to_pick",
     "shown_model",
     "spaces_of",
-    "stale_note",
     "stop_page",
+    "warn_if_crowded",
+    "warn_if_stale",
     "warn_of_unreadable_runs",
 ]
 
@@ -101,7 +101,9 @@ def pick_name(
     """
     # The address may name a deleted artifact: accept only names that are offered.
     allowed = frozenset(names).__contains__
-    address.settle(key, address.Choice(allowed, first, names[0] if newest and names else ""))
+    address.restore_selection(
+        key, address.Choice(allowed, first, names[0] if newest and names else "")
+    )
     chosen = st.selectbox(
         label,
         list(names),
@@ -117,7 +119,7 @@ def pick_name(
     return str(chosen or first)
 
 
-def pick_open(
+def pick_or_type(
     workspace: Workspace,
     label: str,
     offered: Mapping[str, str],
@@ -135,7 +137,7 @@ def pick_open(
     """
     # Typed paths can be selected, but a link must not make the page open any folder.
     choice = _open_choice(workspace, offered, kinds, first)
-    address.settle(key, choice)
+    address.restore_selection(key, choice)
     chosen = st.selectbox(
         label,
         list(offered),
@@ -160,13 +162,13 @@ def pick_several(
     kinds: tuple[str, ...] = ("models",),
     **options: Any,
 ) -> dict[str, str]:
-    """Show a multiselect that also accepts typed values, as `pick_open` does; return display name
+    """Show a multiselect that also accepts typed values, as `pick_or_type` does; return display name
     -> folder or name.
 
     options: further options of `st.multiselect`, such as `help`.
     """
     choice = _open_choice(workspace, offered, kinds)
-    address.settle_several(key, choice, first)
+    address.restore_selections(key, choice, first)
     chosen: list[str] = st.multiselect(
         label,
         list(offered),
@@ -184,8 +186,8 @@ def _open_choice(
 ) -> address.Choice:
     allowed = build_address_filter(workspace, offered, kinds)
     # A typed folder of the workspace is shown by its display name, as if it had been picked.
-    named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
-    return address.Choice(allowed, first, named=named, typed=True)
+    display_name = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
+    return address.Choice(allowed, first, display_name=display_name, typed=True)
 
 
 def pick_model(
@@ -206,7 +208,7 @@ def pick_model(
     shown = next(iter(offered), "")
     if first:
         shown = label_of(first, offered)
-    return pick_open(workspace, "Language model", offered, key, shown, help=MODEL_HELP)
+    return pick_or_type(workspace, "Language model", offered, key, shown, help=MODEL_HELP)
 
 
 def pick_target(workspace: Workspace, model: str, key: str) -> str:
@@ -215,7 +217,7 @@ def pick_target(workspace: Workspace, model: str, key: str) -> str:
     `model` itself is not offered.
     """
     offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
-    return pick_open(
+    return pick_or_type(
         workspace,
         "Target",
         offered,
@@ -239,7 +241,7 @@ def pick_space(
     known = spaces_of(workspace)
     names = list(known)
     first = names[min(default, len(names) - 1)] if names else ""
-    return pick_open(
+    return pick_or_type(
         workspace,
         label,
         known,
@@ -255,14 +257,14 @@ def pick_space(
 class ChosenRun:
     """One seed of a set of runs, and its tokenization ("" if not requested)."""
 
-    of: RunSet
+    run_set: RunSet
     run: SavedRun
     tokenization: str
 
     @property
     def name(self) -> str:
         """Display name in pickers and in the address: ncbi-green · seed 1 · pooled."""
-        return " · ".join(filter(None, (self.of.name, self.run.called, self.tokenization)))
+        return " · ".join(filter(None, (self.run_set.name, self.run.called, self.tokenization)))
 
 
 def pick_run(
@@ -277,7 +279,7 @@ def pick_run(
     The newest come first. `by_tokenization`: one entry per tokenization, the main one first. The
     address contains the displayed name.
     """
-    offered = {one.name: one for one in runs_to_pick(workspace, task, by_tokenization)}
+    offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
     return pick_named(label, key, offered, empty="There is no run yet", help=RUN_HELP)
 
 
@@ -298,7 +300,7 @@ def pick_named(
     return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
 
 
-def runs_to_pick(
+def list_runs_to_pick(
     workspace: Workspace, task: str = "", by_tokenization: bool = False
 ) -> list[ChosenRun]:
     """Return every run of a workspace, newest first.
@@ -307,14 +309,14 @@ def runs_to_pick(
     left out; `warn_of_unreadable_runs` names them, once per page.
     """
     found = []
-    for of in cache.load_runs(workspace, task):
+    for run_set in cache.load_runs(workspace, task):
         # Without tokenizations, a run is listed once.
         tokenizations = [""]
         if by_tokenization:
             # False sorts before True: the main tokenization comes first.
-            tokenizations = sorted(of.tokenizations, key=of.main_tokenization.__ne__)
-        for run in of.runs:
-            found += [ChosenRun(of, run, name) for name in tokenizations]
+            tokenizations = sorted(run_set.tokenizations, key=run_set.main_tokenization.__ne__)
+        for run in run_set.runs:
+            found += [ChosenRun(run_set, run, name) for name in tokenizations]
     return found
 
 
@@ -326,7 +328,7 @@ def warn_of_unreadable_runs(workspace: Workspace) -> None:
         st.warning(plain(message), icon=":material/warning:")
 
 
-def crowded_note(*names: str) -> None:
+def warn_if_crowded(*names: str) -> None:
     """Warn if all vectors of a space point in nearly the same direction."""
     for name in dict.fromkeys(names):
         mean = cache.mean_cosine_of(cache.opened(name))
@@ -341,7 +343,7 @@ def crowded_note(*names: str) -> None:
             )
 
 
-def models_to_train(workspace: Workspace) -> dict[str, str]:
+def list_models_to_train(workspace: Workspace) -> dict[str, str]:
     """Return the models that can be trained, by display name, in the order of `models_of`.
 
     If the workspace has no model yet, the demo's comes first.
@@ -352,7 +354,7 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
     return found
 
 
-def name_for(
+def draw_name_input(
     workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
 ) -> str:
     """Show the name field of a new artifact; the default is neither taken nor reserved by a job."""
@@ -366,7 +368,7 @@ def name_for(
     return name.strip()
 
 
-def stale_note(artifact: Artifact, workspace: Workspace) -> None:
+def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:
     """Warn if the inputs of an artifact have changed."""
     reasons = artifact.explain_staleness(workspace)
     if reasons:

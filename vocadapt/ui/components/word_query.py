@@ -37,14 +37,16 @@ class Answer:
     pieces: tuple[str, ...]
 
 
-def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container[str] = ()) -> str:
+def draw_word_input(
+    key: str, label: str, examples: Sequence[str], words: Container[str] = ()
+) -> str:
     """Show a text field with clickable examples; return the word, which is stored in the address.
 
     words: the words of the space. An example from the previous space is replaced if this space
     lacks it.
     """
     first = next(iter(examples), "")
-    address.settle_text(key, first)
+    address.restore_text(key, first)
     # The word in the field may be an example of the space that was selected before.
     word = st.session_state[key]
     offered_before = word in st.session_state.get(f"{key}_offered", ())
@@ -60,7 +62,9 @@ def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container
     return word.strip()
 
 
-def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
+def choose_example_words(
+    space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES
+) -> list[str]:
     """Return frequent words of a space as examples: long ones that the model splits, if one is
     given.
     """
@@ -74,7 +78,7 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     return found
 
 
-def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
+def find_similar_words(space: EmbeddingSpace, word: str, k: int) -> Listed:
     """Return the k nearest neighbors of a word; raise InputError if the space lacks it."""
     if word not in space:
         raise InputError(
@@ -88,7 +92,9 @@ def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
     ]
 
 
-def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings) -> Answer:
+def query_across_spaces(
+    spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings
+) -> Answer:
     """Return the four neighbor lists of a word.
 
     A word that is not a wordpiece is represented in the model by the mean of its wordpieces. Raises

@@ -28,7 +28,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
     tsv,
 )
-from vocadapt.ui.components.markup import Card, Heat, plain
+from vocadapt.ui.components.markup import Card, HeatCell, plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
@@ -135,7 +135,7 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
             "**All pairs of tokens**: mean cosine of two different tokens :small[:gray[(Fast"
             " 2023, table 3.2)]]"
         )
-        cells = [[Heat(value) for value in row] for row in tables.mean_cosine]
+        cells = [[HeatCell(value) for value in row] for row in tables.mean_cosine]
         counted = [f"{count(n)} tokens" for n in tables.counted]
         markup.draw_heat_map(
             names,
@@ -148,7 +148,7 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
             " 2023, table 3.3)]]"
         )
         twins = [
-            [Heat(value, f"n = {count(n)}") for value, n in zip(values, row, strict=True)]
+            [HeatCell(value, f"n = {count(n)}") for value, n in zip(values, row, strict=True)]
             for values, row in zip(tables.mean_cosine_common, tables.common, strict=True)
         ]
         markup.draw_heat_map(

@@ -74,7 +74,7 @@ class Comparable:
 
 def list_comparable(workspace: Workspace) -> list[Comparable]:
     """Return all runs of a workspace, then all imported predictions, the newest of each first."""
-    runs = pickers.runs_to_pick(workspace, by_tokenization=True)
+    runs = pickers.list_runs_to_pick(workspace, by_tokenization=True)
     return [*map(_from_run, runs), *map(_from_import, list_imported_predictions(workspace))]
 
 
@@ -145,13 +145,13 @@ def draw_import_form(workspace: Workspace) -> None:
         "other predictions": "**other predictions** :small[:gray[optional]]",
     }
     # 2. The files.
-    given = intake.choose_one_each(workspace, "brought", labels)
+    given = intake.choose_file_per_role(workspace, "brought", labels)
     # 3. A name for each file of predictions.
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
     for place, file in enumerate(files):  # one by one: each name must differ from the previous ones
-        suggested_name, key = intake.stem([file]), f"brought_name_{place}"
-        names.append(pickers.name_for(workspace, "predictions", suggested_name, key, names))
+        suggested_name, key = intake.suggest_name([file]), f"brought_name_{place}"
+        names.append(pickers.draw_name_input(workspace, "predictions", suggested_name, key, names))
     if st.button(
         "Import and compare",
         type="primary",
@@ -164,7 +164,7 @@ def draw_import_form(workspace: Workspace) -> None:
         places = [workspace.folder("predictions", name) for name in names]
         targets = list(zip(files, places, strict=True))
         import_prediction_files(kind, given["gold file"], targets, own)
-        intake.forget_files(workspace, "brought", given)
+        intake.clear_files(workspace, "brought", given)
         _compare_next(workspace, names)
 
 
@@ -192,12 +192,12 @@ def _label(name: str) -> str:
 
 
 def _from_run(one: ChosenRun) -> Comparable:
-    stamp = one.of.artifact.stamp if one.of.artifact else ""
+    stamp = one.run_set.artifact.stamp if one.run_set.artifact else ""
     return Comparable(
         one.name,
-        one.of.name,
-        one.of.kind,
-        one.of.task,
+        one.run_set.name,
+        one.run_set.kind,
+        one.run_set.task,
         one.run.folder,
         stamp,
         one.tokenization,

@@ -86,7 +86,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing]
     found = comparable.open_pair(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
-    address.settle("errors_slice", Choice(names.__contains__, ALL))
+    address.restore_selection("errors_slice", Choice(names.__contains__, ALL))
     chosen = columns[2].selectbox(
         "Slice",
         names,
@@ -141,7 +141,7 @@ def draw_cards(
     counts = count_by_outcome(entries)
     names = [*OUTCOMES, *(name for name in ALARMS if counts[name])]
     default = next((name for name in names if counts[name]), FIXED)
-    address.settle("errors_fate", Choice(names.__contains__, default))
+    address.restore_selection("errors_fate", Choice(names.__contains__, default))
     outcome = str(
         st.segmented_control(
             "Outcome",
@@ -256,7 +256,7 @@ def _filter_by_error(entries: list[Entry], kind: TaskKind) -> list[Entry]:
     # A filter with a single error type would have no effect.
     if len(names) < 2:
         return entries
-    address.settle("errors_kind", Choice(names.__contains__))
+    address.restore_selection("errors_kind", Choice(names.__contains__))
     chosen = st.pills(
         "Error type",
         names,

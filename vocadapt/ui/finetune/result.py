@@ -32,7 +32,7 @@ REDRAW = 4  # points of a curve between two drawings, so that it does not flicke
 
 def draw_running_job(job: Job, status: Status) -> None:
     """Draw a running job: its progress and its curves."""
-    line = f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}"
+    line = f"{panel.CHIPS[status.state]} {panel.format_title(job)} · {duration(status.seconds)}"
     if status.seconds_left is not None:
         line += f", about **{duration(status.seconds_left)}** left in total"
     panel.draw_running_job(job, status, line)
@@ -66,7 +66,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     """Draw the newest runs: scores under each tokenization, learning curves, and a link to Results."""
     newest = runs[0]
     if newest.artifact:
-        pickers.stale_note(newest.artifact, workspace)
+        pickers.warn_if_stale(newest.artifact, workspace)
     n = len(newest.seeds)
     runs_of_model = f"{n} seed{'s' * (n > 1)}"
     if newest.folds > 1:

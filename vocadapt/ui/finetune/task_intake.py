@@ -40,7 +40,7 @@ def _download(workspace: Workspace) -> None:
             access += f": {plain(chosen.where)}"
         draw_note(f"{access}.")
         return
-    target = pickers.name_for(workspace, "tasks", name.replace("/", "-"), "download_name")
+    target = pickers.draw_name_input(workspace, "tasks", name.replace("/", "-"), "download_name")
     if st.button("Download", type="primary", icon=":material/download:", key="download_task"):
         shown = st.progress(0.0, text="requesting the files …")
 
@@ -67,11 +67,11 @@ def _own(workspace: Workspace) -> None:
     draw_note(f"Files: {plain(kind.file_format)}.")
     labels = {split: f"**{split}** :small[:gray[optional]]" for split in SPLITS}
     labels["train"] = "**train**"
-    files = intake.choose_one_each(workspace, "task", labels)
+    files = intake.choose_file_per_role(workspace, "task", labels)
     suggested_name = "task"
     if "train" in files:
-        suggested_name = intake.stem([files["train"]])
-    name = pickers.name_for(workspace, "tasks", suggested_name, "own_name")
+        suggested_name = intake.suggest_name([files["train"]])
+    name = pickers.draw_name_input(workspace, "tasks", suggested_name, "own_name")
     if st.button(
         "Import",
         type="primary",
@@ -80,7 +80,7 @@ def _own(workspace: Workspace) -> None:
         key="take_task",
     ):
         import_task(kind, files, workspace.folder("tasks", name))
-        intake.forget_files(workspace, "task", files)
+        intake.clear_files(workspace, "task", files)
         _choose(name)
 
 

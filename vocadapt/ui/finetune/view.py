@@ -146,7 +146,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
     """Show the picker of models; return label → folder or hub name."""
-    offered = pickers.models_to_train(workspace)
+    offered = pickers.list_models_to_train(workspace)
     return pickers.pick_several(
         workspace,
         "Models",
@@ -171,7 +171,9 @@ def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
 def choose_task(workspace: Workspace) -> Path | None:
     """Show the picker of tasks; return the path of the selected one, None if there is none."""
     names = [artifact.name for artifact in workspace.artifacts("tasks")]
-    address.settle(TASK, Choice(names.__contains__, names[0] if names else "", typed=True))
+    address.restore_selection(
+        TASK, Choice(names.__contains__, names[0] if names else "", typed=True)
+    )
     typed = st.selectbox(
         "Task",
         names,

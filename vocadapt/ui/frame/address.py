@@ -6,7 +6,8 @@ the workspace is shared by all pages. Streamlit binds simple settings itself (`b
 bind pickers of artifacts, models and spaces: it omits default values from the address, accepts any
 value from it, and may lose a value set by the server. For those, every run of a page does:
 
-1. `settle` chooses the value before the picker is drawn (see there for the order of precedence).
+1. `restore_selection` sets the value before the picker is drawn (see there for the order of
+   precedence).
 2. Streamlit draws the picker with that value.
 3. `write` copies the picker's value into the address, if it is allowed there, and remembers what it
    wrote.
@@ -69,18 +70,18 @@ class Choice:
     first: the default.
     newest: the newest artifact, which is selected if it was created since the last run; "" to
         disable.
-    named: maps a typed value to its display name.
+    display_name: maps a typed value to its display name.
     typed: whether the user may type other values.
     """
 
     allowed: Callable[[str], bool]
     first: str = ""
     newest: str = ""
-    named: Callable[[str], str] = str
+    display_name: Callable[[str], str] = str
     typed: bool = False
 
 
-def settle(key: str, choice: Choice) -> None:
+def restore_selection(key: str, choice: Choice) -> None:
     """Set the value of a picker, before it is drawn.
 
     The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created
@@ -89,41 +90,42 @@ def settle(key: str, choice: Choice) -> None:
     # 1. The value of `show_next`, and 2. that of a link: the first one that is allowed.
     requested = [st.session_state.pop(f"{key}_next", None), *_link(key, choice.allowed)]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
-    # 3. A new artifact, and 4. the previous selection, unless it is not offered any more.
-    news, held = _news(key, choice.newest), st.session_state.get(key)
-    if held is not None and not (choice.typed or choice.allowed(held)):
-        held = None
+    # 3. A new artifact, and 4. the previous selection, if it is still offered.
+    has_new_artifact = _has_new_artifact(key, choice.newest)
+    selected = st.session_state.get(key)
+    if selected is not None and not (choice.typed or choice.allowed(selected)):
+        selected = None
     if wanted:
-        held = wanted[0]
-    elif news:
-        held = choice.newest
-    if held is None:
+        selected = wanted[0]
+    elif has_new_artifact:
+        selected = choice.newest
+    if selected is None:
         _set(key, choice.first or None)
     else:
-        _set(key, choice.named(held) or None)
+        _set(key, choice.display_name(selected) or None)
 
 
-def settle_several(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
+def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
     """Set the values of a multiselect, before it is drawn: a followed link, the previous selection,
     or `first()`.
     """
     link = [value for value in _link(key, choice.allowed) if choice.allowed(value)]
-    held = link or st.session_state.get(key)
-    if held is None:
+    selected = link or st.session_state.get(key)
+    if selected is None:
         _set(key, list(first()))
     else:
-        _set(key, [choice.named(value) for value in held])
+        _set(key, [choice.display_name(value) for value in selected])
 
 
-def settle_text(key: str, first: str) -> None:
+def restore_text(key: str, first: str) -> None:
     """Set the value of a text input, before it is drawn; text that the user deleted stays
     deleted.
     """
-    held = st.session_state.get(key, first)
+    text = st.session_state.get(key, first)
     # A parameter may occur several times in an address: the last one counts.
     for value in _link(key)[-1:]:
-        held = value
-    _set(key, first if held is None else held)
+        text = value
+    _set(key, first if text is None else text)
 
 
 def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool) -> None:
@@ -176,8 +178,8 @@ def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
     # The page writes the address after each picker: other values come from a link.
     if given != st.session_state.get(f"{key}_linked", []):
         return given
-    held = st.session_state.get(key) or []
-    values = [held] if isinstance(held, str) else list(held)
+    selected = st.session_state.get(key) or []
+    values = [selected] if isinstance(selected, str) else list(selected)
     is_older = _is_arrival(key) and [value for value in values if allowed(value)] != given
     return given if is_older else []
 
@@ -187,7 +189,7 @@ def _is_arrival(key: str) -> bool:
     return st.session_state.get(f"{key}_visit") != st.session_state.get(VISIT)
 
 
-def _news(key: str, newest: str) -> bool:
+def _has_new_artifact(key: str, newest: str) -> bool:
     """Return whether an artifact was created since the last run of the page; if so, mark it as new."""
     now = (st.session_state.get(WORKSPACE), newest)
     last = st.session_state.get(f"{key}_newest", now)
@@ -201,13 +203,13 @@ def _news(key: str, newest: str) -> bool:
 
 def workspace() -> Workspace:
     """Return the current workspace."""
-    start = find_start()
+    start = find_initial_folder()
     name = st.session_state.get(WORKSPACE) or start.name
     if name == start.name:
         return Workspace(start)
     return Workspace(start.parent / check_name(name))
 
 
-def find_start() -> Path:
+def find_initial_folder() -> Path:
     """Return the folder of the workspace that the lab was started with."""
     return Path(os.environ.get(WORKSPACE_VARIABLE, "workspace")).expanduser().resolve()

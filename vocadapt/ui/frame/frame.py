@@ -46,7 +46,7 @@ def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str]
 
 def draw_sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
-    start = address.find_start()
+    start = address.find_initial_folder()
     # In the last run a button may have requested another page (`address.go_to`).
     next_page = st.session_state.pop(address.NEXT_PAGE, None)
     # The other workspaces in the folder of the initial one.

@@ -75,7 +75,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     made = list_boards(workspace, transfer)
     if made:
         kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
-        pickers.stale_note(kept, workspace)
+        pickers.warn_if_stale(kept, workspace)
         compared = cache.comparison_of(kept)
         _draw_standings(compared)
         rows = [row.to_dict() for row in compared.board.rows]

@@ -120,7 +120,7 @@ def draw_token_inspector(transfer: Transfer) -> None:
     new = [token for token in materials.plan.new_embeddings if token in space]
     examples = [token for token in new if len(token) > 5 and token.isalpha()]
     examples = examples[: word_query.EXAMPLES]
-    token = word_query.ask_for_word(
+    token = word_query.draw_word_input(
         "initializers_token", "Type a token of the target", examples, space
     )
     methods = st.multiselect(

@@ -22,7 +22,7 @@ from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.serving import paths
 
-EVERY = 1.0  # seconds between two updates of a running job
+UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
 LISTED_SECONDS = 300.0  # time for which the sidebar lists an ended job
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
@@ -51,7 +51,7 @@ def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
     `form`.
     """
     launch(workspace, spec, name)
-    intake.hand_over(form)
+    intake.clear_uploads(form)
     st.rerun()
 
 
@@ -69,7 +69,7 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
         return
     status = job.status()
     if status.alive:
-        st.fragment(_draw_queue, run_every=EVERY)([job], "job_panel", _draw_job)
+        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)([job], "job_panel", _draw_job)
     elif status.state != "done":
         draw_ended_job(workspace, job, status)
 
@@ -84,7 +84,7 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> No
     # 1. The jobs that run or wait, oldest first.
     alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
-        st.fragment(_draw_queue, run_every=EVERY)(alive, key, draw)
+        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive, key, draw)
     # 2. The newest ended job, if it can be resumed.
     last = next(((job, status) for job, status in found if not status.alive), None)
     if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
@@ -105,7 +105,7 @@ def draw_sidebar_jobs(workspace: Workspace) -> None:
     shown = [job for job in queue.list_jobs(workspace, MAX_JOBS) if _is_recent(job.status())]
     alive = {job.id for job in shown if job.status().alive}
     if shown:
-        st.fragment(_draw_sidebar_jobs, run_every=EVERY if alive else None)(shown, alive)
+        st.fragment(_draw_sidebar_jobs, run_every=UPDATE_SECONDS if alive else None)(shown, alive)
 
 
 def sort_by_urgency(
@@ -124,7 +124,7 @@ def sort_by_urgency(
     return [*alive, *ended]
 
 
-def title(job: queue.Job) -> str:
+def format_title(job: queue.Job) -> str:
     """Format what a job does and the name of its result as one line of Markdown."""
     return f"**{job.spec.declaration.about}** · {plain(job.target.name)}"
 
@@ -135,7 +135,7 @@ def describe_pace(job: queue.Job, status: Status) -> str:
     """
     if status.state == "waiting":
         before = job.waits_for()
-        return f"waiting for {title(before)}" if before else "about to start"
+        return f"waiting for {format_title(before)}" if before else "about to start"
     time = duration(status.seconds)
     # The pace of a training is not steady: its own page shows a better estimate.
     if job.spec.declaration.steady and status.seconds_left is not None:
@@ -201,7 +201,7 @@ def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
 
 
 def _draw_job(job: queue.Job, status: Status) -> None:
-    draw_running_job(job, status, f"{title(job)} · {describe_pace(job, status)}")
+    draw_running_job(job, status, f"{format_title(job)} · {describe_pace(job, status)}")
 
 
 def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
@@ -216,7 +216,7 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
         draw(first, statuses[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"{CHIPS[statuses[job.id].state]} {title(job)}")
+            line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job)}")
             with button:
                 draw_cancel_button(job, "cancel")
 
@@ -236,7 +236,7 @@ def _draw_sidebar_jobs(shown: list[queue.Job], alive: set[str]) -> None:
             draw_link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
             continue
         with st.container(border=True, gap="xsmall"):
-            st.markdown(f"{CHIPS[status.state]}  \n{title(job)}")
+            st.markdown(f"{CHIPS[status.state]}  \n{format_title(job)}")
             draw_progress(status)
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_cancel_button(job, "stop", "content")
@@ -264,7 +264,7 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
 def draw_header_strip(workspace: Workspace) -> None:
     """Draw the status of the running job in the header of a page, updated every second."""
     alive = any(job.status().alive for job in queue.list_jobs(workspace, MAX_JOBS))
-    st.fragment(_draw_strip, run_every=EVERY if alive else None)(workspace)
+    st.fragment(_draw_strip, run_every=UPDATE_SECONDS if alive else None)(workspace)
 
 
 def build_strip(job: queue.Job, status: Status, waiting: int) -> markup.Strip:

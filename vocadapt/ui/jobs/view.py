@@ -62,7 +62,7 @@ def draw_jobs(workspace: Workspace) -> None:
         return
     # The fragment reruns by itself only while a job is alive.
     alive = any(job.status().alive for job in found)
-    st.fragment(_draw_board, run_every=panel.EVERY if alive else None)(workspace, alive)
+    st.fragment(_draw_board, run_every=panel.UPDATE_SECONDS if alive else None)(workspace, alive)
 
 
 def _draw_board(workspace: Workspace, was_alive: bool) -> None:
@@ -258,10 +258,10 @@ def _select_projection(job: queue.Job) -> Address:
 def _select_run(job: queue.Job) -> Address:
     made = [
         one
-        for one in pickers.runs_to_pick(job.workspace, by_tokenization=True)
-        if one.of.name == job.target.name
+        for one in pickers.list_runs_to_pick(job.workspace, by_tokenization=True)
+        if one.run_set.name == job.target.name
     ]
-    return {"results_task": made[0].of.task, "results_confused": made[0].name} if made else {}
+    return {"results_task": made[0].run_set.task, "results_confused": made[0].name} if made else {}
 
 
 def _select_model(job: queue.Job, key: str) -> Address:
@@ -297,7 +297,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     made = workspace.artifacts(step.makes)
     if made:
         artifact = pickers.pick("Result", made, RESULT, newest=True)
-        pickers.stale_note(artifact, workspace)
+        pickers.warn_if_stale(artifact, workspace)
         figures = artifact.manifest.numbers.items()
         st.markdown(
             " · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures)
@@ -315,7 +315,7 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         given = {role.name: _pick_input(workspace, role, key, step) for role in step.roles.values()}
         settings = draw_settings(st, step.settings(), key)
     with right:
-        name = pickers.name_for(workspace, step.makes, step.name, f"{key}_name")
+        name = pickers.draw_name_input(workspace, step.makes, step.name, f"{key}_name")
         is_complete = all(given[role.name] for role in step.needs)
         if st.button(
             "Start",
@@ -344,5 +344,5 @@ def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple
             workspace, role.label, offered, key, lambda: list(filter(None, [first])), kinds
         )
         return tuple(chosen.values())
-    path = pickers.pick_open(workspace, role.label, offered, key, first, help=help, kinds=kinds)
+    path = pickers.pick_or_type(workspace, role.label, offered, key, first, help=help, kinds=kinds)
     return (path,) if path else ()

@@ -65,7 +65,7 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
     """Show a picker of models to compare, with this key; report those that cannot be opened."""
     picker = st.container()  # above the upload, but drawn after it
     uploaded = _upload_vocabulary(workspace)
-    offered = models_offered(workspace)
+    offered = list_offered_models(workspace)
     if uploaded:
         st.session_state[key] = [*(st.session_state.get(key) or []), uploaded]
     with picker:
@@ -81,7 +81,7 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
     return [seen for seen in opened if seen]
 
 
-def models_offered(workspace: Workspace) -> dict[str, str]:
+def list_offered_models(workspace: Workspace) -> dict[str, str]:
     """Return the models to offer, label → folder, file or hub name.
 
     They are the adapted models before and after adaptation, models in use, uploaded vocabularies,

@@ -51,7 +51,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     """Draw a running job: its stage, its progress, and its held-out loss so far."""
     # 1. The line of every job, with its stage.
     line = (
-        f"{panel.CHIPS[status.state]} {panel.title(job)} · stage"
+        f"{panel.CHIPS[status.state]} {panel.format_title(job)} · stage"
         f" **{job.spec.settings.further.stage}** · {duration(status.seconds)}"
     )
     panel.draw_running_job(job, status, line)
@@ -92,7 +92,7 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
         )
     selected = next(one for one in made if one.name == artifact.name)
     draw_link(FINETUNE, "Fine-tune it", link, finetune_models=artifact.name)
-    pickers.stale_note(artifact, workspace)
+    pickers.warn_if_stale(artifact, workspace)
     draw_figures(selected)
     return selected
 

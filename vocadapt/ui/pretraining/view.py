@@ -86,8 +86,8 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
     # 1. The model and the text.
     left, right = st.columns([1, 1.25], gap="large")
     with left:
-        offered = pickers.models_to_train(workspace)
-        place = pickers.pick_open(
+        offered = pickers.list_models_to_train(workspace)
+        place = pickers.pick_or_type(
             workspace,
             "Model",
             offered,
@@ -250,7 +250,7 @@ def estimate_pace(
 
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
     """Draw the name, the start button, the queue, and the command."""
-    target = pickers.name_for(workspace, "models", request.suggested_name, "pretrained_name")
+    target = pickers.draw_name_input(workspace, "models", request.suggested_name, "pretrained_name")
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"

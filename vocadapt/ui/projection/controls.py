@@ -69,7 +69,7 @@ def pick_spaces(workspace: Workspace) -> tuple[NamedSpace, ...]:
     if not first:
         return ()
     others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
-    other = pickers.pick_open(
+    other = pickers.pick_or_type(
         workspace,
         "Compare with",
         others,
@@ -104,7 +104,7 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
     """
     names = {AT_ONCE: None, **{artifact.name: artifact for artifact in made}}
     last = made[0].name if made else AT_ONCE
-    address.settle("projection_view", Choice(names.__contains__, last, last))
+    address.restore_selection("projection_view", Choice(names.__contains__, last, last))
     chosen = st.selectbox(
         "Projection", list(names), key="projection_view", persist_state="session", help=HELP["view"]
     )
@@ -222,7 +222,7 @@ def draw_form(
     st.markdown(about)
     # 3. The name, and the button. The popover closes on the rerun after the start.
     suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
-    name = pickers.name_for(
+    name = pickers.draw_name_input(
         workspace, "projections", f"{suggested_name}-{method}", "projection_name"
     )
     if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):

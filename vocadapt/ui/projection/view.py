@@ -121,7 +121,7 @@ def draw_neighbors(
 
 def draw_quality(shown: OpenedProjection) -> None:
     """Show which tokens are drawn, and the quality of the projection compared with chance."""
-    pickers.crowded_note(*(space.name for space in shown.spaces))
+    pickers.warn_if_crowded(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.projection.how)}**")
     for name, picture in zip(shown.spaces, shown.layouts, strict=True):
         found, label, variance = picture.quality, "", ""

@@ -11,7 +11,7 @@ from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.markup import (
     MAX_UPRIGHT_COLUMNS,
-    Heat,
+    HeatCell,
     draw_heat_map,
     escape_invisible,
     plain,
@@ -38,7 +38,7 @@ def draw_confusion(task: str) -> None:
             st.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
         return
     with mistakes.show_errors():
-        stamp = chosen.of.artifact.stamp if chosen.of.artifact else ""
+        stamp = chosen.run_set.artifact.stamp if chosen.run_set.artifact else ""
         found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
         if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # at full width, with the examples below
             left, right = st.container(), st.container()
@@ -85,8 +85,8 @@ def _draw_matrix(found: ConfusionMatrix) -> None:
         )
 
 
-def _heat(n: int, of: int) -> Heat:
-    return Heat(n / of if n else None, count(n))
+def _heat(n: int, of: int) -> HeatCell:
+    return HeatCell(n / of if n else None, count(n))
 
 
 def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:

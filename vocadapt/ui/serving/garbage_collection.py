@@ -21,7 +21,7 @@ LIBC = ctypes.CDLL(None)
 M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
 
 
-class _SetAside:
+class _FreezeSurvivors:
     """Callback that freezes the surviving objects after a slow full collection.
 
     Later collections examine only new objects. Frozen objects are still freed when their reference
@@ -43,10 +43,10 @@ class _SetAside:
             return_free_memory()
 
 
-def keep_short() -> None:
+def shorten_collections() -> None:
     """Make full collections of this process fast and limit its memory; idempotent."""
-    if not any(isinstance(one, _SetAside) for one in gc.callbacks):
-        gc.callbacks.append(_SetAside())
+    if not any(isinstance(one, _FreezeSurvivors) for one in gc.callbacks):
+        gc.callbacks.append(_FreezeSurvivors())
         if hasattr(LIBC, "mallopt"):
             LIBC.mallopt(M_ARENA_MAX, ARENAS)
 

@@ -187,7 +187,7 @@ def disable_pages_directory() -> None:
 def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
-    garbage_collection.keep_short()
+    garbage_collection.shorten_collections()
     guard.install(preload.RequestWatcher)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)

@@ -141,7 +141,7 @@ def _tokenization_line(
     return markup.TokenizationLine(label_tokenization(tokenization), about, chips)
 
 
-def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> markup.Marked:
+def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> markup.MarkedText:
     """Return a sentence with the entities predicted under one tokenization."""
     # The text joins the words by single spaces: compute their character positions in it.
     ends, place = [], 0
@@ -151,7 +151,7 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> m
     spans = decode_spans(tried.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
     found = "1 entity" if len(spans) == 1 else f"{len(spans)} entities"
-    return markup.Marked(
+    return markup.MarkedText(
         f"{tokenization} predicts",
         found,
         text_of(example),
@@ -204,7 +204,7 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
     """Draw the probability of every label under each tokenization, and the votes."""
     markup.draw_marked_texts(
         [
-            markup.Marked(
+            markup.MarkedText(
                 f"{tokenization} predicts",
                 "",
                 ", ".join(predicted) or "no label",
@@ -257,7 +257,9 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
                 marks = [(max(first.start, start) - start, min(first.end, end) - start, "")]
             note = f"score {first.score:.2f} · probability {fraction(first.probability)}{part}"
             is_main = tokenization == tried.tokenization
-            lines.append(markup.Marked(f"{tokenization} answers", note, visible, marks, is_main))
+            lines.append(
+                markup.MarkedText(f"{tokenization} answers", note, visible, marks, is_main)
+            )
     markup.draw_marked_texts(lines)
     # 4. Draw the tokens of question and text, a table of all answers, and the votes.
     text, note = f"{example.question} {visible}", " of the question and this text"

@@ -61,7 +61,7 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
         st.markdown(_preview(workspace, corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
-        made = pickers.name_for(workspace, "vectors", wish, "contextual_name")
+        made = pickers.draw_name_input(workspace, "vectors", wish, "contextual_name")
         if st.button(
             "Make contextual vectors",
             key="make_contextual",

@@ -41,7 +41,7 @@ from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 
 K = 10
-PAPER = Word2VecSettings()
+DEFAULTS = Word2VecSettings()
 SPEARMAN = (
     "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a"
     " vector."
@@ -75,12 +75,12 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     # 2. The notes of the step, and a warning if its text has changed.
     for note in numbers.get("notes", ()):
         st.text(note)
-    pickers.stale_note(vectors, workspace)
+    pickers.warn_if_stale(vectors, workspace)
     return vectors
 
 
 @st.fragment
-def draw_near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
+def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
     """Draw the nearest neighbors of a word, and the lines of the text that contain it.
 
     model: examples are words that it splits; None for any words.
@@ -88,13 +88,13 @@ def draw_near_words(vectors: Artifact, workspace: Workspace, model: str | None) 
     space, here = cache.space_of(vectors), None
     with suppress(InputError):  # the model may not be on this machine
         here = cache.model_of(model) if model else None
-    typed = word_query.ask_for_word(
-        "vectors_word", "Type a word", word_query.examples_of(space, here), space
+    typed = word_query.draw_word_input(
+        "vectors_word", "Type a word", word_query.choose_example_words(space, here), space
     )
     if typed:
         with mistakes.show_errors():
             word = resolve_word(typed, here.splitter, space) if here else typed
-            listed = word_query.similar(space, word, K)
+            listed = word_query.find_similar_words(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
             markup.draw_neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
         keyword_in_context.draw_lines_of_vectors(typed, vectors, workspace, model if here else None)
@@ -155,7 +155,7 @@ def draw_text_form(workspace: Workspace, model: str) -> None:
             sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
             language=draw_setting(st, CorpusSettings, "language"),
         )
-    name = pickers.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
+    name = pickers.draw_name_input(workspace, "corpora", intake.suggest_name(files), "corpus_name")
     if st.button(
         "Import and count",
         type="primary",
@@ -176,7 +176,7 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
         settings = choose_settings()
     with plan:
         st.markdown(describe_training(workspace, model, corpus, settings))
-        name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
+        name = pickers.draw_name_input(workspace, "vectors", corpus.name, "vectors_name")
         if st.button(
             "Train word vectors", type="primary", icon=":material/play_arrow:", key="train"
         ):
@@ -209,14 +209,14 @@ def choose_settings() -> Word2VecSettings:
     left, right = st.columns(2)
     more = st.popover("All settings", icon=":material/tune:")
     return Word2VecSettings(
-        epochs=draw_setting(left, PAPER, "epochs"),
-        min_count=draw_setting(right, PAPER, "min_count"),
-        dim=draw_setting(more, PAPER, "dim"),
-        window=draw_setting(more, PAPER, "window"),
-        negative=draw_setting(more, PAPER, "negative"),
-        skip_gram=draw_setting(more, PAPER, "skip_gram"),
-        alpha=draw_setting(more, PAPER, "alpha", step=0.001, format="%.3f"),
-        seed=draw_setting(more, PAPER, "seed"),
+        epochs=draw_setting(left, DEFAULTS, "epochs"),
+        min_count=draw_setting(right, DEFAULTS, "min_count"),
+        dim=draw_setting(more, DEFAULTS, "dim"),
+        window=draw_setting(more, DEFAULTS, "window"),
+        negative=draw_setting(more, DEFAULTS, "negative"),
+        skip_gram=draw_setting(more, DEFAULTS, "skip_gram"),
+        alpha=draw_setting(more, DEFAULTS, "alpha", step=0.001, format="%.3f"),
+        seed=draw_setting(more, DEFAULTS, "seed"),
         workers=int(
             more.checkbox(
                 "Single thread",
@@ -257,7 +257,7 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     # 3. The name, and the button.
-    name = pickers.name_for(workspace, "vectors", intake.stem(files), "import_name")
+    name = pickers.draw_name_input(workspace, "vectors", intake.suggest_name(files), "import_name")
     if st.button(
         "Import vectors",
         type="primary",
