@@ -1,11 +1,10 @@
-"""One temporary file registers a new entry of every registry; each then works in Python, on the
-command line, in menus and in jobs, and no other file is edited.
+"""One temporary file registers a new entry in every registry; each entry then works in Python,
+on the command line, in menus and in jobs, and no other file is edited.
 
-A check is a function of this file that runs in another process, in which vocadapt has loaded that
-file from VOCADAPT_EXTENSIONS. It raises if something is missing there. One process runs all checks,
-since its start (PyTorch, Streamlit) takes longer than most of them; only there are the names of the
-extension registered, so that no other test sees them.
-"""
+A check is a function of this file that runs in another process, in which vocadapt has loaded
+that file from VOCADAPT_EXTENSIONS. It raises an exception if something is missing there. One
+process runs all checks, because its start (PyTorch, Streamlit) takes longer than most of them.
+The names of the extension are registered only there, so no other test sees them."""
 
 import importlib
 import io

@@ -1,6 +1,5 @@
-"""What outlives a full collection that took long is set aside; garbage made later is still
-found.
-"""
+"""Objects that survive a slow full collection are excluded from later ones; later garbage is
+still collected."""
 
 import gc
 import threading

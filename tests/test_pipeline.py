@@ -1,4 +1,4 @@
-"""The walk, end to end, on a text made here."""
+"""The whole workflow, end to end, on a synthetic text."""
 
 import gc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How a whole is cut into parts that report themselves."""
+"""Progress of a task is divided into parts that report separately."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The docstring of every package says what it holds and in which order to read it."""
+"""The docstring of every package lists its modules in reading order."""
 
 import ast
 import re

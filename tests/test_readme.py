@@ -1,4 +1,4 @@
-"""What README and tutorial show is what happens: Python, commands, make targets, links."""
+"""The examples of README and tutorial work: Python, commands, make targets and links."""
 
 import doctest
 import re

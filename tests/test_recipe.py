@@ -1,4 +1,4 @@
-"""Recipes: presets, TOML, and what is refused."""
+"""Recipes: presets, TOML, and refused values."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,6 +1,5 @@
-"""Bounds of settings: every numeric setting of every settings dataclass has them, and nothing
-outside them is taken.
-"""
+"""Every numeric setting of every settings dataclass has bounds, and values outside them are
+refused."""
 
 import importlib
 import inspect

@@ -2,8 +2,8 @@
 
 It sums squares, saves a checkpoint after every tenth, and writes the sums; the output does not
 depend on how often it was killed. Run as a program, it is the worker of such a job. DIE names a
-moment at which the process kills itself, as `kill -9` would. While the file named by FULL exists,
-writing fails as on a full disk, for the files listed in it or for all."""
+moment at which the process kills itself, as `kill -9` would. While the file named by FULL
+exists, writing fails as on a full disk, for the files listed in it or for all."""
 
 import errno
 import logging

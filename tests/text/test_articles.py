@@ -1,6 +1,5 @@
-"""PubMed, PMC/JATS and CORD-19: which texts are taken, by hand; and every way in which such a file
-can be bad.
-"""
+"""PubMed, PMC/JATS and CORD-19: extracted paragraphs, worked by hand, and every way in which
+such a file can be invalid."""
 
 import gzip
 import json

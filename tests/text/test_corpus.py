@@ -1,6 +1,5 @@
-"""Corpora: every format gives the same lines, at every reading; every bad file gets a message that
-helps.
-"""
+"""Corpora: every format gives the same lines in every iteration; every invalid file gives a
+helpful message."""
 
 import csv
 import gzip

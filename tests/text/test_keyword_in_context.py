@@ -1,6 +1,4 @@
-"""Keyword in context: every place is found and counted as the words are, whatever the word, the
-splitter and the block.
-"""
+"""Keyword in context: every occurrence is found and counted, for any word, splitter and block."""
 
 import random
 from pathlib import Path

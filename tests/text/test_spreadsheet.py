@@ -1,4 +1,4 @@
-"""Exported tables: no cell is a formula to a spreadsheet, and our own readers undo the escaping."""
+"""Exported tables: no cell is a formula for a spreadsheet, and our readers undo the escaping."""
 
 import csv
 import io

@@ -1,6 +1,5 @@
-"""Splitter, word counts and the words file, held against the tokenizer's own normalizer and
-pre-tokenizer on whole lines.
-"""
+"""Splitter, word counts and the words file, compared with the tokenizer's own normalizer and
+pre-tokenizer on whole lines."""
 
 import errno
 import json

@@ -1,6 +1,5 @@
-"""Answers: the best by hand, their place and window, none at all, several questions, every cut; the
-command.
-"""
+"""Answers: the best one worked by hand, its position and window, no answer, several questions,
+every tokenization, the command."""
 
 import json
 

@@ -1,6 +1,4 @@
-"""Cards of the papers' benchmarks: what each must hold; downloads from a folder and from a
-server.
-"""
+"""Benchmark cards: their required contents, and downloads from a folder and from a server."""
 
 import hashlib
 import shlex

@@ -1,6 +1,5 @@
-"""Further pretraining by stages: what moves and what does not, to the bit; budgets, parts,
-resuming, the folder it leaves.
-"""
+"""Continued pretraining by stages: which tensors change, to the bit; budgets, accumulation,
+resuming, the saved folder."""
 
 import json
 import re

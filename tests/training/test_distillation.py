@@ -1,6 +1,5 @@
-"""Distilled rows: contexts and places by hand, a known answer recovered, reproducible, in a recipe
-and in a leaderboard.
-"""
+"""Distilled embeddings: contexts and positions worked by hand, recovery of a known result,
+reproducibility, recipe and leaderboard."""
 
 import json
 import shutil

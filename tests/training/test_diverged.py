@@ -1,6 +1,5 @@
-"""A training whose loss is not finite ends as diverged: the step, the remedy, exit 2, and nothing
-where it was to write.
-"""
+"""A training whose loss is not finite fails as diverged: the message names the step and a
+remedy, exit code 2, no output."""
 
 import json
 import threading

@@ -1,6 +1,5 @@
-"""Encoding and the mixture of tokenizers: labels on word-initial pieces, nothing lost, draws
-that depend on the seed alone.
-"""
+"""Encoding and the mixture of tokenizers: labels on word-initial tokens, complete examples,
+sampling by the seed only."""
 
 import random
 from dataclasses import replace

@@ -1,6 +1,5 @@
-"""Fine-tuning: that it learns, goes on after a stop as if there had been none, freezes what it
-should, and says what is wrong.
-"""
+"""Fine-tuning: it learns, resumes with identical results, freezes the right parameters, and
+reports errors."""
 
 import json
 import shutil

@@ -1,6 +1,5 @@
-"""Questions: windows and chunks, the highest piece of a word, answers learned, and the zero-shot
-path end to end.
-"""
+"""Question answering: windows and chunks, maximum over the tokens of a word, learned answers,
+and zero-shot use end to end."""
 
 import json
 import re

@@ -1,6 +1,5 @@
-"""All folds in one call, documents as examples, long texts: from the command line, on a tiny
-model.
-"""
+"""All folds in one call, documents as examples, and long texts: from the command line, with a
+tiny model."""
 
 import json
 

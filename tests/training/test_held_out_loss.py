@@ -1,6 +1,4 @@
-"""The loss on held-out lines: its interval, its verdict, and that it is the loss of the model that
-is saved.
-"""
+"""The held-out loss: its interval, its verdict, and equality with the loss of the saved model."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Predictions of other programs, set against a gold file; and `score` on the command line."""
+"""Predictions of other programs, compared with a gold file; and `score` on the command line."""
 
 import json
 from dataclasses import replace

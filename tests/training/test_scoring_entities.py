@@ -1,6 +1,5 @@
-"""Scores of tags against independent oracles: conlleval's rules written out here, seqeval,
-scikit-learn; and worked by hand.
-"""
+"""Entity scores against independent implementations: conlleval's rules written out here,
+seqeval, scikit-learn; and worked by hand."""
 
 import random
 

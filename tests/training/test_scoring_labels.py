@@ -1,6 +1,5 @@
-"""Scores of labels and of answers: against scikit-learn, SQuAD's and BLUE's rules written out here,
-and worked by hand.
-"""
+"""Label and answer scores: against scikit-learn, the rules of SQuAD and BLUE written out here,
+and worked by hand."""
 
 import collections
 import random

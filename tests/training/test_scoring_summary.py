@@ -1,4 +1,4 @@
-"""Several runs together: seeds, collapsed runs, groups of tasks."""
+"""Summaries of several runs: seeds, collapsed runs, and groups of tasks."""
 
 import pytest
 

@@ -1,6 +1,5 @@
-"""What a model was trained on is known wherever its folder goes, and zero-shot means that none of
-it is in the test.
-"""
+"""The training examples of a model are known even if its folder is moved; zero-shot means that
+the test contains none of them."""
 
 import json
 

@@ -1,6 +1,5 @@
-"""Pairs of sentences: how they are packed, by hand; training on them with both heads, its losses
-told apart.
-"""
+"""Sentence pairs: packing worked by hand, and training with both heads, with separately reported
+losses."""
 
 import json
 

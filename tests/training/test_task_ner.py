@@ -1,6 +1,5 @@
-"""Reading tagged sentences: columns, schemes, documents; chunks; slices; what is refused and what
-is counted.
-"""
+"""Reading tagged sentences: columns, schemes, documents, chunks, slices; what is refused and
+counted."""
 
 import gzip
 

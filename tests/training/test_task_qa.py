@@ -1,6 +1,5 @@
-"""Questions and their offsets; windows, words and best answers against the rules written out step
-by step.
-"""
+"""Questions and their offsets; windows, words and best answers against a step-by-step
+implementation of the rules."""
 
 import json
 import random

@@ -1,6 +1,5 @@
-"""Reading labeled texts: relations, classification, multi-label, NLI; marks and masks;
-documents.
-"""
+"""Reading labeled texts: relations, classification, multi-label, NLI; entity markers and masks;
+documents."""
 
 import pytest
 

@@ -1,6 +1,5 @@
-"""The shared data as the readers see it: the published sizes, and the facts that the papers and
-issue tell of it.
-"""
+"""The shared data sets as they are read: their published sizes, and the figures in the papers
+and the issue."""
 
 import pytest
 

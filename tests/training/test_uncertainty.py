@@ -1,4 +1,4 @@
-"""Intervals and paired tests: known answers, seeds, and what must hold whatever the data."""
+"""Intervals and paired tests: known results, seeds, and properties that hold for any data."""
 
 import random
 

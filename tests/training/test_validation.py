@@ -1,6 +1,5 @@
-"""The held-out loss while a network trains: when it is asked, what is kept, what a training that
-goes on takes over.
-"""
+"""The held-out loss during training: when it is computed, what is saved, and what a resumed
+training restores."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,5 @@
-"""Models that know exact-word tokens already, reduced, refilled, extended; targets that have some,
-or another order or size.
-"""
+"""Models with exact-word tokens are reduced, extended and adapted again; targets that share
+them, in another order or size."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""Advice from counts: figures worked by hand on a vocabulary of a dozen tokens, every rule on both
-sides of its threshold.
-"""
+"""Advice from counts: figures worked by hand on a vocabulary of a dozen tokens, every rule on
+both sides of its threshold."""
 
 import math
 import subprocess

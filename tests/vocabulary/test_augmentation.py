@@ -1,4 +1,4 @@
-"""Which tokens come in, in which order, and what is left out."""
+"""Which tokens are added, in which order, and which are left out."""
 
 from dataclasses import replace
 from pathlib import Path

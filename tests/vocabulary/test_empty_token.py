@@ -1,9 +1,8 @@
-"""A vocabulary with an empty token in its middle, as SciBERT's published one has at line 30 107
+"""A vocabulary with an empty token in its middle, such as SciBERT's published one at line 30 107
 (Beltagy et al. 2019).
 
-No text is tokenized into it, but it has an id and an embedding: every token behind it would else
-get another's.
-"""
+No text is tokenized into it, but it has an id and an embedding. Without it, every later token
+would have the embedding of another one."""
 
 import json
 import shutil

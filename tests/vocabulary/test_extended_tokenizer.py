@@ -1,4 +1,4 @@
-"""exact-word and insertion, and how often they depart from the rule."""
+"""The tokenizer modes exact-word and insertion, and how often they deviate from the rule."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""How large an extension should be: each size against a plan of that size, counts by hand, the
-command.
-"""
+"""Size of an extension: each size against a plan of that size, counts worked by hand, the
+command."""
 
 import json
 

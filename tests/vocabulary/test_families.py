@@ -1,4 +1,5 @@
-"""The registry of tokenizer families, and what a vocabulary tells the floors around it."""
+"""The registry of tokenizer families, and the interface of a vocabulary to the rest of the
+program."""
 
 import pytest
 from tokenizers import Tokenizer, models

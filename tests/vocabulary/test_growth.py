@@ -1,6 +1,5 @@
-"""Growth of a text under reduced vocabularies: totals against real tokenization, table 6.10's
-order, figure 3.1's numbers.
-"""
+"""Growth of a text under reduced vocabularies: totals against real tokenization, the order of
+table 6.10, the values of figure 3.1."""
 
 import gzip
 from pathlib import Path

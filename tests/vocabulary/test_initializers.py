@@ -1,4 +1,4 @@
-"""Rows and where they come from."""
+"""Initial embeddings and their provenance."""
 
 from dataclasses import replace
 

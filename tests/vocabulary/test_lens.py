@@ -1,6 +1,5 @@
-"""The tokenizer lens: cuts and figures worked by hand, and held against the tokenizer itself on
-whole texts.
-"""
+"""The tokenizer lens: tokenizations and figures worked by hand, and compared with the tokenizer
+on whole texts."""
 
 import gzip
 import json

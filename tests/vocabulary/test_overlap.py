@@ -1,4 +1,4 @@
-"""Vocabularies beside each other, and tokens that no text can reach."""
+"""Overlap of vocabularies, and unreachable tokens."""
 
 import json
 import random

@@ -1,6 +1,5 @@
-"""Which tokens leave: each heuristic on a vocabulary small enough to see through, and what never
-leaves.
-"""
+"""Which tokens are removed: each heuristic on a very small vocabulary, and the tokens that are
+never removed."""
 
 from pathlib import Path
 

@@ -1,6 +1,5 @@
-"""Plans under which tokens go or change place: reduction, transfer; the saved folder is ordinary
-and its certificate holds.
-"""
+"""Plans that remove or reorder tokens (reduction, transfer): the saved folder is ordinary and
+its certificate passes."""
 
 import json
 from collections.abc import Callable

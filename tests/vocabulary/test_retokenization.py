@@ -1,4 +1,4 @@
-"""All words cut at once, against the tokenizers library cutting each by itself."""
+"""Tokenization of all words at once, against the tokenizers library word by word."""
 
 import random
 from pathlib import Path

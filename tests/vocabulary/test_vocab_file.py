@@ -1,6 +1,5 @@
-"""A damaged vocab.txt: looked at as it is, its lines named; refused wherever a model is opened or
-made.
-"""
+"""A damaged vocab.txt is inspected as it is and its wrong lines are named; no command adapts
+such a model."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reading vocabularies and cutting words."""
+"""Reading vocabularies and tokenizing words."""
 
 import json
 from collections.abc import Callable

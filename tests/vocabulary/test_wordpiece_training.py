@@ -1,6 +1,5 @@
-"""The two WordPiece trainers: worked by hand, against a plain rescan, against the tokenizers
-library.
-"""
+"""The two WordPiece trainers: worked by hand, against a plain rescan, and against the tokenizers
+library."""
 
 import json
 import os
