@@ -266,7 +266,7 @@ def network_of(folder: str) -> SavedRun:
     show_spinner="Running the model with each tokenization …",
     hash_funcs={SavedRun: lambda run: run_stamp(str(run.folder))},
 )
-def tried(run: SavedRun, example: Example) -> ExamplePrediction:
+def predict_cached(run: SavedRun, example: Example) -> ExamplePrediction:
     """Return the predictions of a run for one example."""
     return predict_example(run, example)
 

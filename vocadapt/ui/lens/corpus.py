@@ -17,13 +17,13 @@ from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.lens.view import Seen, tokenization_line
+from vocadapt.ui.lens.view import ModelEntry, tokenization_line
 from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
 SHOWN = 500  # rows of the table of changed words
 
 
-def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None:
+def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -> None:
     """Draw the figures of each model on a whole text of the workspace, and the most changed words."""
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
     head.subheader("On a corpus")
@@ -40,8 +40,8 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None
         corpus = pickers.pick("Text", corpora, "lens_corpus")
     with mistakes.show_errors():
         rows = {
-            seen.name: count_cache.figures_of(corpus, seen.name, seen.label, workspace.root)
-            for seen in models
+            entry.name: count_cache.figures_of(corpus, entry.name, entry.label, workspace.root)
+            for entry in models
         }
         counted = [row for row in rows.values() if row]
         if counted:
@@ -49,18 +49,20 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None
             fractions = {row.model: row.shares() for row in counted}
             draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
         # Models with the same casing share the counts, so few need their own.
-        offer_counting(workspace, corpus, [seen for seen in models if not rows[seen.name]])
+        offer_counting(workspace, corpus, [entry for entry in models if not rows[entry.name]])
         if len(counted) > 1:
-            draw_changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
+            draw_changed_words(workspace, corpus, [entry for entry in models if rows[entry.name]])
 
 
 @st.fragment
-def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
+def draw_changed_words(
+    workspace: Workspace, corpus: Artifact, models: Sequence[ModelEntry]
+) -> None:
     """Draw the words that another model tokenizes differently from the first, and the tokenizations
     of the selected word.
     """
     # 1. Choose the other model; the first one is always the reference.
-    others = {seen.label: seen for seen in models[1:]}
+    others = {entry.label: entry for entry in models[1:]}
     st.subheader("Most changed words")
     label = next(iter(others))
     if len(others) > 1:
@@ -93,7 +95,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
         selected = select_rows(shown) or [0]
     with chips:
         word = shown[selected[0]].word
-        markup.draw_tokenization_lines([tokenization_line(seen, first, word) for seen in models])
+        markup.draw_tokenization_lines([tokenization_line(entry, first, word) for entry in models])
     st.download_button(
         "changed-words.csv",
         lambda: changed_csv(changed),
@@ -163,12 +165,12 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
     draw_note(" · ".join(sizes))
 
 
-def offer_counting(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
+def offer_counting(workspace: Workspace, corpus: Artifact, models: Sequence[ModelEntry]) -> None:
     """Offer to count the words of a text for the models without word counts, if there are any."""
     if not models:
         return
     seconds = estimate_job_seconds(workspace, "corpus", estimate_counting(corpus))
-    names = ", ".join(markup.plain(seen.label) for seen in models)
+    names = ", ".join(markup.plain(entry.label) for entry in models)
     st.markdown(
         f"This text has no word counts for **{names}** yet (different casing). Counting takes"
         f" about {format_estimate(seconds)}."

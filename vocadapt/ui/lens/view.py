@@ -48,7 +48,7 @@ HELP = {
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ModelEntry:
     """A model on the page: its label, its folder, file or hub name, and the opened model."""
 
     label: str
@@ -61,7 +61,7 @@ class Seen:
         return WordTokenizer(self.label, self.model.vocabulary, self.model.splitter)
 
 
-def choose_models(workspace: Workspace, key: str) -> list[Seen]:
+def choose_models(workspace: Workspace, key: str) -> list[ModelEntry]:
     """Show a picker of models to compare, with this key; report those that cannot be opened."""
     picker = st.container()  # above the upload, but drawn after it
     uploaded = _upload_vocabulary(workspace)
@@ -78,7 +78,7 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
             help=HELP["models"],
         )
     opened = [_open(label, name) for label, name in chosen.items()]
-    return [seen for seen in opened if seen]
+    return [entry for entry in opened if entry]
 
 
 def list_offered_models(workspace: Workspace) -> dict[str, str]:
@@ -104,7 +104,7 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
     return offered
 
 
-def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
+def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
     """Draw the tokens of a text under each model, and its figures compared with the first model."""
     if not text.strip():
         st.markdown("Type a text above, or click an example.")
@@ -116,7 +116,7 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
         )
     else:
         markup.draw_tokenization_lines(
-            [tokenization_line(seen, models[0], text) for seen in models]
+            [tokenization_line(entry, models[0], text) for entry in models]
         )
         st.markdown(
             ":small[:gray[\\#\\# continues the word ·] :green[**framed**] :gray[= a token"
@@ -125,21 +125,24 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
         )
     with mistakes.show_errors():
         _draw_metrics(
-            [seen.word_tokenizer.measure(count_text(text, seen.model.splitter)) for seen in models]
+            [
+                entry.word_tokenizer.measure(count_text(text, entry.model.splitter))
+                for entry in models
+            ]
         )
 
 
-def tokenization_line(seen: Seen, first: Seen, text: str) -> markup.TokenizationLine:
+def tokenization_line(entry: ModelEntry, first: ModelEntry, text: str) -> markup.TokenizationLine:
     """Return the tokens of a text under one model; those that the first model lacks are new."""
-    model, known = seen.model, first.model.vocabulary
+    model, known = entry.model, first.model.vocabulary
     chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)
     casing = "uncased" if model.splitter.lowercase else "cased"
     length = f"{count(len(chips))} wordpiece{'s' * (len(chips) != 1)}"
     about = f"{casing} · {count(len(model.vocabulary))} tokens · {length}"
-    return markup.TokenizationLine(seen.label, about, chips)
+    return markup.TokenizationLine(entry.label, about, chips)
 
 
-def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
+def draw_details(workspace: Workspace, models: Sequence[ModelEntry], text: str) -> None:
     """Draw Details & export: commands, definitions, and the tokens of the text as a table."""
     texts = []
     if text.strip():
@@ -147,7 +150,7 @@ def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> Non
     for artifact in workspace.artifacts("corpora"):
         if artifact.name == st.session_state.get("lens_corpus"):
             texts.append(str(artifact.folder))
-    named = [argument for seen in models for argument in ("--model", seen.name)]
+    named = [argument for entry in models for argument in ("--model", entry.name)]
     with open_details():
         st.markdown("The same in a terminal")
         for given in texts:
@@ -162,12 +165,12 @@ def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> Non
             draw_downloads({"tokenizations.tsv": lambda: _tokenizations_file(models, text)})
 
 
-def _open(label: str, name: str) -> Seen | None:
+def _open(label: str, name: str) -> ModelEntry | None:
     """Open a model; show a message and return None if that fails."""
     with mistakes.show_errors():
         model = cache.model_of(name)
         if model.vocabulary and model.splitter:  # read both now, to show an error here
-            return Seen(pickers.shown_model(label), name, model)
+            return ModelEntry(pickers.shown_model(label), name, model)
     return None
 
 
@@ -239,11 +242,11 @@ def _delta(value: float, first: float) -> str | None:
     return signed(value - first)
 
 
-def _tokenizations_file(models: Sequence[Seen], text: str) -> str:
+def _tokenizations_file(models: Sequence[ModelEntry], text: str) -> str:
     rows: list[tuple[object, ...]] = [
-        (seen.label, piece.token, piece.id, piece.start, piece.end)
-        for seen in models
-        for piece in tokenize_text(seen.model.fast_tokenizer, text)
+        (entry.label, piece.token, piece.id, piece.start, piece.end)
+        for entry in models
+        for piece in tokenize_text(entry.model.fast_tokenizer, text)
     ]
     return tsv(("model", "token", "id", "start", "end"), rows)
 

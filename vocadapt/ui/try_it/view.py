@@ -117,8 +117,8 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
         if len(run.tokenizers) > 1:
             st.markdown(LEGEND)
     # Load the network only now: what is above needs none and is shown immediately.
-    tried = cache.tried(cache.network_of(folder), example)
-    PREDICTIONS[run.kind.head](run, tried, example)
+    prediction = cache.predict_cached(cache.network_of(folder), example)
+    PREDICTIONS[run.kind.head](run, prediction, example)
 
 
 def text_of(example: Example) -> str:
@@ -141,14 +141,16 @@ def _tokenization_line(
     return markup.TokenizationLine(label_tokenization(tokenization), about, chips)
 
 
-def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> markup.MarkedText:
+def _marked(
+    prediction: ExamplePrediction, tokenization: str, example: Sentence
+) -> markup.MarkedText:
     """Return a sentence with the entities predicted under one tokenization."""
     # The text joins the words by single spaces: compute their character positions in it.
     ends, place = [], 0
     for word in example.words:
         ends.append((place, place + len(word)))
         place += len(word) + 1
-    spans = decode_spans(tried.predictions[tokenization])
+    spans = decode_spans(prediction.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
     found = "1 entity" if len(spans) == 1 else f"{len(spans)} entities"
     return markup.MarkedText(
@@ -156,20 +158,20 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> m
         found,
         text_of(example),
         marks,
-        tokenization == tried.tokenization,
+        tokenization == prediction.tokenization,
     )
 
 
-def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
+def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence) -> None:
     """Draw the sentence with its entities, and a table of the words in entities: their tags and
     probabilities, and which tokenization was outvoted.
     """
     markup.draw_marked_texts(
-        [_marked(tried, tokenization, example) for tokenization in tried.logits]
+        [_marked(prediction, tokenization, example) for tokenization in prediction.logits]
     )
     # 1. List only words with an entity tag under at least one tokenization.
-    votes = dict(tried.votes)
-    tags = zip(*tried.predictions.values(), strict=True)  # of each word, by tokenization
+    votes = dict(prediction.votes)
+    tags = zip(*prediction.predictions.values(), strict=True)  # of each word, by tokenization
     rows = [row for row, own in enumerate(tags) if set(own) != {"O"}]
     if not rows:
         st.markdown(
@@ -184,13 +186,13 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]
     }
-    for tokenization, predicted in tried.predictions.items():
-        highest = tried.probabilities(tokenization).max(axis=1).tolist()
+    for tokenization, predicted in prediction.predictions.items():
+        highest = prediction.probabilities(tokenization).max(axis=1).tolist()
         table[tokenization] = [
             f"{markup.escape_invisible(predicted[row])}  {fraction(highest[row])}" for row in rows
         ]
     # 3. How the pooled prediction was made.
-    if POOLED in tried.logits:
+    if POOLED in prediction.logits:
         lines = {row: markup.escape_invisible(vote.line) for row, vote in votes.items()}
         table["outvoted"] = [lines.get(row, "agreement") for row in rows]
     draw_table(
@@ -200,7 +202,7 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
     )
 
 
-def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
+def _draw_labels(run: SavedRun, prediction: ExamplePrediction, example: Example) -> None:
     """Draw the probability of every label under each tokenization, and the votes."""
     markup.draw_marked_texts(
         [
@@ -208,31 +210,33 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
                 f"{tokenization} predicts",
                 "",
                 ", ".join(predicted) or "no label",
-                is_main=tokenization == tried.tokenization,
+                is_main=tokenization == prediction.tokenization,
             )
-            for tokenization, predicted in tried.predictions.items()
+            for tokenization, predicted in prediction.predictions.items()
         ]
     )
     # The last column is a bar of the main prediction; the others are numbers.
     table: dict[str, list[object]] = {
-        "label": [markup.escape_invisible(name) for name in tried.outputs.names]
+        "label": [markup.escape_invisible(name) for name in prediction.outputs.names]
     }
-    for tokenization in tried.logits:
-        table[tokenization] = list(map(fraction, tried.probabilities(tokenization)[0].tolist()))
-    table["probability"] = tried.probabilities(tried.tokenization)[0].tolist()
+    for tokenization in prediction.logits:
+        table[tokenization] = list(
+            map(fraction, prediction.probabilities(tokenization)[0].tolist())
+        )
+    table["probability"] = prediction.probabilities(prediction.tokenization)[0].tolist()
     draw_table(table, height="content", column_config={"probability": BAR})
-    for _, vote in tried.votes:
+    for _, vote in prediction.votes:
         st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
 
-def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
+def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Question) -> None:
     """Draw the best answers under each tokenization, and the text around the main one."""
     # 1. Find the best answers under each tokenization; there may be none.
     best = {
         tokenization: find_best_answers(rows, example.context, N_BEST, rule=example.word_rule)
-        for tokenization, rows in tried.logits.items()
+        for tokenization, rows in prediction.logits.items()
     }
-    if not best[tried.tokenization]:
+    if not best[prediction.tokenization]:
         st.markdown(
             "**No answer**: the model reads no word of the context, or only words with more than 500"
             " characters."
@@ -241,7 +245,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
     # 2. Choose the visible part: of a long context, only the text around the best answer.
     start, end = 0, len(example.context)
     if end > MAX_DRAWN:
-        answer = best[tried.tokenization][0]
+        answer = best[prediction.tokenization][0]
         start = max(0, answer.start - AROUND_ANSWER)
         end = min(end, answer.end + AROUND_ANSWER)
     visible = example.context[start:end]
@@ -256,7 +260,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
             if first.start < end and first.end > start:
                 marks = [(max(first.start, start) - start, min(first.end, end) - start, "")]
             note = f"score {first.score:.2f} · probability {fraction(first.probability)}{part}"
-            is_main = tokenization == tried.tokenization
+            is_main = tokenization == prediction.tokenization
             lines.append(
                 markup.MarkedText(f"{tokenization} answers", note, visible, marks, is_main)
             )
@@ -279,7 +283,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
         height="content",
         column_config={"of all answers": BAR},
     )
-    for _, vote in tried.votes:
+    for _, vote in prediction.votes:
         st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
 

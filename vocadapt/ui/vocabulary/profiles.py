@@ -11,7 +11,7 @@ from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import count_cache
-from vocadapt.ui.lens.view import Seen
+from vocadapt.ui.lens.view import ModelEntry
 from vocadapt.vocabulary.overlap import (
     count_lengths,
     list_common_tokens,
@@ -25,7 +25,7 @@ KEPT_FRACTIONS = (0.25, 0.5, 0.75)  # of the vocabulary, marked for a reduction 
 MAX_LISTED = 12  # number of unreachable tokens listed
 
 
-def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
+def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact | None) -> None:
     """Draw the overlap of vocabularies, their statistics, and charts."""
     st.subheader("Compare vocabularies")
     _draw_overlap(models)
@@ -35,14 +35,14 @@ def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | Non
         left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Token length**, in characters")
-        vocabularies = [seen.model.vocabulary for seen in models]
-        drawn = {seen.label: count_cache.profile_of(seen.model).lengths for seen in models}
+        vocabularies = [entry.model.vocabulary for entry in models]
+        drawn = {entry.label: count_cache.profile_of(entry.model).lengths for entry in models}
         if len(models) > 1:
             drawn["in common"] = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
         draw_figure(figures.plot_length_distribution(drawn), "lengths")
     with right:
         st.markdown("**Token length by id**, one dot per token")
-        panels = [_lengths_by_id(seen) for seen in models[:MAX_PANELS]]
+        panels = [_lengths_by_id(entry) for entry in models[:MAX_PANELS]]
         figure = figures.plot_against_id(panels, "characters, without marks")
         draw_figure(figure, "length_by_id")
     if corpus is not None:
@@ -51,15 +51,15 @@ def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | Non
         draw_note(f"By id: the first {MAX_PANELS} of {len(models)} models.")
 
 
-def _draw_overlap(models: Sequence[Seen]) -> None:
+def _draw_overlap(models: Sequence[ModelEntry]) -> None:
     """Draw a table: the fraction of each row's tokens that each column's vocabulary also has."""
     if len(models) < 2:
         st.markdown("Select a second model above to compare vocabularies.")
         return
-    found = measure_overlap([seen.model.vocabulary for seen in models])
-    columns: dict[str, list[str]] = {"tokens of": [seen.label for seen in models]}
-    for k, seen in enumerate(models):
-        columns[f"also in {seen.label}"] = [
+    found = measure_overlap([entry.model.vocabulary for entry in models])
+    columns: dict[str, list[str]] = {"tokens of": [entry.label for entry in models]}
+    for k, entry in enumerate(models):
+        columns[f"also in {entry.label}"] = [
             f"{fraction(fractions[k])} · {count(commons[k])}"
             for fractions, commons in zip(found.share, found.common, strict=True)
         ]
@@ -70,16 +70,16 @@ def _draw_overlap(models: Sequence[Seen]) -> None:
     )
 
 
-def _draw_statistics(models: Sequence[Seen]) -> None:
+def _draw_statistics(models: Sequence[ModelEntry]) -> None:
     """Draw a table of token counts: by position in a word, single characters, and unreachable."""
-    profiles = [count_cache.profile_of(seen.model) for seen in models]
+    profiles = [count_cache.profile_of(entry.model) for entry in models]
     # Leave out positions in a word for which no vocabulary has a token.
     places = [
         place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
     ]
     draw_table(
         {
-            "vocabulary": [seen.label for seen in models],
+            "vocabulary": [entry.label for entry in models],
             "tokens": [len(one.tokens) for one in profiles],
             **{place: [one.positions[place] for one in profiles] for place in places},
             "single characters": [len(one.single) for one in profiles],
@@ -92,22 +92,22 @@ def _draw_statistics(models: Sequence[Seen]) -> None:
     shared = len(frozenset.intersection(*(one.single for one in profiles)))
     if len(models) > 1:
         draw_note(f"{count(shared)} single characters are tokens in all of these vocabularies.")
-    for seen, one in zip(models, profiles, strict=True):
+    for entry, one in zip(models, profiles, strict=True):
         named = one.unreachable_others
         if named:
             listed = ": " + " ".join(plain(token) for token in named[:MAX_LISTED])
             if len(named) > MAX_LISTED:
                 listed = f", {MAX_LISTED} of them{listed}"
             draw_note(
-                f"{plain(seen.label)}: the tokenizer never produces"
+                f"{plain(entry.label)}: the tokenizer never produces"
                 f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
                 f" tokens{listed}"
             )
 
 
-def _lengths_by_id(seen: Seen) -> figures.Dots:
-    values = seen.model.vocabulary.lengths
-    return figures.Dots(_short(seen.label), values, np.zeros(len(values), dtype=bool))
+def _lengths_by_id(entry: ModelEntry) -> figures.Dots:
+    values = entry.model.vocabulary.lengths
+    return figures.Dots(_short(entry.label), values, np.zeros(len(values), dtype=bool))
 
 
 def _short(label: str) -> str:
@@ -137,21 +137,21 @@ def _choose_texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
 
 
 def _draw_frequencies(
-    workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artifact]
+    workspace: Workspace, models: Sequence[ModelEntry], corpora: Sequence[Artifact]
 ) -> None:
     """Draw the frequency of each token in each text, one row per text and one column per model, or
     name the texts without counts.
     """
     root = workspace.root
     found = {
-        (corpus.name, seen.label): count_cache.reducer_of(corpus, seen.name, root)
+        (corpus.name, entry.label): count_cache.reducer_of(corpus, entry.name, root)
         for corpus in corpora
-        for seen in models
+        for entry in models
     }
     # The grid is drawn only if every text has counts for every model.
     if all(found.values()):
         # One figure has a panel for each text and model.
-        marks = {seen.label: count_cache.longest_half(seen.model) for seen in models}
+        marks = {entry.label: count_cache.longest_half(entry.model) for entry in models}
         panels = []
         for (name, label), reducer in found.items():
             assert reducer is not None

@@ -24,7 +24,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.lens.view import Seen
+from vocadapt.ui.lens.view import ModelEntry
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import Mask
 from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
@@ -54,7 +54,9 @@ HELP = {
 
 
 @st.fragment
-def draw_reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer) -> None:
+def draw_reduction(
+    workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer
+) -> None:
     """Draw the settings of a reduction, its effect, the curves of all heuristics, and the tokens."""
     st.subheader("Reduce the vocabulary")
     settings = _choose_settings(reducer.vocabulary)
@@ -62,13 +64,13 @@ def draw_reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: 
         with st.spinner("Ordering the tokens …"):
             removed = reducer.build_removed_mask(settings)
         grown = measure_growth_over_seeds(reducer, settings, SEEDS)
-        _draw_metrics(seen, reducer, grown, removed)
+        _draw_metrics(entry, reducer, grown, removed)
         _draw_charts(reducer, settings, grown, removed)
         st.subheader("Removed and kept tokens")
-        _draw_token_table(workspace, corpus, seen, reducer, removed)
+        _draw_token_table(workspace, corpus, entry, reducer, removed)
 
 
-def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
+def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reducer) -> None:
     """Draw Details & export: commands, definitions, and all tokens as a table."""
     study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
     with open_details():
@@ -76,7 +78,7 @@ def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> 
             [*study, "--workspace", str(corpus.folder.parent.parent)], "The same in a terminal"
         )
         if len(models) > 1:
-            draw_command(["vocabulary", "compare", *(seen.name for seen in models)])
+            draw_command(["vocabulary", "compare", *(entry.name for entry in models)])
         st.markdown(
             "Fractions refer to the whole vocabulary. The length of a token excludes the mark of a"
             " continuation. Special tokens and tokens shorter than four characters are kept, and so"
@@ -123,7 +125,7 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
     return ReductionSettings(heuristic, keep / 100)
 
 
-def _draw_metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None:
+def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: Mask) -> None:
     """Draw the tokens kept and removed, the growth of the text, and the parameters saved."""
     n_removed = int(removed.sum())
     # 1. The growth: a mean over seeds if the heuristic is random.
@@ -133,7 +135,7 @@ def _draw_metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) ->
         growth_help += f" Mean ± sd over {len(SEEDS)} seeds."
     # 2. The parameters of the removed embeddings.
     saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
-    size = measure_model_size(seen.model) if _has_embeddings(seen) else ModelSize()
+    size = measure_model_size(entry.model) if _has_embeddings(entry) else ModelSize()
     if size.width is not None:
         n_saved = n_removed * size.width
         saved, saved_size = count(n_saved), megabytes(n_saved * FLOAT32)
@@ -217,7 +219,7 @@ def _compute_curves(reducer: Reducer) -> Curves:
 
 
 def _draw_token_table(
-    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask
+    workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer, removed: Mask
 ) -> None:
     """Draw the table of all tokens, removed or kept, and the details of the selected one."""
     vocabulary = reducer.vocabulary
@@ -246,7 +248,7 @@ def _draw_token_table(
         rows = [row for row in event["selection"]["rows"] if row < len(vocabulary)]
     with closer:
         if rows:
-            _draw_token(workspace, corpus, seen, reducer, removed, int(order[rows[0]]))
+            _draw_token(workspace, corpus, entry, reducer, removed, int(order[rows[0]]))
         else:
             st.markdown(
                 ":gray[No token is selected. Tick a row on the left; click a column name to sort.]"
@@ -254,7 +256,12 @@ def _draw_token_table(
 
 
 def _draw_token(
-    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask, i: int
+    workspace: Workspace,
+    corpus: Artifact,
+    entry: ModelEntry,
+    reducer: Reducer,
+    removed: Mask,
+    i: int,
 ) -> None:
     """Draw a token: its tokenization once it is removed, its count, neighbors and occurrences."""
     vocabulary = reducer.vocabulary
@@ -274,9 +281,9 @@ def _draw_token(
     ]
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
     # 2. Its nearest wordpieces in the model.
-    if _has_embeddings(seen):
+    if _has_embeddings(entry):
         with mistakes.show_errors():
-            space = seen.model.word_space
+            space = entry.model.word_space
             found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
             rows = [
                 (space.words[row], float(score))
@@ -296,18 +303,18 @@ def _draw_token(
     if token not in vocabulary.special:
         try:
             keyword_in_context.draw_lines(
-                token, read_corpus([corpus.folder]), seen.name, workspace, key="token_context"
+                token, read_corpus([corpus.folder]), entry.name, workspace, key="token_context"
             )
         except InputError as error:
             st.text(mistakes.format_message(error.problem))
 
 
-def _has_embeddings(seen: Seen) -> bool:
+def _has_embeddings(entry: ModelEntry) -> bool:
     """Return whether a vocabulary belongs to a model with embeddings.
 
     A bare vocabulary does not, and neither does the tokenizer in the folder base/ of a model.
     """
-    return (seen.model.path / "config.json").is_file()
+    return (entry.model.path / "config.json").is_file()
 
 
 def _tokens_file(reducer: Reducer) -> str:
