@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.lens import view
-from vocadapt.ui.lens.corpus import changed_csv
+from vocadapt.ui.lens.corpus import format_changes_csv
 from vocadapt.vocabulary.lens import TERMS, Change
 
 LENS = "pages/vocabulary/lens.py"
@@ -115,7 +115,7 @@ def test_uploaded_vocabularies_are_offered(tmp_path):
 
 
 def test_the_csv_keeps_every_word_whole():
-    rows = changed_csv([Change('a,"b', 2, ("a", "##,"), ("x",))]).splitlines()
+    rows = format_changes_csv([Change('a,"b', 2, ("a", "##,"), ("x",))]).splitlines()
     assert rows == ["word,count,before,after,saved", '"a,""b",2,"a ##,",x,2']
 
 

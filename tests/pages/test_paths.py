@@ -52,7 +52,7 @@ def test_folders_of_the_system_are_not_opened_anywhere(typed, served):
     served("127.0.0.1")
     with pytest.raises(InputError, match="system folders"):
         paths.resolve_allowed_path(typed)
-    for reader in (cache.opened, cache.model_of):
+    for reader in (cache.open_named_space, cache.model_of):
         with pytest.raises(InputError, match="system folders"):
             reader(typed)
 

@@ -86,7 +86,7 @@ def compare(
     click.
     """
     # 1. The estimated time; the noise baseline is a second comparison of the same size.
-    first, second = cache.opened(before), cache.opened(after)
+    first, second = cache.open_named_space(before), cache.open_named_space(after)
     seconds = estimate_change_seconds(first.space, second.space, settings)
     if baseline:
         seconds *= 2

@@ -47,7 +47,7 @@ def draw_neighbor_cards(cards: Sequence[Card]) -> None:
     for card in cards:
         scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
     scales = {measure: build_scale(measure, found) for measure, found in scores.items()}
-    body = "".join(_card(card, scales[card.measure]) for card in cards)
+    body = "".join(_render_card(card, scales[card.measure]) for card in cards)
     notes = ""
     if any(scores.values()):
         notes = " ".join(scale.note for scale in scales.values())
@@ -77,7 +77,7 @@ def draw_score_table(
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
     # 2. The values of each column, best first: equal values share a rank.
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
-    body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
+    body = "".join(_render_score_line(line, ranked, barred, scale) for line in lines)
     table = f'<table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     _write(f'<div class="va-wide">{table}</div>')
     _write_scale(scale.note if barred and lines else "")
@@ -106,7 +106,7 @@ def draw_heat_map(
     )
     body = "".join(
         f'<tr><th scope="row">{html.escape(escape_invisible(name))}<small>{html.escape(note)}</small></th>'
-        f"{''.join(map(_heat, cells))}</tr>"
+        f"{''.join(map(_render_heat_cell, cells))}</tr>"
         for name, note, cells in rows
     )
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
@@ -136,7 +136,7 @@ class Line:
 def draw_concordance(lines: Sequence[Line]) -> None:
     """Draw lines of text aligned on their words; each part keeps its own writing direction."""
     widest = html.escape(escape_invisible(max((line.match for line in lines), key=len, default="")))
-    body = "".join(_concordance_line(line, widest) for line in lines)
+    body = "".join(_render_concordance_line(line, widest) for line in lines)
     _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
 
 
@@ -169,7 +169,7 @@ def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     ones violet.
     """
     _write(
-        f'<div class="va-tokenizations" data-testid="tokenizations">{"".join(map(_tokenization_line, lines))}</div>'
+        f'<div class="va-tokenizations" data-testid="tokenizations">{"".join(map(_render_tokenization_line, lines))}</div>'
     )
 
 
@@ -215,7 +215,7 @@ class MarkedText:
 def draw_marked_texts(lines: Sequence[MarkedText]) -> None:
     """Draw texts with marked parts underlined, each followed by its label."""
     _write(
-        f'<div class="va-marked-texts" data-testid="marked">{"".join(map(_marked, lines))}</div>'
+        f'<div class="va-marked-texts" data-testid="marked">{"".join(map(_render_marked_text, lines))}</div>'
     )
 
 
@@ -258,7 +258,7 @@ def plain(text: str) -> str:
     return EMPTY.join(part.translate(ESCAPED) for part in parts)
 
 
-def _tokenization_line(line: TokenizationLine) -> str:
+def _render_tokenization_line(line: TokenizationLine) -> str:
     # Group the chips by word: one that continues a word is appended to the last group.
     words: list[list[Chip]] = []
     for chip in line.chips:
@@ -266,7 +266,9 @@ def _tokenization_line(line: TokenizationLine) -> str:
             words[-1].append(chip)
         else:
             words.append([chip])
-    drawn = "".join(f'<span class="va-word">{"".join(map(_chip, word))}</span>' for word in words)
+    drawn = "".join(
+        f'<span class="va-word">{"".join(map(_render_chip, word))}</span>' for word in words
+    )
     name = (
         "<div"
         f' class="va-name">{html.escape(escape_invisible(line.name))}<small>{html.escape(line.note)}</small></div>'
@@ -274,17 +276,17 @@ def _tokenization_line(line: TokenizationLine) -> str:
     return f'<div>{name}<div class="va-words">{drawn}</div></div>'
 
 
-def _marked(line: MarkedText) -> str:
+def _render_marked_text(line: MarkedText) -> str:
     # Before each mark, write the text since the last one; at the end, write the rest.
     parts, done = [], 0
     for start, end, label in line.marks:
         named = f"<small>{html.escape(escape_invisible(label))}</small>" if label else ""
         parts += [
-            _flowing(line.text[done:start]),
-            f"<mark>{_flowing(line.text[start:end])}{named}</mark>",
+            _render_running_text(line.text[done:start]),
+            f"<mark>{_render_running_text(line.text[start:end])}{named}</mark>",
         ]
         done = end
-    parts.append(_flowing(line.text[done:]))
+    parts.append(_render_running_text(line.text[done:]))
     note = f"<small>{html.escape(escape_invisible(line.note))}</small>" if line.note else ""
     name = f'<div class="va-name">{html.escape(escape_invisible(line.name))}{note}</div>'
     return (
@@ -293,13 +295,13 @@ def _marked(line: MarkedText) -> str:
     )
 
 
-def _flowing(text: str) -> str:
+def _render_running_text(text: str) -> str:
     """Return the HTML of running text: line breaks become spaces, invisible characters are shown."""
     one_line = text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
     return html.escape(escape_invisible(one_line))
 
 
-def _chip(chip: Chip) -> str:
+def _render_chip(chip: Chip) -> str:
     """Return the HTML of a token, with its mark dimmed."""
     style = f"va-{chip.kind}" if chip.kind else ""
     shown = html.escape(escape_invisible(chip.text.removeprefix(chip.mark)))
@@ -310,14 +312,14 @@ def _chip(chip: Chip) -> str:
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
 
-def _card(card: Card, scale: BarScale) -> str:
+def _render_card(card: Card, scale: BarScale) -> str:
     rows = []
     for text, score in card.rows:
         name = token(text, "va-shared" if text in card.shared else "")
         number = fraction(score) if score < 10 else f"{score:.1f}"
         if card.measure == "count":
             number = count(round(score))
-        bar = _bar(scale.width(score), card.kind)
+        bar = _render_bar(scale.width(score), card.kind)
         rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     style, text = "va-note", html.escape(card.note)
@@ -333,7 +335,7 @@ def _write_scale(note: str) -> None:
         _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
 
 
-def _concordance_line(line: Line, widest: str) -> str:
+def _render_concordance_line(line: Line, widest: str) -> str:
     """Return the HTML of a line.
 
     It contains the widest word as invisible text, which gives all middle columns the same width.
@@ -353,7 +355,7 @@ def _concordance_line(line: Line, widest: str) -> str:
     )
 
 
-def _heat(cell: HeatCell) -> str:
+def _render_heat_cell(cell: HeatCell) -> str:
     """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
     style = ""
     if cell.value is not None:
@@ -363,12 +365,12 @@ def _heat(cell: HeatCell) -> str:
     return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
 
 
-def _bar(width: float, kind: str) -> str:
+def _render_bar(width: float, kind: str) -> str:
     """Return the HTML of a bar, `width` percent wide, in the color of a kind."""
     return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
 
 
-def _score_line(
+def _render_score_line(
     line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale
 ) -> str:
     cells = [f"<td>{html.escape(line.name)}</td>"]
@@ -380,7 +382,7 @@ def _score_line(
         elif value in order[1:2]:
             mark = "va-second"
         if column in barred:
-            bar = _bar(scale.width(value), "source")
+            bar = _render_bar(scale.width(value), "source")
         cells.append(
             f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
         )

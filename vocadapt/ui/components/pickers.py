@@ -233,7 +233,7 @@ def pick_space(
     key: str,
     default: int = 0,
 ) -> str:
-    """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`,
+    """Show a picker of word vectors and models; return the folder or hub name for `cache.open_named_space`,
     "" for none.
 
     The address contains the display name, which stays valid in a copy of the workspace.
@@ -331,7 +331,7 @@ def warn_of_unreadable_runs(workspace: Workspace) -> None:
 def warn_if_crowded(*names: str) -> None:
     """Warn if all vectors of a space point in nearly the same direction."""
     for name in dict.fromkeys(names):
-        mean = cache.mean_cosine_of(cache.opened(name))
+        mean = cache.mean_cosine_of(cache.open_named_space(name))
         if mean is not None and mean > CROWDED:
             st.warning(
                 (

@@ -50,7 +50,7 @@ class SelectedSpace:
     @property
     def opened(self) -> OpenedSpace:
         """The space with all tokens."""
-        return cache.opened(self.name)
+        return cache.open_named_space(self.name)
 
     @property
     def stamp(self) -> str:

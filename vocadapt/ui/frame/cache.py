@@ -107,16 +107,16 @@ def _model(name: str, stamp: str) -> LanguageModel:
     return open_model(name, offline=True)
 
 
-def opened(name: str) -> OpenedSpace:
+def open_named_space(name: str) -> OpenedSpace:
     """Return a space by its name: a folder of word vectors, or a model on this machine.
 
     Raises InputError if the name is neither.
     """
-    return _opened(name, space_stamp(name))
+    return _open_named_space(name, space_stamp(name))
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the space …")
-def _opened(name: str, stamp: str) -> OpenedSpace:
+def _open_named_space(name: str, stamp: str) -> OpenedSpace:
     return open_space(name, offline=True)
 
 

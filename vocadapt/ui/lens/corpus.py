@@ -17,7 +17,7 @@ from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.lens.view import ModelEntry, tokenization_line
+from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
 from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
 SHOWN = 500  # rows of the table of changed words
@@ -95,10 +95,12 @@ def draw_changed_words(
         selected = select_rows(shown) or [0]
     with chips:
         word = shown[selected[0]].word
-        markup.draw_tokenization_lines([tokenization_line(entry, first, word) for entry in models])
+        markup.draw_tokenization_lines(
+            [build_tokenization_line(entry, first, word) for entry in models]
+        )
     st.download_button(
         "changed-words.csv",
-        lambda: changed_csv(changed),
+        lambda: format_changes_csv(changed),
         "changed-words.csv",
         "text/csv",
         on_click="ignore",
@@ -126,7 +128,7 @@ def select_rows(changed: Sequence[Change]) -> list[int]:
     return [row for row in event["selection"]["rows"] if row < len(changed)]
 
 
-def changed_csv(changed: Sequence[Change]) -> str:
+def format_changes_csv(changed: Sequence[Change]) -> str:
     """Format every changed word with its count, its two tokenizations and the tokens saved as CSV."""
     lines = [(c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed]
     return format_csv([("word", "count", "before", "after", "saved"), *lines])

@@ -116,7 +116,7 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
         )
     else:
         markup.draw_tokenization_lines(
-            [tokenization_line(entry, models[0], text) for entry in models]
+            [build_tokenization_line(entry, models[0], text) for entry in models]
         )
         st.markdown(
             ":small[:gray[\\#\\# continues the word ·] :green[**framed**] :gray[= a token"
@@ -132,7 +132,9 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
         )
 
 
-def tokenization_line(entry: ModelEntry, first: ModelEntry, text: str) -> markup.TokenizationLine:
+def build_tokenization_line(
+    entry: ModelEntry, first: ModelEntry, text: str
+) -> markup.TokenizationLine:
     """Return the tokens of a text under one model; those that the first model lacks are new."""
     model, known = entry.model, first.model.vocabulary
     chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)

@@ -47,7 +47,7 @@ class NamedSpace:
     @property
     def opened(self) -> OpenedSpace:
         """The opened space, cached between reruns."""
-        return cache.opened(self.name)
+        return cache.open_named_space(self.name)
 
     @property
     def stamp(self) -> str:

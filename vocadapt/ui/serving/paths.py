@@ -22,7 +22,7 @@ from vocadapt.ui.frame.address import workspace
 
 # Environment variable: a folder that is allowed on addresses other than the loopback.
 FILES_ROOT = "VOCADAPT_FILES_ROOT"
-SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
+SYSTEM_FOLDERS = tuple(map(Path, ("/proc", "/sys", "/dev")))
 LOCAL_NAMES = ("localhost",)
 
 
@@ -44,13 +44,13 @@ def check_allowed(typed: str | Path) -> None:
         problem = f"{show_path(typed)}: no such file or folder."
         raise InputError(problem, "Check the spelling.") from None
     # On the loopback, the user has access to this machine: reject only system folders.
-    if is_loopback(_address()):
-        if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
+    if is_loopback(_read_server_address()):
+        if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
             problem = f"{show_path(typed)}: system folders cannot be opened from a page."
             raise InputError(problem, "Give a folder with your files.")
         return
     # On other addresses, anybody may type a path: allow only listed folders.
-    if not any(path.is_relative_to(root) for root in _open_roots()):
+    if not any(path.is_relative_to(root) for root in _list_allowed_folders()):
         remedy = (
             "Upload the file, or ask the operator of the lab to start it with a folder for shared"
             " files."
@@ -112,11 +112,11 @@ def warn_once() -> None:
 
     It is needed if Streamlit was started by its own command instead of `server`.
     """
-    if not is_loopback(_address()):
-        sys.stderr.write(build_network_warning(_address() or "every address"))
+    if not is_loopback(_read_server_address()):
+        sys.stderr.write(build_network_warning(_read_server_address() or "every address"))
 
 
-def _address() -> str | None:
+def _read_server_address() -> str | None:
     """Return the address that the running server is bound to."""
     import streamlit as st
 
@@ -124,7 +124,7 @@ def _address() -> str | None:
     return address
 
 
-def _open_roots() -> Iterator[Path]:
+def _list_allowed_folders() -> Iterator[Path]:
     """Return the folders that are allowed on addresses other than the loopback."""
     from huggingface_hub.constants import HF_HUB_CACHE
 

@@ -97,7 +97,7 @@ def serve(
             "Run from a clone, or install it with pip install -e .",
         )
     if port is None:
-        port = _free_port(address)
+        port = _find_free_port(address)
     elif not _is_free(port, address):
         raise InputError(
             f"Port {port} on {address} cannot be used.",
@@ -117,7 +117,7 @@ def serve(
     preload.start(kept)
     # 4. Announce the address, and serve.
     sys.stdout.write(
-        f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
+        f"The lab is at {_format_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
     )
     sys.stdout.flush()
     if not paths.is_loopback(address):
@@ -127,7 +127,7 @@ def serve(
         "server_allowedHosts": list_allowed_hosts(address),
         "server_port": port,
     }
-    _run(app, {**_settings(), **place, "server_headless": not browser})
+    _run(app, {**_load_settings(), **place, "server_headless": not browser})
 
 
 def list_allowed_hosts(address: str) -> list[str]:
@@ -155,7 +155,7 @@ def leave_a_core_free() -> None:
     threadpool_limits(max(1, count_cores() - 1), user_api="blas")
 
 
-def _url(address: str, port: int | None) -> str:
+def _format_url(address: str, port: int | None) -> str:
     """Return the URL of the lab for a browser on this machine."""
     host = address
     if address in EVERY_ADDRESS:
@@ -193,7 +193,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     bootstrap.run(str(app), False, [], flags)
 
 
-def _settings() -> dict[str, object]:
+def _load_settings() -> dict[str, object]:
     """Return the shipped config.toml as Streamlit's flags."""
     from pandas import json_normalize
 
@@ -203,7 +203,7 @@ def _settings() -> dict[str, object]:
     return flags
 
 
-def _free_port(address: str) -> int:
+def _find_free_port(address: str) -> int:
     """Return the first free port from FIRST_PORT on."""
     port = next(
         (port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None

@@ -141,7 +141,7 @@ def _tokenization_line(
     return markup.TokenizationLine(label_tokenization(tokenization), about, chips)
 
 
-def _marked(
+def _build_marked_text(
     prediction: ExamplePrediction, tokenization: str, example: Sentence
 ) -> markup.MarkedText:
     """Return a sentence with the entities predicted under one tokenization."""
@@ -167,7 +167,10 @@ def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence)
     probabilities, and which tokenization was outvoted.
     """
     markup.draw_marked_texts(
-        [_marked(prediction, tokenization, example) for tokenization in prediction.logits]
+        [
+            _build_marked_text(prediction, tokenization, example)
+            for tokenization in prediction.logits
+        ]
     )
     # 1. List only words with an entity tag under at least one tokenization.
     votes = dict(prediction.votes)
@@ -353,7 +356,7 @@ def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
     with open_details():
         draw_command(_build_command(folder, run, example), "The same in a terminal")
         st.markdown("The same in Python")
-        st.code(_python(folder, run, example), language="python", wrap_lines=True)
+        st.code(_build_python(folder, run, example), language="python", wrap_lines=True)
         names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")
         st.markdown("The run")
         st.json({name: run.record[name] for name in names if name in run.record}, expanded=False)
@@ -393,7 +396,7 @@ def _question_of(example: Example | None) -> str:
     return example.inputs["question"]
 
 
-def _python(folder: str, run: SavedRun, example: Example | None) -> str:
+def _build_python(folder: str, run: SavedRun, example: Example | None) -> str:
     lines = [
         "from pathlib import Path",
         "from vocadapt.training.finetune.run_files import load_run",

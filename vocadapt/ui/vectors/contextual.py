@@ -46,20 +46,20 @@ def draw_form(workspace: Workspace) -> None:
             )
             return
         with mistakes.show_errors():
-            _form(workspace, corpora)
+            _draw_form_content(workspace, corpora)
 
 
-def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
+def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
     left, right = st.columns([1.4, 1], gap="large")
     with left, st.container(horizontal=True):
         name = pickers.pick_model(workspace, "change_contextual_model")
         corpus = pickers.pick("Text", corpora, "change_contextual_corpus")
     model = cache.model_of(name)
     with left:
-        settings = _settings(model)
+        settings = _draw_settings(model)
     with right:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
-        st.markdown(_preview(workspace, corpus, model, settings, counts))
+        st.markdown(_describe_vectors(workspace, corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         made = pickers.draw_name_input(workspace, "vectors", wish, "contextual_name")
         if st.button(
@@ -74,7 +74,7 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
             )
 
 
-def _settings(model: LanguageModel) -> ContextualSettings:
+def _draw_settings(model: LanguageModel) -> ContextualSettings:
     default, layers = ContextualSettings(), count_layers(model)
     positions = int(model.config.get("max_position_embeddings", 512))
     first, second = st.container(horizontal=True), st.container(horizontal=True)
@@ -96,7 +96,7 @@ def _settings(model: LanguageModel) -> ContextualSettings:
     )
 
 
-def _preview(
+def _describe_vectors(
     workspace: Workspace,
     corpus: Artifact,
     model: LanguageModel,

@@ -42,7 +42,7 @@ def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact
         draw_figure(figures.plot_length_distribution(drawn), "lengths")
     with right:
         st.markdown("**Token length by id**, one dot per token")
-        panels = [_lengths_by_id(entry) for entry in models[:MAX_PANELS]]
+        panels = [_build_length_panel(entry) for entry in models[:MAX_PANELS]]
         figure = figures.plot_against_id(panels, "characters, without marks")
         draw_figure(figure, "length_by_id")
     if corpus is not None:
@@ -105,12 +105,12 @@ def _draw_statistics(models: Sequence[ModelEntry]) -> None:
             )
 
 
-def _lengths_by_id(entry: ModelEntry) -> figures.Dots:
+def _build_length_panel(entry: ModelEntry) -> figures.Dots:
     values = entry.model.vocabulary.lengths
-    return figures.Dots(_short(entry.label), values, np.zeros(len(values), dtype=bool))
+    return figures.Dots(_shorten_label(entry.label), values, np.zeros(len(values), dtype=bool))
 
 
-def _short(label: str) -> str:
+def _shorten_label(label: str) -> str:
     """Shorten a label for the title of a panel: keep the end, which distinguishes models."""
     if len(label) <= MAX_TITLE_LENGTH:
         return label
@@ -155,7 +155,7 @@ def _draw_frequencies(
         panels = []
         for (name, label), reducer in found.items():
             assert reducer is not None
-            title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
+            title = f"{_shorten_label(label)} · {_shorten_label(name)}\n{count(reducer.tokens)} wordpieces"
             limits = [round(kept * len(reducer.vocabulary)) for kept in KEPT_FRACTIONS]
             panels.append(figures.Dots(title, reducer.token_counts, marks[label], limits))
         figure = figures.plot_against_id(
