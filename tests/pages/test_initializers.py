@@ -64,7 +64,7 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
     table = app.dataframe[0].value
     assert {"semantic", "focus", "global-mean (baseline)"} <= set(table["initializer"])
     assert (table["masked loss"] > 0).all() and any(
-        "before any change" in text for text in texts(app)
+        "the original model has" in text for text in texts(app)
     )
     assert any("8 of" in text and "chance P@1" in text for text in texts(app))
     assert any(("Best on 8" in text or "None beats" in text) for text in texts(app))

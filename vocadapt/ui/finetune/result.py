@@ -1,4 +1,4 @@
-"""Results on the page Fine-tune: the running job, and the newest runs."""
+"""Parts of the page Fine-tune: the running job, and the newest runs."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel
 
 RESULTS = "pages/train/results.py"
-FINDINGS = 4  # findings of the newest runs shown directly
-REDRAW = 4  # points of a curve between two drawings, so that it does not flicker
+MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
+REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 
 def draw_running_job(job: Job, status: Status) -> None:
@@ -40,17 +40,18 @@ def draw_running_job(job: Job, status: Status) -> None:
     settings = job.spec.settings
     if not seeds or not isinstance(settings, FinetuneStep):
         return
-    now = list(seeds)[-1]
-    live = seeds[now]
+    newest = list(seeds)[-1]
+    live = seeds[newest]
     done, best = 0.0, "no dev score yet"
     if live.curve and live.epoch:
         done = live.curve[-1][0] / live.epoch
     if live.dev:
         best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
-    st.markdown(f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
+    st.markdown(f"**{newest}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
     loss, dev = st.columns(2, gap="large")
     curves = {
-        name: one.curve[: max(2, len(one.curve) // REDRAW * REDRAW)] for name, one in seeds.items()
+        name: one.curve[: max(2, len(one.curve) // REDRAW_EVERY * REDRAW_EVERY)]
+        for name, one in seeds.items()
     }
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
@@ -74,7 +75,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     # 1. What was trained, and a link to the comparison with other runs.
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     words.markdown(
-        f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
+        f"**Newest: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
         f" {newest.tokenization} · {runs_of_model} ·"
         f" {newest.examples_per_second:.0f} examples/s"
     )
@@ -86,10 +87,10 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         findings: dict[str, None] = {}  # each once, in order
         for run in newest.runs:
             findings |= dict.fromkeys(run.record.get("findings", ()))
-        for finding in list(findings)[:FINDINGS]:
+        for finding in list(findings)[:MAX_FINDINGS]:
             draw_note(plain(finding))
-        if len(findings) > FINDINGS:
-            draw_note(f"and {len(findings) - FINDINGS} more findings under *Details & export*")
+        if len(findings) > MAX_FINDINGS:
+            draw_note(f"and {len(findings) - MAX_FINDINGS} more findings under *Details & export*")
     with dev:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
@@ -105,7 +106,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
 def _draw_scores(newest: RunSet) -> None:
     """Draw the headline metric under each tokenization: mean ± sd, n, and the name of the score."""
     if not newest.tokenizations:
-        st.markdown("The test split has no labels: predicted, not scored.")
+        st.markdown("The test split has no labels, so its predictions are not scored.")
         return
     metric = format_metric_name(newest.metric)
     columns = st.columns(len(newest.tokenizations))

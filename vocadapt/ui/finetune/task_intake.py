@@ -1,4 +1,4 @@
-"""Intake of tasks: download of a benchmark, or the user's own files."""
+"""Forms that add a task: the download of a benchmark, and the import of the user's files."""
 
 import streamlit as st
 
@@ -16,15 +16,15 @@ TASK = "finetune_task"  # key of the picker, and query parameter
 
 
 def draw_task_forms(workspace: Workspace) -> None:
-    """Draw the forms that download a benchmark or import files; the new task is then selected."""
+    """Draw the forms that download a benchmark or import files; both select the new task."""
     card, files = st.tabs(["Download a benchmark", "Own files"])
     with card, mistakes.show_errors():
-        _download(workspace)
+        _draw_download_form(workspace)
     with files, mistakes.show_errors():
-        _own(workspace)
+        _draw_import_form(workspace)
 
 
-def _download(workspace: Workspace) -> None:
+def _draw_download_form(workspace: Workspace) -> None:
     every = cards()
     name = st.selectbox(
         "Benchmark",
@@ -33,7 +33,7 @@ def _download(workspace: Workspace) -> None:
         key="benchmark",
     )
     chosen = every[name]
-    st.markdown(_about(chosen))
+    st.markdown(_describe_card(chosen))
     if not chosen.free:
         access = plain(ACCESS[chosen.access])
         if chosen.where:
@@ -48,10 +48,11 @@ def _download(workspace: Workspace) -> None:
             shown.progress(fraction or 0.0, text=plain(message))
 
         fetch_benchmark(name, workspace.folder("tasks", target), progress=report)
-        _choose(target)
+        _select_task(target)
 
 
-def _about(card: Card) -> str:
+def _describe_card(card: Card) -> str:
+    """Describe a benchmark in one line: what it is, its sizes, score and license."""
     sizes = ", ".join(
         f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items()
     )
@@ -62,7 +63,7 @@ def _about(card: Card) -> str:
     return f":small[{' · '.join(map(plain, parts))}]"
 
 
-def _own(workspace: Workspace) -> None:
+def _draw_import_form(workspace: Workspace) -> None:
     kind = pickers.pick_task_kind("own_kind")
     draw_note(f"Files: {plain(kind.file_format)}.")
     labels = {split: f"**{split}** :small[:gray[optional]]" for split in SPLITS}
@@ -81,10 +82,10 @@ def _own(workspace: Workspace) -> None:
     ):
         import_task(kind, files, workspace.folder("tasks", name))
         intake.clear_files(workspace, "task", files)
-        _choose(name)
+        _select_task(name)
 
 
-def _choose(name: str) -> None:
-    """Select a new task, and rerun the page."""
+def _select_task(name: str) -> None:
+    """Rerun the page with a new task selected."""
     address.show_next(TASK, name)
     st.rerun()

@@ -41,16 +41,16 @@ MODELS = "finetune_models"  # key of the picker, and query parameter
 USUAL = "usual"
 HELP = {
     "models": (
-        "Selects models of this workspace, or type a folder or hub name. One job per model."
+        "Selects the models to fine-tune, one job each: models of this workspace, or others by"
+        " folder or hub name."
     ),
-    "task": "Selects a task of this workspace, or type the path of a task's .toml.",
+    "task": "Selects a task of this workspace, or another one by the path of its .toml file.",
     "seeds": (
-        "Seeds, one run each: such as 1 2 3, or 1-8. Three or more are needed for a"
-        " significance verdict."
+        "Sets the seeds, one run each: 1 2 3, or 1-8. A significance verdict needs at least three."
     ),
     "tokenization": (
-        "Tokenization of the training examples. The run is scored with every tokenization of"
-        " the model, and pooled."
+        "Selects the tokenization of the training examples. The run is scored with every"
+        " tokenization of the model, and pooled."
     ),
 }
 NUMBERS = re.compile(r"\d{1,9}")
@@ -70,7 +70,7 @@ IN_COLUMNS = (
 
 @dataclass(frozen=True)
 class FinetuneRequest:
-    """A fine-tuning as set up in the form.
+    """The fine-tuning jobs that the form describes.
 
     models: label → folder or hub name. task_path: the path of the task. runs: number of trainings per
     model, one for each seed, times the folds if all of them are selected.
@@ -83,11 +83,11 @@ class FinetuneRequest:
     runs: int
 
     def spec(self, model: str) -> Spec:
-        """The step and inputs for one of the models."""
+        """Return the step and inputs of the job for one of the models."""
         return Spec("finetune", self.step, {"model": (model,), "task": (str(self.task_path),)})
 
     def suggest_name(self, label: str) -> str:
-        """The suggested name of the runs of one of the models."""
+        """Return the suggested name of the runs of one of the models."""
         return f"{self.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
 
 
@@ -100,7 +100,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     with task:
         task_path = choose_task(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # 2. The settings: a preset, and what differs from it.
+        # 2. The settings: a preset, and changes to it.
         preset = str(
             st.selectbox(
                 "Settings",
@@ -162,14 +162,14 @@ def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
     runs = cache.load_runs(workspace)
     if runs:
         for label, name in offered.items():
-            # A run names its model as it was given: by label, name or folder.
+            # A run has its model as it was given: by label, name or folder.
             if runs[0].model in (label, name, Path(name).name):
                 return label
     return next(iter(offered))
 
 
 def choose_task(workspace: Workspace) -> Path | None:
-    """Show the picker of tasks; return the path of the selected one, None if there is none."""
+    """Draw the picker of tasks; return the path of the selected one, None if none is selected."""
     names = [artifact.name for artifact in workspace.artifacts("tasks")]
     address.restore_selection(
         TASK, Choice(names.__contains__, names[0] if names else "", typed=True)
@@ -191,7 +191,7 @@ def choose_task(workspace: Workspace) -> Path | None:
 
 
 def _choose_fold(n_folds: int) -> int:
-    """Show the picker of the fold of a k-fold task; return it, or ALL_FOLDS; 0 for other tasks."""
+    """Draw the picker of a fold of a k-fold task; return the fold or ALL_FOLDS, 0 for other tasks."""
     if not n_folds:
         return 0
     folds = ["all", *map(str, range(1, n_folds + 1))]
@@ -204,8 +204,8 @@ def _choose_fold(n_folds: int) -> int:
 
 
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
-    """Show the inputs of all settings with the preset's values."""
-    # Keys contain the preset: another one brings its own values into the inputs.
+    """Draw the inputs of all settings, initially with the preset's values; return the settings."""
+    # Keys contain the preset: selecting another one resets the inputs to its values.
     usual = FINETUNING_PRESETS[preset].settings
     changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
     frozen = [name for name in FREEZE if name != "top-K"]
@@ -235,7 +235,7 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
     """Parse seeds: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for more than 50."""
     seeds: list[int] = []
     for part in typed.replace(",", " ").split():
-        # "3" is the range from 3 to 3; a third part or a sign is no number.
+        # "3" is the range from 3 to 3. Signs and ranges of three parts are invalid.
         ends = part.split("-")
         if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
             raise InputError(f"{part[:40]!r} is not a seed.", "Type whole numbers: 1 2 3, or 1-8.")
@@ -245,7 +245,7 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
                 f"{part[:40]!r} is not a range of at most 50 seeds.", "For example: 1-8."
             )
         seeds += range(first, last + 1)
-    # Each seed once: the same seed again would repeat the run, not add one.
+    # Duplicates are removed: the same seed would only repeat the run.
     found = tuple(dict.fromkeys(seeds))
     if not 1 <= len(found) <= 50:
         raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "For example: 1 2 3.")
@@ -253,7 +253,7 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
 
 
 def describe_task(request: FinetuneRequest) -> None:
-    """Draw a line about the task (sizes, labels, score) and its findings."""
+    """Draw a line with the task's sizes, labels and score, and its findings."""
     task = request.task
     sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
     labels = ", ".join(plain(label) for label in task.labels[:6] if label)
@@ -293,19 +293,21 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
             f" ({count(per_epoch)}"
             f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
             f" {speed} per second, {source};"
-            f" {duration(begin)} to start]]"
+            f" {duration(begin)} to start up]]"
         )
     if len(request.models) > 1:
-        st.markdown(f"About {format_estimate_bold(total)} in total, one after the other.")
+        st.markdown(
+            f"About {format_estimate_bold(total)} in total: the jobs run one after another."
+        )
 
 
 def estimate_pace(
     label: str, model: str, request: FinetuneRequest, runs: Sequence[RunSet]
 ) -> tuple[float, str]:
     """Return examples per second and their source: measured in the newest run of this model on this
-    task, or else on this kind of task; else estimated from its size.
+    task, else on a task of this kind, else estimated from the size of the model.
     """
-    # Runs name their model by label, path or folder, whichever was given when they were started.
+    # A run has its model as it was given: by label, path or folder.
     names = (label, model, Path(model).name)
     same_kind = [one for one in runs if one.model in names and one.kind == request.task.kind]
     same_task = [one for one in same_kind if one.task == request.task.name]
@@ -315,12 +317,12 @@ def estimate_pace(
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
     pace = estimate_finetuning_speed(request.task, request.step.finetune, config)
-    return pace, "estimated from its layers and width on two cores"
+    return pace, "estimated for two cores from its layers and hidden size"
 
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw the button that starts one job per model, queued in order."""
-    # 1. Models that are not here would fail only when their job starts.
+    # 1. Check the models now: a missing one would fail only when its job starts.
     n, missing = len(request.models), []
     for label, model in request.models.items():
         try:
@@ -332,7 +334,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
             f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or type the"
             " folder of a model there instead."
         )
-    # 2. The button, and what runs before these jobs.
+    # 2. The button, and the jobs that run before these.
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             f"Start {n} job{'s' * (n > 1)}",
@@ -344,7 +346,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
         queued = panel.describe_queue(workspace)
         if queued:
             st.markdown(f":gray[{queued}]")
-    # 3. One job per model; each name counts the ones promised just before it.
+    # 3. Start one job per model. Its name must differ from those of the jobs just queued.
     if pressed:
         for label, model in request.models.items():
             taken = list_promised_names(workspace, "runs")
@@ -354,7 +356,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
 
 
 def draw_commands(workspace: Workspace, request: FinetuneRequest) -> None:
-    """Draw the command lines of the form, one per model."""
+    """Draw the equivalent commands, one per model."""
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         for label, model in request.models.items():
             name = workspace.find_free_name("runs", request.suggest_name(label))

@@ -66,21 +66,21 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     """Draw a comparison of initializers for this transfer, and the form that starts another one."""
     st.subheader("Initializers before training")
     st.markdown(
-        "*Held out*: some common tokens are initialized as if the model lacked them, and"
-        " compared with their true embeddings. *Floors* ignore the token (mean or random"
-        " embedding): an initializer that is not better has learned nothing."
+        "Some common tokens are *held out*: they are initialized as if the model lacked them, and"
+        " compared with their true embeddings. *Baselines* ignore the token (mean or random"
+        " embedding): an initializer that is not better than them is useless."
     )
     panel.draw_job_panel(workspace, ("leaderboard",))
-    # 1. The comparison made before, with its files.
+    # 1. A saved comparison, with its files.
     made = list_boards(workspace, transfer)
     if made:
-        kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
-        pickers.warn_if_stale(kept, workspace)
-        compared = cache.comparison_of(kept)
+        board = pickers.pick("Comparison", made, "initializers_board", newest=True)
+        pickers.warn_if_stale(board, workspace)
+        compared = cache.comparison_of(board)
         _draw_standings(compared)
         rows = [row.to_dict() for row in compared.board.rows]
         with open_details():
-            draw_command(build_artifact_command(kept), "The same comparison in a terminal")
+            draw_command(build_artifact_command(board), "The same comparison in a terminal")
             draw_downloads(
                 {
                     "leaderboard.tsv": lambda: tsv(
@@ -89,7 +89,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
                     "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
                 }
             )
-    # 2. The form: open if there is nothing to see yet.
+    # 2. The form, folded if there is a comparison.
     place = st.container()
     if made:
         place = st.expander("Compare again", icon=":material/replay:")
@@ -110,7 +110,7 @@ def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
 
 
 def _draw(name: str, key: str, **options: Any) -> Any:
-    """Draw the input of a setting of the comparison, which is part of the address."""
+    """Draw the input of a setting of the comparison; its value is kept in the address."""
     return draw_setting(
         st, LeaderboardSettings, name, f"initializers_{key}", bind="query-params", **options
     )
@@ -123,7 +123,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         hidden = _draw("held_out", "hidden", step=100)
         seed = _draw("seed", "seed")
         matched = _draw("norm_matched", "matched", toggle=True)
-    # 2. The settings, with those that single initializers declare.
+    # 2. The settings of the comparison, and those of single initializers.
     settings = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
@@ -156,7 +156,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
 
 
 def _draw_standings(compared: InitializerComparison) -> None:
-    """Draw the verdict, the chart and the table, with n, candidates and chance."""
+    """Draw the verdict, the chart and the table, with sample sizes and chance levels."""
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")
     # 1. The chart; whiskers are two standard errors.
@@ -165,7 +165,7 @@ def _draw_standings(compared: InitializerComparison) -> None:
     errors = [2 * row.standard_error for row in board.rows]
     baselines = [row.is_baseline for row in board.rows]
     draw_figure(figures.plot_leaderboard(names, cosines, errors, baselines), "board")
-    # 2. The table; the masked loss is there only if a text was given.
+    # 2. The table; it has the masked loss only if a text was given.
     labels = {True: " (baseline)", False: ""}
     kept = f"neighbors kept, of {board.k}"
     table: dict[str, list[Any]] = {
@@ -208,12 +208,12 @@ def _draw_standings(compared: InitializerComparison) -> None:
 
 
 def _describe_masked_loss(compared: InitializerComparison) -> str:
-    """Describe the basis of the masked loss, or why it is missing."""
+    """State on what the masked loss was computed, or why it is missing."""
     if compared.masked is None:
         return f"Masked loss not computed: {plain(compared.why_not)}"
     before, words = compared.masked["before"], int(compared.masked["words"])
     lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
     return (
         f"Masked loss in nats per character over {count(words)} masked words of {lines};"
-        f" before any change {before:.3f}."
+        f" the original model has {before:.3f}."
     )

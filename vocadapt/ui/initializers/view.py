@@ -30,13 +30,13 @@ from vocadapt.vocabulary.initializers.initialize import (
     format_provenance,
 )
 
-SHOWN = ("syntactic", "semantic", "aligned")  # initializers selected by default
+DEFAULT_INITIALIZERS = ("syntactic", "semantic", "aligned")
 Key = tuple[str, ...]
 HELP = {
     "target": (
-        "Selects the source of the new tokens: word vectors or a model of this workspace; or"
-        " type a model folder or a bare vocab.txt, whose token vectors are then trained on a"
-        " text."
+        "Selects the source of the new tokens: word vectors or a model of this workspace. Or type"
+        " a model folder or a bare vocab.txt; vectors of its tokens are then trained"
+        " on a text."
     ),
     "new": "Number of tokens that the model lacks; each needs an embedding.",
     "common": (
@@ -49,8 +49,9 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """Materials of the initializers, their cache key, and the inputs of the step that compares
-    initializers on them, by role.
+    """Materials of the initializers, and their cache key.
+
+    inputs: role → path, the inputs of the step that compares initializers on these materials.
     """
 
     key: Key
@@ -59,15 +60,15 @@ class Transfer:
 
 
 def list_targets(workspace: Workspace) -> dict[str, Artifact]:
-    """Return the word vectors and models of the workspace by label: new tokens come from them."""
+    """Return the word vectors and models of the workspace by label, as sources of new tokens."""
     vectors, models = workspace.artifacts("vectors"), workspace.artifacts("models")
     found = {f"word vectors · {artifact.name}": artifact for artifact in vectors}
     return found | {f"model · {artifact.name}": artifact for artifact in models}
 
 
 def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) -> Transfer | None:
-    """Prepare the materials of the initializers, cached between reruns; return None if the tokens of
-    a bare vocabulary have no vectors yet.
+    """Prepare the materials of the initializers, cached between reruns; return None if a bare
+    vocabulary has no token vectors yet.
 
     Raises InputError if the target has no new token.
     """
@@ -126,7 +127,7 @@ def draw_token_inspector(transfer: Transfer) -> None:
     methods = st.multiselect(
         "Initializers",
         list(INITIALIZERS),
-        list(SHOWN),
+        list(DEFAULT_INITIALIZERS),
         key="initializers_methods",
         bind="query-params",
     )
@@ -136,21 +137,21 @@ def draw_token_inspector(transfer: Transfer) -> None:
         if token not in space and token not in materials.model:
             raise InputError(
                 f"{token[:60]!r} is neither in the target space nor in the model.",
-                "Try another, or an example.",
+                "Type another token, or select an example.",
             )
         draw_neighbor_cards(_cards(key, materials, token, tuple(methods)))
         draw_note(
-            "The 5 nearest tokens, by cosine. Under each initializer's name: the"
-            " source tokens of the embedding and their weights. A good embedding has"
-            " neighbors of similar meaning."
+            "The five nearest tokens by cosine. Below the name of each initializer are the source"
+            " tokens of the embedding and their weights. A good embedding has neighbors of similar"
+            " meaning."
         )
 
 
 def _choose_training_text(
     workspace: Workspace, base: LanguageModel, target: str, key: Key
 ) -> Artifact | None:
-    """Show the picker of the text to train vectors of a bare vocabulary's tokens on; return it after
-    a click, None before.
+    """Draw the picker of the text on which token vectors are trained; return it after a click on the
+    button, None before.
     """
     corpora = workspace.artifacts("corpora")
     if not corpora:
@@ -162,7 +163,7 @@ def _choose_training_text(
         )
         return None
     corpus = pickers.pick("Training text", corpora, "initializers_corpus")
-    # The vectors are trained on click, and again only for another model or text.
+    # The vectors are trained on click; another model or text needs another click.
     requested = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != requested:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
@@ -209,7 +210,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     """Build the neighbor lists of a token: in the target space, in the model, and under each
     initializer with the provenance of its embedding.
     """
-    # 1. What the token means in either space, if it is there.
+    # 1. The neighbors of the token in the spaces that contain it.
     space, model = materials.similarity_space, materials.model
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
@@ -218,12 +219,12 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     if token in model:
         near = _near(model, model[token], token)
         cards.append(Card("In the model", "its own embedding", "source", near))
-    # 2. What each initializer makes of it, among the tokens of the model.
+    # 2. The neighbors of its embedding by each initializer, among the tokens of the model.
     for method in methods:
         try:
             embedding, provenance = _initialize(key, method, token, materials)
         except InputError as error:
-            # One initializer that cannot make this token must not hide the others.
+            # An initializer that cannot initialize this token must not hide the others.
             cards.append(
                 Card(method, "cannot run", "neutral", [], empty=escape_invisible(str(error)))
             )
@@ -249,13 +250,13 @@ def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list
 
 
 def draw_own_settings(
-    rows: InitializerSettings, names: Collection[str], key: str
+    settings: InitializerSettings, names: Collection[str], key: str
 ) -> InitializerSettings:
-    """Draw the inputs of these initializers' own settings, and return the settings with them.
+    """Draw the inputs of the settings that these initializers declare; return the changed settings.
 
-    key: prefix of the keys.
+    key: prefix of the keys of the inputs.
     """
-    options = dict(rows.options)
+    options = dict(settings.options)
     for name in names:
         kind = INITIALIZERS[name].settings
         if kind is None:
@@ -263,4 +264,4 @@ def draw_own_settings(
         with st.container(border=True):
             st.markdown(f"Settings of **{name}**")
             options[name] = draw_settings(st, options.get(name) or kind(), f"{key}_{name}")
-    return replace(rows, options=options)
+    return replace(settings, options=options)

@@ -1,4 +1,4 @@
-"""Results of continued pretraining: a running job, figures and loss curves of pretrained models, and
+"""Parts of the page Pretraining: a running job, figures and loss curves of pretrained models, and
 the gate weights of an exBERT by layer and kind of token.
 """
 
@@ -43,19 +43,19 @@ from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import panel
 
 FINETUNE = "pages/train/finetune.py"
-FIRST = 4  # curves drawn by default
+DEFAULT_CURVES = 4
 NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
 
 def draw_running_job(job: Job, status: Status) -> None:
     """Draw a running job: its stage, its progress, and its held-out loss so far."""
-    # 1. The line of every job, with its stage.
+    # 1. The status line of the job, with its stage.
     line = (
         f"{panel.CHIPS[status.state]} {panel.format_title(job)} · stage"
         f" **{job.spec.settings.further.stage}** · {duration(status.seconds)}"
     )
     panel.draw_running_job(job, status, line)
-    # 2. The held-out loss so far: the checkpoint has it before the job has ended.
+    # 2. The held-out loss so far, which the checkpoint contains.
     curve = read_curve(job.folder / CHECKPOINT)
     if not curve.points:
         return
@@ -71,12 +71,12 @@ def draw_running_job(job: Job, status: Status) -> None:
     if len(curve.points) > 1:
         figure = plot_held_out_losses({job.target.name: curve}, height=220)
         draw_figure(figure, f"held_out_{job.id}")
-    # 3. The models saved on the way.
-    kept = list_intermediate_models(job.folder / CHECKPOINT)
-    if kept:
+    # 3. The models saved during training.
+    saved = list_intermediate_models(job.folder / CHECKPOINT)
+    if saved:
         st.markdown(
-            f":small[{len(kept)} saved during training; fine-tuning can already use the last:"
-            f" {plain(str(kept[-1]))}]"
+            f":small[{len(saved)} models saved during training. The last one can already be"
+            f" fine-tuned: {plain(str(saved[-1]))}]"
         )
 
 
@@ -99,7 +99,7 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
 
 def draw_figures(one: PretrainedModel) -> None:
     """Draw the loss per character before and after, the trained parameters, the tokens, and the time."""
-    # 1. The change of the loss; it is colored only if the test says that it is one.
+    # 1. The change of the loss, colored only if it is significant.
     numbers = one.numbers
     loss = numbers["loss_per_character"]
     change = (loss["after"] - loss["before"]) / loss["before"]
@@ -119,7 +119,7 @@ def draw_figures(one: PretrainedModel) -> None:
         ("Time", duration(numbers["seconds"]), speed),
         places=others,
     )
-    # 3. The sentences: what the change means, and on which words it was measured.
+    # 3. Sentences that interpret the change and state how it was measured.
     if "loss_change" in numbers:  # missing in reports of older trainings
         st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
     rounding = describe_rounding(numbers)
@@ -155,7 +155,7 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
             drawn = st.multiselect(
                 "Models",
                 names,
-                selected_first[:FIRST],
+                selected_first[:DEFAULT_CURVES],
                 key="pretraining_curves",
                 bind="query-params",
             )
@@ -177,22 +177,23 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
 
 
 def describe_windows(shown: Sequence[PretrainedModel]) -> None:
-    """State on how many windows the points were measured, and warn if models had different ones."""
+    """State on how many windows the losses were measured; warn if they differ between models."""
     sizes = dict.fromkeys(
         f"{count(one.curve.n_evaluated)} of {count(one.curve.n_held_out)}" for one in shown
     )
-    note = f"Each point uses {', '.join(sizes)} held-out windows; evaluation time is not counted."
+    note = f"Each point is measured on {', '.join(sizes)} held-out windows; evaluation time is not counted."
     if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
         note += (
-            " Close models may rank differently on all windows; the table shows the loss on all."
+            " On all windows, models with similar losses may rank differently: the table shows these"
+            " losses."
         )
     draw_note(note)
-    # Losses have the same level only on the same masked words.
+    # Losses are comparable only on the same masked words.
     if not have_same_masked_tokens(shown):
         st.warning(
             (
                 "These models were evaluated on different words (another text, sample, seed or"
-                " block length): compare the shape of the curves, not the level."
+                " block length). Compare the shapes of the curves, not their levels."
             ),
             icon=":material/info:",
         )
@@ -245,11 +246,11 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
     st.subheader("Extension gates by layer")
     st.markdown(
         "Shows the :green[**extension's weight**] in each layer, by kind of token. 0: only"
-        " :blue[**BERT's own layer**]; 1: only the extension. Untrained gates give about"
+        " :blue[**BERT's own layer**]; 1: only the extension. Untrained gates stay near"
         " their initial value for every kind of token."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # Sorting is stable: the model shown above first, then the newest.
+        # The sort is stable: the model selected above is first, then the newest.
         able.sort(key=lambda one: one.name != default)
         model = pickers.pick("exBERT", able, "pretraining_gates_model")
         corpus = pickers.pick("Text", corpora, "pretraining_gates_text")
@@ -257,7 +258,7 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
             st, GateSettings, "lines", "pretraining_gates_lines", least=1, step=20, width=150
         )
         pressed = st.button("Measure gates", icon=":material/visibility:", key="read_gates")
-    # 2. Measured on click; the result is kept until a model, text or number of lines changes.
+    # 2. Measure on click. The result is shown until the model, the text or the lines change.
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if pressed:
         st.session_state["gates_read"] = (key, _measure(model, corpus, lines))
@@ -280,8 +281,8 @@ def draw_gates(found: GateReport) -> None:
     kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in gates.kinds if kind in KINDS)
     draw_note(
         f"Means over {count(gates.counts[-1])} tokens of {read}. {kinds}. Before"
-        f" training the weight was about {fraction(found.start)} overall; single cells differed"
-        " by up to .1."
+        f" training the mean weight was about {fraction(found.start)}; single cells differed from"
+        " it by up to .1."
     )
     if "added" in gates.kinds:
         place = gates.kinds.index("added")
@@ -290,7 +291,7 @@ def draw_gates(found: GateReport) -> None:
 
 
 def compare_added(added: float, overall: float) -> str:
-    """Compare the mean gate of added tokens with that of all tokens in a sentence."""
+    """Compare the mean gate weight of added tokens with that of all tokens in a sentence."""
     verdict = "less"
     if abs(added - overall) < NEGLIGIBLE:
         verdict = "about as much"
@@ -308,7 +309,7 @@ def _has_gates(artifact: Artifact) -> bool:
     try:
         config = LanguageModel(artifact.folder, str(artifact.folder)).config
         return bool(ModuleSize.from_config(config).hidden)
-    # Any broken folder: the picker must not fail on one of many models.
+    # Any error of a damaged folder: one such model must not break the picker.
     except Exception:
         return False
 

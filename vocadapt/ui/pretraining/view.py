@@ -28,7 +28,7 @@ from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import panel
 
-BYTES = 5  # of text per wordpiece: an estimate for a text that was not counted
+BYTES_PER_WORDPIECE = 5  # of text; an estimate for texts whose words were not counted
 BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
     "epochs": (0, {"least": 0.01, "step": 0.5}),
     "tokens": (5_000_000, {"least": 1_000, "step": 1_000_000}),
@@ -46,7 +46,7 @@ IN_COLUMNS = (
     "save_minutes",
 )
 HELP = {
-    "model": "Selects a model of this workspace, or type a folder or hub name.",
+    "model": "Selects a model of this workspace, or another one by its folder or hub name.",
     "stage": "Selects the parameters to train. Only stages that apply to this model are listed.",
     "budget": "Limits training by epochs, number of wordpieces, or hours.",
 }
@@ -54,8 +54,8 @@ HELP = {
 
 @dataclass(frozen=True)
 class PretrainingRequest:
-    """A pretraining as set up in the form: the model's label, its folder or hub name, the text, the
-    settings.
+    """The pretraining job that the form describes: the model's label, its folder or hub name, the
+    text, and the settings.
     """
 
     label: str
@@ -96,7 +96,7 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
             help=HELP["model"],
         )
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
-    # 2. What the model is, and the stages that it allows.
+    # 2. A description of the model, and the stages that apply to it.
     label, model = label_of(place, offered), cache.model_of(place)
     describe_model(model)
     if not has_mlm_head(model):
@@ -121,20 +121,20 @@ def explain_missing_head(label: str, model: LanguageModel) -> None:
     """State that a model lacks the head that pretraining needs, and the remedy."""
     pickers.draw_empty_state(
         f"{plain(label)} has no masked-language-model head, which pretraining needs.",
-        f"It was saved as {plain(model.architecture or 'no class')}. Select a model that was"
+        f"It was saved as {plain(model.architecture or 'no model class')}. Select a model that was"
         " saved with its head (BertForMaskedLM): a random head would have to be trained first.",
     )
 
 
 def describe_model(model: LanguageModel) -> None:
-    """Draw a line about a model: plain or exBERT, and its layers."""
+    """Draw a line that describes a model: with or without extension modules, and its layers."""
     size = ModuleSize.from_config(model.config)
     layers = model.config.get("num_hidden_layers", "?")
-    kind = "a plain model, without extension modules"
+    kind = "a model without extension modules"
     if is_extended(model.config):
         added = count(int(model.config.get("extension_vocab_size", 0)))
         kind = f"an exBERT: modules of {fraction(size.share)} of a layer, {added} added tokens"
-    draw_note(f"{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}")
+    draw_note(f"{plain(model.name)}: {kind}; {layers} layers with hidden size {size.layer_hidden}")
 
 
 def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
@@ -162,7 +162,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
                 width=150,
             )
         )
-        # The preset's blocks may be longer than the model reads.
+        # The preset's block length may exceed the maximum length of the model.
         usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
         budget = st.segmented_control(
             "Budget",
@@ -183,7 +183,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
-            # Drawn only where they apply: the stage of the extension, a model with a next-sentence head.
+            # Drawn only if they apply: to the stage `extension`, to a model with a next-sentence head.
             heads = stage == "extension" and draw_setting(st, ContinuedSettings, "train_heads")
             pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
@@ -220,32 +220,35 @@ def draw_cost(
 
 
 def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tuple[int, str]:
-    """Return the number of wordpieces of the text, counted if its words were counted, else estimated
-    from its size; and a description.
+    """Return the number of wordpieces of the text, exact if its words were counted, else estimated
+    from its size; and a description of the number.
     """
     counted = count_cache.figures_of(request.corpus, request.model, request.label, workspace.root)
     if counted:
         return counted.pieces, count(counted.pieces)
-    guessed = int(request.corpus.manifest.numbers.get("bytes", 0)) // BYTES
-    return guessed, f"about {count(guessed)}, estimated by its size: its words were not counted"
+    estimated = int(request.corpus.manifest.numbers.get("bytes", 0)) // BYTES_PER_WORDPIECE
+    return (
+        estimated,
+        f"about {count(estimated)}, estimated by its size: its words were not counted",
+    )
 
 
 def estimate_pace(
     request: PretrainingRequest, made: Sequence[PretrainedModel]
 ) -> tuple[float, str]:
     """Return wordpieces per second and their source: measured in the newest pretraining of this
-    model in this stage, else estimated from its size.
+    model in this stage, else estimated from the size of the model.
     """
     config = cache.model_of(request.model).config
     modeled = estimate_pretraining_speed(config, request.further.stage, request.further.training)
-    # Newest first: a later pretraining is more like the next one.
+    # The newest pretraining is the most similar to the next one.
     for one in made:
         same_stage = one.numbers["stage"] == request.further.stage
         same_model = one.model in (request.label, name_of(Path(request.model)))
         measured = one.numbers.get("tokens_per_second")
         if same_stage and same_model and measured:
             return float(measured), f"measured in {plain(one.name)}"
-    return modeled, "estimated from its layers and width on two cores"
+    return modeled, "estimated for two cores from its layers and hidden size"
 
 
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:

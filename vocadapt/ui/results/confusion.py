@@ -40,12 +40,12 @@ def draw_confusion(task: str) -> None:
     with mistakes.show_errors():
         stamp = chosen.run_set.artifact.stamp if chosen.run_set.artifact else ""
         found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
-        if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # at full width, with the examples below
+        if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # a wide matrix, with the examples below it
             left, right = st.container(), st.container()
         with left:
             _draw_matrix(found)
         with right:
-            _examples(found, chosen)
+            _draw_cell(found, chosen)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -57,17 +57,17 @@ def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -
 
 
 def _draw_matrix(found: ConfusionMatrix) -> None:
-    """Draw the matrix (rows gold, columns predicted): fraction of the row and count; of many
-    classes the most confused.
+    """Draw the matrix, with gold labels as rows and predicted labels as columns: the fraction of the
+    row, and the count. If there are many classes, only the most confused are drawn.
     """
-    # Of many classes only the most confused are drawn; fractions stay those of the whole rows.
+    # Fractions are always those of the whole rows.
     whole, classes = found, len({*found.gold, *found.predicted})
     if classes > MAX_CLASSES:
         found = found.most_confused(MAX_CLASSES)
-    of = {gold: int(own.sum()) for gold, own in zip(whole.gold, whole.counts, strict=True)}
+    totals = {gold: int(row.sum()) for gold, row in zip(whole.gold, whole.counts, strict=True)}
     rows = [
-        (gold, f"gold, {count(of[gold])}", [_heat(int(n), of[gold]) for n in own])
-        for gold, own in zip(found.gold, found.counts, strict=True)
+        (gold, f"gold, {count(totals[gold])}", [_build_heat(int(n), totals[gold]) for n in row])
+        for gold, row in zip(found.gold, found.counts, strict=True)
     ]
     if rows:
         names = list(found.predicted)
@@ -85,18 +85,21 @@ def _draw_matrix(found: ConfusionMatrix) -> None:
         )
 
 
-def _heat(n: int, of: int) -> HeatCell:
-    return HeatCell(n / of if n else None, count(n))
+def _build_heat(n: int, total: int) -> HeatCell:
+    return HeatCell(n / total if n else None, count(n))
 
 
-def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
-    # 1. The cells with examples: mistakes first, most frequent first, then what was right.
+def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun) -> None:
+    """Draw the picker of a cell and the table of all its examples."""
+    # 1. The cells with examples: mistakes by frequency, then correct predictions.
     correct = sorted(cell for cell in found.cases if cell[0] == cell[1])
     cells = {}
     for gold, predicted in [*found.mistakes, *correct]:
         cells[f"{escape_invisible(gold)} → {escape_invisible(predicted)}"] = (gold, predicted)
     if not cells:
-        st.markdown("There is nothing to compare: neither gold nor predictions have a label.")
+        st.markdown(
+            "There is no confusion matrix: neither the gold labels nor the predictions contain a label."
+        )
         return
     first = next(
         (label for label, (gold, predicted) in cells.items() if NO_LABEL != gold != predicted),
@@ -110,8 +113,8 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
     cases = found.cases[gold, predicted]
     examples = chosen.run.test_predictions.split.examples
     st.markdown(
-        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}. All of"
-        " them:"
+        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}. All"
+        " examples:"
     )
     rows = _rows(chosen.run.kind, cases, examples)
     draw_table(rows, key="cases", height=min(38 + 35 * len(cases), 380))

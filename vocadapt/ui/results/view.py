@@ -1,4 +1,4 @@
-"""Parts of the page Results: leaderboard with baseline, learning curves, means by task group,
+"""Parts of the page Results: leaderboard with a baseline, learning curves, means by task group, and
 exports.
 """
 
@@ -44,22 +44,22 @@ from vocadapt.ui.components.number_formats import count
 OWN = "default"
 MAX_CURVES = 12
 HELP = {
-    "baseline": "Selects the run and tokenization for differences and paired tests.",
+    "baseline": "Selects the run and tokenization that all others are compared with.",
     "score": (
         "Selects another score of the same predictions. Its exact definition is shown below"
         " the table."
     ),
-    "interval": "95 % percentile bootstrap over the test units, figures averaged over seeds.",
-    "Δ points": "Difference of the means to the baseline, in points.",
+    "interval": "95 % confidence interval: percentile bootstrap over the test units, averaged over seeds.",
+    "Δ points": "Difference of the mean from that of the baseline, in points.",
     "p": (
-        "Approximate randomization, two-sided, over the test units; not corrected for the number of"
+        "Two-sided approximate randomization test over the test units; not corrected for multiple"
         " comparisons."
     ),
     "verdict": (
         "Better or worse only with at least three seeds on both sides, a difference beyond"
         " one sd, and p < .05."
     ),
-    "mean": "Mean over all seeds, including collapsed ones; their number is shown.",
+    "mean": "Mean over all seeds. Collapsed runs are included; their number is shown.",
 }
 
 
@@ -89,7 +89,7 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
 
 
 def pick_score(kind: TaskKind) -> str:
-    """Show the picker of scores; return "" for the task's own."""
+    """Draw the picker of scores; return "" for the task's default score."""
     names = [scorer.name for scorer in kind.scorers()]
     chosen = st.selectbox(
         "Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"]
@@ -107,12 +107,14 @@ def pick_score(kind: TaskKind) -> str:
 def compute_results(
     runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str
 ) -> Results:
-    """Return the results of runs."""
+    """Compute the results of runs, cached between reruns."""
     return build_results(list(runs), baseline, scorer)
 
 
 def draw_headline(board: TaskLeaderboard) -> None:
-    """Draw the best run, its difference to the baseline, and the numbers of units and collapsed runs."""
+    """Draw the best run, its difference from the baseline, and the numbers of units and collapsed
+    runs.
+    """
     # 1. The best run.
     best = board.standings[0]
     score_column, difference, *others = st.columns([1.4, 1.4, 1, 1])
@@ -122,18 +124,18 @@ def draw_headline(board: TaskLeaderboard) -> None:
     label = f"Best {format_metric_name(board.metric)}"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
-    # 2. Its difference to the baseline, with the paired test if there is one.
+    # 2. Its difference from the baseline, with the paired test if there is one.
     if best.test:
         p = best.test.p_randomisation
         # A small p is already formatted as a bound, with its own sign.
         relation = "" if p < MIN_EXACT_P else "= "
-        note = f"points to the baseline, p {relation}{format_p_value(p)}"
+        note = f"points vs the baseline, p {relation}{format_p_value(p)}"
         draw_metric(difference, "Difference", format_points(best.delta), note)
         difference.markdown(f":small[**{best.verdict}**]")
     else:
         verdict = best.verdict or "select a baseline"
         if best.verdict == BASELINE:
-            verdict = "the best is the baseline"
+            verdict = "the baseline is the best run"
         difference.metric("Difference", "–")
         difference.markdown(f":small[{verdict}]")
     # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
@@ -161,13 +163,14 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
     ]
     figure = training.plot_scores(marks, format_metric_name(board.metric))
     draw_figure(figure, "beside")
-    _table(board)
+    _draw_table(board)
     draw_note(plain(describe_leaderboard(board)))
     for finding in board.findings:
         st.warning(plain(finding), icon=":material/compare_arrows:")
 
 
-def _table(board: TaskLeaderboard) -> None:
+def _draw_table(board: TaskLeaderboard) -> None:
+    """Draw the table of the leaderboard, without columns that are empty for every run."""
     shown = board.standings
     headline = f"{format_metric_name(board.metric)}, mean ± sd"
     columns: dict[str, list[object]] = {
@@ -217,7 +220,7 @@ def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
     first = list(every)[:MAX_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     draw_note(f"{len(chosen)} of {len(every)} runs.")
-    # 2. Losses and dev scores side by side; colors follow the selection in both.
+    # 2. Losses and dev scores side by side, with the same color for a run in both.
     left, right = st.columns(2, gap="large")
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
@@ -229,7 +232,7 @@ def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
             figure = training.plot_dev_scores(dev, format_metric_name(metric), 320, chosen)
             draw_figure(figure, "devs")
             if len(dev) < len(chosen):
-                draw_note(f"{len(dev)} of {len(chosen)} chosen runs have a dev score.")
+                draw_note(f"{len(dev)} of {len(chosen)} selected runs have a dev score.")
         else:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
 
@@ -242,7 +245,7 @@ def draw_group_means(groups: GroupMeans) -> None:
         for name, mean in of_model.items():
             means.setdefault(name, []).append(format_group_mean(mean))
             is_scored |= mean["mean"] is not None
-    # Tasks in groups, but none with a score yet: a table of dashes says nothing.
+    # Without any score, the table would contain only dashes.
     if not is_scored:
         return
     st.subheader("Means by task group")
@@ -251,9 +254,9 @@ def draw_group_means(groups: GroupMeans) -> None:
         key="groups",
     )
     draw_note(
-        "Each task by its default score and tokenization, mean over seeds. In"
-        " brackets: scored tasks of all tasks of the group, and collapsed runs, which are"
-        " included in the means."
+        "Each task counts with its default score and tokenization, averaged over seeds. In"
+        " parentheses: the number of scored tasks, of all tasks of the group, and the number of"
+        " collapsed runs, which are included in the means."
     )
 
 
