@@ -1,8 +1,8 @@
 """The chart of a projection: one space, two side by side, or two overlaid with a slider between
 them; the marks over it, and the tokens selected on it.
 
-The marks (searched word, its neighbors, selection, region names) are no part of plotly's figure,
-which takes a browser half a second or more to redraw: see marks.js.
+The marks (searched word, its neighbors, selection, region names) are not part of plotly's figure,
+which a browser needs half a second or more to redraw: see marks.js.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,8 +37,8 @@ from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.projection.sources import OpenedProjection
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
-ALONE = (520, 640)  # pixels of a map alone: height and, about, width
-PAIR = (440, 290)  # pixels of each of two
+SINGLE_SIZE = (520, 640)  # height and approximate width of a single chart, in pixels
+PAIR_SIZE = (440, 290)  # the same for each of two charts
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
 COLORS = {"source": SOURCE, "domain": DOMAIN, "target": TARGET}
@@ -50,7 +50,7 @@ CONFIG = {
 }
 PICKED = "projection_picked"  # query parameter: the selected ids
 BY_HAND = "projection_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
-MAX_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
+MAX_IN_ADDRESS = 50  # ids; a larger selection can be saved as a slice
 MARKS = "projection_marks"
 _draw_over_charts = st.components.v2.component(
     "vocadapt_projection_marks",
@@ -76,8 +76,8 @@ class ViewSettings:
 class Highlights:
     """Highlighted points of the drawn charts, updated by each search without redrawing the charts.
 
-    rings: for each space. windows: the part of each map that is seen, None for all of it; none as
-    long as they are not drawn.
+    rings: the highlighted points of each space. windows: the visible part of each drawn chart, None
+    for all of it; empty until the charts are drawn.
     """
 
     rings: Sequence[Rings] = ()
@@ -107,7 +107,7 @@ class Highlights:
 
 def choose_view_settings(shown: OpenedProjection, column: Column | None) -> ViewSettings:
     """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
-    # 1. What to see of each layout.
+    # 1. Zoom and region names.
     zoom = st.segmented_control(
         "Zoom",
         ZOOMS,
@@ -115,10 +115,10 @@ def choose_view_settings(shown: OpenedProjection, column: Column | None) -> View
         required=True,
         key="projection_zoom",
         bind="query-params",
-        help="Zooms to the found word, otherwise to the center. The mouse wheel zooms too.",
+        help="Zooms in on the searched token, or on the center. The mouse wheel also zooms.",
     )
     labels = st.toggle("Region names", key="projection_labels", bind="query-params")
-    # 2. Two spaces: side by side, or one layout that moves from the first to the second.
+    # 2. For two spaces: side by side, or overlaid with a slider between their layouts.
     overlaid, position = False, 0.0
     if len(shown.spaces) > 1:
         layout = st.segmented_control(
@@ -153,14 +153,14 @@ def draw_charts(
     """Draw the projection; `on_select` is called with the key of the chart on which a lasso or box
     was drawn.
 
-    Clicks go another way: see `draw_marks`.
+    Clicks are handled by `draw_marks`.
     """
     places = compute_layouts(shown, view_settings)
     highlights.windows = []
     for number, (column, xy) in enumerate(
         zip(st.columns(len(places), gap="small"), places, strict=True)
     ):
-        highlights.windows.append(_window(shown, view_settings, highlights.rings[number], xy))
+        highlights.windows.append(_get_window(shown, view_settings, highlights.rings[number], xy))
         with column:
             if len(places) > 1:
                 st.text(shown.spaces[number].label)
@@ -176,7 +176,7 @@ def draw_charts(
 
 
 def get_chart_key(number: int) -> str:
-    """Return the key of a chart; a new turn makes a new chart without selection."""
+    """Return the widget key of a chart; `clear_selection` changes it to get a new chart."""
     return f"projection_{number}_{st.session_state.setdefault('projection_turn', 0)}"
 
 
@@ -203,13 +203,13 @@ def build_figure(
 ) -> go.Figure:
     """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
-    points = Points(xy, shown.projection.rows, _names(shown.key, shown.words))
-    # One chart has the whole width.
-    height, width = PAIR
+    points = Points(xy, shown.projection.rows, _build_names(shown.key, shown.words))
+    # A single chart has the full width.
+    height, width = PAIR_SIZE
     if len(shown.spaces) == 1 or view_settings.overlaid:
-        height, width = ALONE
+        height, width = SINGLE_SIZE
     if view_settings.overlaid:
-        # An interpolated layout has the color of the space that it is nearer to.
+        # An interpolated layout has the color of the nearer space.
         number = round(view_settings.position)
     color = COLORS[shown.kinds[number]]
     return plot_projection(
@@ -243,7 +243,7 @@ def build_visible_figure(
         zip(compute_layouts(shown, view_settings), rings, strict=False)
     ):
         window, labels = (
-            _window(shown, view_settings, ringed, xy),
+            _get_window(shown, view_settings, ringed, xy),
             list_region_labels(shown, view_settings, xy),
         )
         drawn.append(
@@ -265,7 +265,7 @@ def list_region_labels(
     return [(x, y, escape_invisible(name)) for x, y, name in shown.projection.regions.labels_in(xy)]
 
 
-def _window(
+def _get_window(
     shown: OpenedProjection, view_settings: ViewSettings, rings: Rings, xy: Matrix
 ) -> Window | None:
     if rings.word is None:
@@ -289,7 +289,7 @@ def compute_window(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = (
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
+def _build_names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
     return escape_names([escape_invisible(word) for word in _words])
 
 
@@ -341,13 +341,13 @@ def draw_marks(marks: Sequence[dict[str, Any]], size: int, on_click: Callable[[i
     _draw_over_charts(key=MARKS, data=list(marks), height=1, on_clicked_change=report_click)
 
 
-def _shorten(text: str, longest: int = MAX_NAME_LENGTH) -> str:
-    """Return a token for display on a chart: invisible characters escaped, long ones shortened."""
-    return escape_invisible(text if len(text) <= longest else f"{text[: longest - 1]}…")
+def _shorten(text: str, max_length: int = MAX_NAME_LENGTH) -> str:
+    """Shorten a token for display on a chart, and escape its invisible characters."""
+    return escape_invisible(text if len(text) <= max_length else f"{text[: max_length - 1]}…")
 
 
 def clear_selection() -> None:
-    """Callback: clear the selection; a new chart key makes the browser forget it."""
+    """Callback: clear the selection. The browser keeps a chart's selection: the key is changed."""
     st.session_state["projection_slice"] = None
     st.session_state.pop(BY_HAND, None)
     st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
@@ -357,10 +357,9 @@ def read_point_ids(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
     """Return the distinct ids of the selected points in order; `size`: number of tokens of the
     space.
 
-    An id travels in a point's customdata: a point's own number counts within its trace, and clashes
-    between traces.
+    The id of a point is in its customdata. Its point number is unique only within its trace.
     """
-    found = (_id_in(point.get("customdata")) for point in points)
+    found = (_parse_id(point.get("customdata")) for point in points)
     return list(dict.fromkeys(id for id in found if id is not None and 0 <= id < size))
 
 
@@ -379,13 +378,13 @@ def parse_selection(text: str, size: int) -> list[int]:
     return list(dict.fromkeys(id for id in numbers if id < size))
 
 
-def _id_in(custom: Any) -> int | None:
-    """Return an id from any of its JSON forms: 7, [7], {"0": 7}."""
+def _parse_id(custom: Any) -> int | None:
+    """Parse an id in any of its JSON forms: 7, [7], {"0": 7}; return None if it is invalid."""
     if isinstance(custom, Mapping):
         custom = list(custom.values())
     if isinstance(custom, list):
         custom = custom[0] if custom else None
-    # In Python a bool is an int: true would become id 1.
+    # A bool is an int in Python: True would become id 1.
     if isinstance(custom, bool) or not isinstance(custom, int | float):
         return None
     return int(custom) if float(custom).is_integer() else None

@@ -1,5 +1,5 @@
-"""Controls of the page Projection: spaces, tokens, and which saved projection, all of which is in the
-address; and the form that starts a t-SNE or UMAP projection.
+"""Controls of the page Projection: the pickers of spaces, tokens and a saved projection, which are
+kept in the address; and the form that starts a t-SNE or UMAP projection.
 """
 
 from collections.abc import Mapping
@@ -28,12 +28,12 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
 from vocadapt.ui.projection.sources import NamedSpace
 
-AT_ONCE = "PCA (not saved)"
+UNSAVED_PCA = "PCA (not saved)"
 NONE = "none"
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
-STANDARD = ProjectionSettings()
-JOB_STARTED = "projection_begun"  # in the session: the form has just started a job
+DEFAULT_SETTINGS = ProjectionSettings()
+JOB_STARTED = "projection_begun"  # session key: set if the form has just started a job
 PUBLISHED = TokenChoice()
 CHOICES = ("first", "frequency", "search", "around a word")
 EXAMPLE = "cancer"  # Fast 2023, figure 3.6
@@ -42,28 +42,28 @@ HELP = {
         "Selects the projection. PCA is computed immediately; t-SNE and UMAP projections are"
         " created once and listed here."
     ),
-    "other": "Selects a second space with the same tokens, to see what moved.",
+    "other": "Selects a second space with the same tokens, to compare their positions.",
     "example": "Shows the neighborhood of *cancer*, as in Fast 2023, figure 3.6.",
 }
 
 
 def pick_spaces(workspace: Workspace) -> tuple[NamedSpace, ...]:
-    """Show the pickers of a space and an optional second one; return an empty tuple if there is
-    none.
+    """Draw the pickers of a space and an optional second one; return an empty tuple if no space is
+    selected.
 
-    The default is the spaces of the newest projection; without one, the newest model.
+    The default is the spaces of the newest projection; without a projection, the newest model.
     """
-    # 1. The default: the spaces of the newest projection, without one the newest model.
+    # 1. The default spaces.
     known = pickers.spaces_of(workspace)
-    drawn = _newest_drawn(workspace, known)
+    newest = _find_newest_spaces(workspace, known)
     model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
-    # A space in the address is not paired with the second one of some old projection.
+    # The second space has a default only if the user or the address selected no space.
     requested = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
     default, default_other = model, NONE
-    if drawn:
-        default = list(known).index(drawn[0])
-    if len(drawn) > 1 and not requested:
-        default_other = drawn[1]
+    if newest:
+        default = list(known).index(newest[0])
+    if len(newest) > 1 and not requested:
+        default_other = newest[1]
     # 2. The pickers; the second space must differ from the first.
     first = pickers.pick_space(workspace, "Space", "projection_space", default)
     if not first:
@@ -79,18 +79,18 @@ def pick_spaces(workspace: Workspace) -> tuple[NamedSpace, ...]:
         kinds=("vectors", "models"),
     )
     chosen = list(filter(None, (first, other)))
-    # 3. Names for display; a typed path or hub name has no label of the workspace.
+    # 3. The display names: a typed path or hub name has no label in the workspace.
     shown = {name: label for label, name in known.items()}
     return tuple(NamedSpace(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
 
-def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
+def _find_newest_spaces(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
     """Return the display names of the spaces of the newest projection; empty if one is unknown."""
     folders = {Path(name).resolve(): label for label, name in known.items()}
     newest = workspace.artifacts("projections")
     if not newest:
         return []
-    found = [folders.get(folder, "") for folder in sources.folders_of(workspace, newest[0])]
+    found = [folders.get(folder, "") for folder in sources.list_folders(workspace, newest[0])]
     if not all(found):
         return []
     return found
@@ -102,8 +102,8 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
     A projection that a job has just created, and the newest one of newly selected spaces, are
     selected automatically.
     """
-    names = {AT_ONCE: None, **{artifact.name: artifact for artifact in made}}
-    last = made[0].name if made else AT_ONCE
+    names = {UNSAVED_PCA: None, **{artifact.name: artifact for artifact in made}}
+    last = made[0].name if made else UNSAVED_PCA
     address.restore_selection("projection_view", Choice(names.__contains__, last, last))
     chosen = st.selectbox(
         "Projection", list(names), key="projection_view", persist_state="session", help=HELP["view"]
@@ -112,19 +112,19 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
     return names.get(str(chosen or last))
 
 
-def pick_tokens(view: Artifact | None = None) -> TokenChoice:
+def pick_tokens(saved: Artifact | None = None) -> TokenChoice:
     """Draw the token filter with the defaults of Fast 2023; raise InputError if the choice is
     invalid.
 
-    view: the saved projection that is shown; it has its own tokens.
+    saved: the saved projection that is shown, which has its own tokens.
     """
-    if view:
+    if saved:
         st.markdown(
-            f":small[{plain(view.name)} has its own tokens: this selection applies to PCA and"
-            " to new projections.]"
+            f":small[{plain(saved.name)} has its own tokens. This selection applies only to PCA and to"
+            " new projections.]"
         )
-    # 1. The way to choose.
-    way = st.segmented_control(
+    # 1. How tokens are chosen.
+    mode = st.segmented_control(
         "Tokens",
         CHOICES,
         default=CHOICES[0],
@@ -133,17 +133,17 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
         bind="query-params",
         label_visibility="collapsed",
     )
-    # 2. The settings of that way; a neighborhood has its own size instead of a limit.
+    # 2. The settings of this choice; a neighborhood has its own size instead of a limit.
     values: dict[str, Any] = {}
-    if way == "around a word":
+    if mode == "around a word":
         left, right = st.columns(2)
         word = replace(PUBLISHED, around=EXAMPLE)
         values["around"] = _draw(left, "around", "around", word)
         values["nearest"] = _draw(right, "nearest")
     else:
-        if way == "search":
+        if mode == "search":
             values["search"] = _draw(st, "search", "holding")
-        if way == "frequency":
+        if mode == "frequency":
             left, middle, right = st.columns(3)
             values["band"] = _draw(left, "band")
             values["low"] = _draw(middle, "low", "from")
@@ -161,7 +161,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
                 disabled=every,
             )
         values["first"] = 0 if every else most
-    # 3. The filters that all ways share.
+    # 3. The filters of every choice.
     values["min_length"] = _draw(st, "min_length", "shortest")
     with st.container(horizontal=True):
         values["continuations"] = _draw(st, "continuations", "pieces", toggle=True)
@@ -174,7 +174,7 @@ def show_example() -> None:
     """Callback: show the neighborhood of the example word."""
     st.session_state.update(
         {
-            "projection_view": AT_ONCE,
+            "projection_view": UNSAVED_PCA,
             "projection_tokens": CHOICES[3],
             "projection_around": EXAMPLE,
             "projection_nearest": PUBLISHED.nearest,
@@ -186,7 +186,7 @@ def show_example() -> None:
 def _draw(
     place: Any, name: str, key: str = "", settings: TokenChoice = PUBLISHED, toggle: bool = False
 ) -> Any:
-    """Draw the input of a setting of the token filter, which is part of the address."""
+    """Draw the input of a setting of the token filter; its value is kept in the address."""
     return draw_setting(
         place, settings, name, f"projection_{key or name}", toggle=toggle, bind="query-params"
     )
@@ -195,7 +195,10 @@ def _draw(
 def draw_form(
     workspace: Workspace, spaces: tuple[NamedSpace, ...], choice: TokenChoice, tokens: int
 ) -> None:
-    """Draw the form that projects the selected tokens by t-SNE or UMAP; tokens: their number."""
+    """Draw the form of a job that projects the selected tokens by t-SNE or UMAP.
+
+    tokens: number of selected tokens.
+    """
     # 1. The method and its parameters.
     method = st.segmented_control(
         "Method",
@@ -208,7 +211,7 @@ def draw_form(
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _choose_parameters(method, tokens)
-    # 2. What it costs; spaces are projected one after the other.
+    # 2. The estimated time; spaces are projected one after the other.
     width = spaces[0].opened.space.dim
     seconds = estimate_job_seconds(
         workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
@@ -220,7 +223,7 @@ def draw_form(
     if method == "umap":
         about += " The first UMAP on a machine takes about 15 s longer, for compilation."
     st.markdown(about)
-    # 3. The name, and the button. The popover closes on the rerun after the start.
+    # 3. The name and the button. The popover closes on the rerun after the start.
     suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
     name = pickers.draw_name_input(
         workspace, "projections", f"{suggested_name}-{method}", "projection_name"
@@ -233,7 +236,7 @@ def draw_form(
             panel.start(
                 workspace, Spec("projection", ProjectionStep(choice, settings), inputs), name
             )
-        except InputError:  # shown in the form
+        except InputError:  # the form stays open and shows it
             del st.session_state[JOB_STARTED]
             raise
 
@@ -247,20 +250,22 @@ def open_form_popover() -> DeltaGenerator:
 
 
 def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:
-    """Draw the parameters of a method; all but the main one are folded."""
+    """Draw the parameters of a method, all but the main one in an expander."""
     values: dict[str, Any] = {"method": method}
     if method == "tsne":
         most = float((tokens - 1) // 3)
-        values["perplexity"] = draw_setting(st, STANDARD, "perplexity", most=most, step=0.01)
+        values["perplexity"] = draw_setting(
+            st, DEFAULT_SETTINGS, "perplexity", most=most, step=0.01
+        )
     else:
-        values["neighbors"] = draw_setting(st, STANDARD, "neighbors", most=tokens - 1)
+        values["neighbors"] = draw_setting(st, DEFAULT_SETTINGS, "neighbors", most=tokens - 1)
     with st.expander("All parameters"):
         shared = ["iterations", "metric", "pca", "seed"]
         if method == "tsne":
-            values["exaggeration"] = draw_setting(st, STANDARD, "exaggeration")
+            values["exaggeration"] = draw_setting(st, DEFAULT_SETTINGS, "exaggeration")
             shared = ["learning_rate", *shared]
         else:
-            values["min_dist"] = draw_setting(st, STANDARD, "min_dist")
+            values["min_dist"] = draw_setting(st, DEFAULT_SETTINGS, "min_dist")
         for name in shared:  # a key keeps the value across methods
-            values[name] = draw_setting(st, STANDARD, name, f"projection_{name}")
-    return replace(STANDARD, **values)
+            values[name] = draw_setting(st, DEFAULT_SETTINGS, name, f"projection_{name}")
+    return replace(DEFAULT_SETTINGS, **values)

@@ -1,12 +1,12 @@
-// Marks and names over plotly's maps, and clicks on their points.
+// Marks and names on plotly's charts, and clicks on their points.
 //
-// Plotly draws a map of 20 000 points anew in half a second and more, and the page stands still meanwhile. So nothing that changes
-// with a click belongs to its figure: marks lie on a canvas above it, which follows when the map is moved, zoomed or drawn anew.
-// Texts only ever reach the canvas through fillText, which knows no markup.
+// Plotly takes half a second or more to redraw a chart of 20 000 points, and the page is blocked meanwhile. Therefore nothing that
+// changes with a click is part of its figure: the marks are on a canvas above it, which is redrawn whenever the chart is moved,
+// zoomed or redrawn. Text is drawn with fillText only, which does not interpret markup.
 
-const REACH = 12, STILL = 4; // pixels: from a click to its point; how far a click may slip
-const EVERY = 150; // milliseconds between two looks whether plotly has drawn another map
-const MANY = 60; // marks of a kind: beyond, they are dots
+const REACH = 12, STILL = 4; // pixels: maximum distance of a click from its point; maximum movement during a click
+const EVERY = 150; // milliseconds between two checks whether plotly has drawn another chart
+const MANY = 60; // more marks of a kind than this are drawn as dots
 const DIMMED = { light: 0.5, dark: 0.7 }; // opacity of all points while a word is marked
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -14,29 +14,29 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const style = getComputedStyle(parentElement);
   const [ink, paper] = ["text", "background"].map((name) => style.getPropertyValue(`--st-${name}-color`).trim());
   const colors = { ink, paper, dimmed: parseInt(paper.slice(1, 3), 16) < 128 ? DIMMED.dark : DIMMED.light };
-  const stops = data.map((map) => mark(map, colors, (id) => setTriggerValue("clicked", id)));
+  const stops = data.map((marks) => mark(marks, colors, (id) => setTriggerValue("clicked", id)));
   parentElement.stopMarks = () => stops.forEach((stop) => stop());
   return () => parentElement.stopMarks();
 }
 
-function mark(map, colors, onClick) {
+function mark(marks, colors, onClick) {
   let chart, canvas, places, pressed;
-  const redraw = () => chart && draw(chart, canvas, map, places, colors);
-  const leave = () => {
+  const redraw = () => chart && draw(chart, canvas, marks, places, colors);
+  const detach = () => {
     chart?.removeListener?.("plotly_afterplot", redraw);
     chart?.removeListener?.("plotly_relayouting", redraw);
     canvas?.remove();
     chart = canvas = undefined;
   };
-  const follow = () => {
-    const found = document.querySelector(`.st-key-${map.chart} .js-plotly-plot`);
+  const attach = () => {
+    const found = document.querySelector(`.st-key-${marks.chart} .js-plotly-plot`);
     const frame = found?.querySelector(".svg-container");
     if (!frame || !found._fullLayout?.xaxis?.range || (found === chart && frame.contains(canvas))) return;
-    leave();
+    detach();
     [chart, canvas, places] = [found, document.createElement("canvas"), placesOf(found)];
     canvas.dataset.testid = "projection-marks";
     canvas.style.cssText = "position:absolute;pointer-events:none";
-    frame.insertBefore(canvas, frame.querySelectorAll(".main-svg")[1] ?? null); // over the points, under the pointer's label
+    frame.insertBefore(canvas, frame.querySelectorAll(".main-svg")[1] ?? null); // above the points, below the hover label
     chart.on("plotly_afterplot", redraw);
     chart.on("plotly_relayouting", redraw);
     redraw();
@@ -47,33 +47,33 @@ function mark(map, colors, onClick) {
     const id = nearest(chart, event);
     if (id !== undefined) onClick(id);
   };
-  const timer = setInterval(follow, EVERY);
+  const timer = setInterval(attach, EVERY);
   document.addEventListener("pointerdown", press, true);
   document.addEventListener("pointerup", release, true);
-  follow();
+  attach();
   return () => {
     clearInterval(timer);
     document.removeEventListener("pointerdown", press, true);
     document.removeEventListener("pointerup", release, true);
-    leave();
+    detach();
   };
 }
 
-/** The place of each id in the plane. */
+/** Return the coordinates of each id. */
 function placesOf(chart) {
   const places = new Map();
   for (const trace of chart._fullData) trace.customdata?.forEach((id, i) => places.set(id, [trace.x[i], trace.y[i]]));
   return places;
 }
 
-/** From the plane to pixels within the drawn part of a chart. */
+/** Return a function that converts coordinates to pixels within the plot area of a chart. */
 function projector(chart) {
   const { xaxis: x, yaxis: y } = chart._fullLayout;
   const [left, right] = x.range, [bottom, top] = y.range;
   return (place) => [((place[0] - left) / (right - left)) * x._length, ((top - place[1]) / (top - bottom)) * y._length];
 }
 
-/** The id of the point that a click is meant for; undefined where none is near. */
+/** Return the id of the point nearest to a click; undefined if none is within REACH. */
 function nearest(chart, event) {
   const plane = chart.querySelector(".nsewdrag").getBoundingClientRect(), project = projector(chart);
   const x = event.clientX - plane.x, y = event.clientY - plane.y;
@@ -88,27 +88,27 @@ function nearest(chart, event) {
   return best;
 }
 
-function draw(chart, canvas, map, places, colors) {
+function draw(chart, canvas, marks, places, colors) {
   const { xaxis: x, yaxis: y } = chart._fullLayout, scale = devicePixelRatio, project = projector(chart);
   Object.assign(canvas.style, { left: `${x._offset}px`, top: `${y._offset}px`, width: `${x._length}px`, height: `${y._length}px` });
   [canvas.width, canvas.height] = [Math.round(x._length * scale), Math.round(y._length * scale)];
   const points = chart.querySelector(".gl-container");
-  if (points) points.style.opacity = map.word === null ? 1 : colors.dimmed;
+  if (points) points.style.opacity = marks.word === null ? 1 : colors.dimmed;
 
   const pen = canvas.getContext("2d");
   pen.scale(scale, scale);
   pen.strokeStyle = pen.fillStyle = colors.ink;
   pen.lineWidth = 1.6;
   const at = (ids) => ids.filter((id) => places.has(id)).map((id) => project(places.get(id)));
-  const word = map.word === null ? [] : [map.word], taken = [];
-  for (const [ids, shape] of [[map.selected, square], [map.near, circle], [word, star]]) {
+  const word = marks.word === null ? [] : [marks.word], taken = [];
+  for (const [ids, shape] of [[marks.selected, square], [marks.near, circle], [word, star]]) {
     const where = at(ids), drawn = where.length > MANY ? dot : shape;
-    for (const [px, py] of where) drawn(pen, px, py, map.size / 2);
-    if (where.length <= MANY) taken.push(...where.map(([px, py]) => [px - map.size, py - map.size, px + map.size, py + map.size]));
+    for (const [px, py] of where) drawn(pen, px, py, marks.size / 2);
+    if (where.length <= MANY) taken.push(...where.map(([px, py]) => [px - marks.size, py - marks.size, px + marks.size, py + marks.size]));
   }
-  const named = [...word, ...map.near].filter((id) => places.has(id) && id in map.names);
-  const names = named.map((id) => [project(places.get(id)), map.names[id], map.size + 10, id === map.word]);
-  for (const [px, py, text] of map.regions) names.push([project([px, py]), text, 0, false]);
+  const named = [...word, ...marks.near].filter((id) => places.has(id) && id in marks.names);
+  const names = named.map((id) => [project(places.get(id)), marks.names[id], marks.size + 10, id === marks.word]);
+  for (const [px, py, text] of marks.regions) names.push([project([px, py]), text, 0, false]);
   write(pen, names, taken, x._length, y._length, colors);
 }
 
@@ -137,7 +137,7 @@ function star(pen, x, y, radius) {
   pen.fill();
 }
 
-/** Names on slips of paper, the first ones first: none covers another, or what is `taken`, or stands outside what is seen. */
+/** Draw names on a background, the most important first; skip a name that is out of view or overlaps a `taken` box. */
 function write(pen, names, taken, width, height, colors) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";

@@ -1,5 +1,5 @@
-"""Spaces and projections of the page: computed immediately (PCA) or saved by an earlier job; and the
-columns that color their tokens.
+"""Spaces and projections of the page, and the columns that color their tokens. A projection is
+computed immediately (PCA) or was saved by a job.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class NamedSpace:
 
 @dataclass(frozen=True, eq=False)
 class OpenedProjection:
-    """A projection and its spaces. `key` identifies it in caches of what is drawn from it."""
+    """A projection, its spaces, and its artifact if it is saved. `key` is its cache key."""
 
     key: str
     spaces: tuple[NamedSpace, ...]
@@ -80,7 +80,7 @@ class OpenedProjection:
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The first space, whose ids the page uses."""
+        """The first space; all ids on the page are ids of this space."""
         return self.spaces[0].opened.space
 
     @cached_property
@@ -92,7 +92,7 @@ class OpenedProjection:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The color kind of each space; the second of two equal kinds is shown as target."""
+        """The color kind of each space; the second of two equal kinds is colored as target."""
         found: list[str] = []
         for space in self.spaces:
             kind = "source" if space.opened.model else "domain"
@@ -110,16 +110,16 @@ def project_now(spaces: tuple[NamedSpace, ...], choice: TokenChoice) -> OpenedPr
 
 
 def open_saved(spaces: tuple[NamedSpace, ...], artifact: Artifact) -> OpenedProjection:
-    """Return a saved projection; raise InputError if it is damaged or its space has other tokens
-    now.
+    """Return a saved projection; raise InputError if it is damaged or the tokens of its space have
+    changed.
     """
     found = _load_projection(artifact)
     space = spaces[0].opened.space
-    # Ids alone would fit any space that is large enough.
+    # Ids are not enough: they are valid in any space that is large enough.
     words = dict(enumerate(space.words))
     if tuple(map(words.get, found.rows.tolist())) != tuple(found.words):
         raise InputError(
-            f"{artifact.name} has other tokens than {spaces[0].label} now.",
+            f"The tokens of {spaces[0].label} have changed since {artifact.name} was created.",
             "Create the projection again.",
         )
     return OpenedProjection(f"{artifact.folder} {artifact.stamp}", spaces, found, artifact)
@@ -129,10 +129,10 @@ def list_projections(workspace: Workspace, spaces: tuple[NamedSpace, ...]) -> li
     """Return the saved projections of these spaces, newest first."""
     folders = [one.opened.folder.resolve() for one in spaces]
     made = workspace.artifacts("projections")
-    return [artifact for artifact in made if folders_of(workspace, artifact) == folders]
+    return [artifact for artifact in made if list_folders(workspace, artifact) == folders]
 
 
-def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
+def list_folders(workspace: Workspace, made: Artifact) -> list[Path]:
     """Return the folders of the spaces of a projection."""
     given = (made.manifest.inputs.get(role) for role in ("space", "other"))
     return [(workspace.root / one.paths[0]).resolve() for one in given if one]
@@ -153,10 +153,10 @@ def _load_projection(artifact: Artifact) -> ProjectionArtifact:
 
 
 def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
-    """Show the color picker and return the selected column; shows a message if it cannot be
-    computed.
+    """Draw the color picker; return the selected column, None for a single color or after an error,
+    which is shown.
     """
-    offered = _offered(workspace, shown)
+    offered = _list_columns(workspace, shown)
     chosen = st.selectbox(
         "Color", list(offered), key="projection_color", bind="query-params", help=HELP, width=210
     )
@@ -167,7 +167,7 @@ def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
 
 
 def draw_coverage_note(column: Column | None, shown: OpenedProjection) -> None:
-    """Show how many tokens have a value, if not all do."""
+    """State how many tokens have a value, unless all have one."""
     if column is not None and column.known < len(shown.words):
         note = (
             f"{count(column.known)} of {count(len(shown.words))} tokens on the projection"
@@ -193,7 +193,7 @@ def draw_upload_table(workspace: Workspace) -> None:
         (saved,) = intake.save_uploads([given], workspace, TABLES)
         st.session_state["projection_table_turn"] = turn + 1
         try:
-            # Read once now: a file that is no table must not stay among the colors.
+            # Read it now: an invalid file must not remain among the colors.
             token_columns.read_token_table(saved)
         except BaseException:
             saved.unlink()
@@ -202,18 +202,18 @@ def draw_upload_table(workspace: Workspace) -> None:
         st.rerun()
 
 
-def _offered(
+def _list_columns(
     workspace: Workspace, shown: OpenedProjection
 ) -> dict[str, Callable[[], Column | None]]:
     """Return the builders of all color columns by display name."""
-    # 1. Of every projection.
+    # 1. Columns of every projection.
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
         "length": lambda: token_columns.build_length_column(shown.words, shown.space.kinds),
         "id": lambda: token_columns.build_id_column(shown.projection.rows),
         "region": lambda: _build_region_column(shown),
     }
-    # 2. Frequencies: of the word vectors, and in each text with word counts for the model.
+    # 2. Frequencies: in the training text of the vectors, and in each text that was counted.
     counts = shown.space.counts
     if counts is not None:
         offered["frequency"] = lambda: token_columns.build_frequency_column(
@@ -224,9 +224,9 @@ def _offered(
             if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
                 build = partial(_build_frequency_column, workspace, shown, text)
                 offered[f"frequency · {text.name}"] = build
-    # 3. What the workspace holds: adapted models, slices, the user's tables.
+    # 3. Columns from the workspace: adapted models, slices, the user's tables.
     for model in list_adapted_models(workspace):
-        if _concerns(model, shown, workspace):
+        if _is_shown(model, shown, workspace):
             offered[f"origin · {model.name}"] = partial(_build_origin_column, shown, model)
     for one in list_slices(workspace):
         offered[f"slice · {one.id}"] = partial(_build_slice_column, workspace, shown, one.id)
@@ -271,8 +271,8 @@ def _read_table(path: str, stamp: str) -> dict[str, str]:
     return token_columns.read_token_table(Path(path))
 
 
-def _concerns(model: Artifact, shown: OpenedProjection, workspace: Workspace) -> bool:
-    """Return whether a projection shows an adapted model or its base model."""
+def _is_shown(model: Artifact, shown: OpenedProjection, workspace: Workspace) -> bool:
+    """Return whether an adapted model or its base model is one of the spaces of a projection."""
     given = model.manifest.inputs.get("model")
     known = {model.folder.resolve()}
     if given:

@@ -74,7 +74,7 @@ def find_selection(
         found = load_slice(workspace, id)
     except InputError:
         return Selection(picked)
-    # A slice may be made in another space: its tokens are looked up in this one.
+    # The slice may come from another space: look its tokens up in this one.
     index = shown.space.index
     return Selection([index[token] for token in found.tokens if token in index], found)
 
@@ -89,7 +89,7 @@ def draw_selection(
         if chosen.ids:
             title = f"Selected · {count(len(chosen.ids))}"
         st.subheader(title, width="content")
-        # Drawn even without slices: a slice that is saved then appears in the address.
+        # Drawn even without slices, so that a newly saved slice appears in the address.
         st.selectbox(
             "Slice",
             [one.id for one in list_slices(workspace)],
@@ -114,7 +114,7 @@ def draw_selection(
             " select points.]"
         )
         return
-    # 2. The table, and what can be done with it.
+    # 2. The table, and the widgets to save and download it.
     table = build_selection_table(shown, chosen.ids, column)
     draw_table(
         table,
@@ -129,7 +129,7 @@ def draw_selection(
         draw_downloads(build_table_downloads(lambda: table, name))
     if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
         draw_note(
-            f"More than {MAX_IN_ADDRESS} do not fit into a link: save them as a slice to keep them."
+            f"A link can contain at most {MAX_IN_ADDRESS} tokens: save this selection as a slice."
         )
 
 
@@ -164,18 +164,18 @@ def _describe_slice(
     delete it.
     """
     drawn = len(set(chosen.ids) & set(shown.projection.rows.tolist()))
-    made = ", ".join(f"{key}: {value}" for key, value in one.source.items())
+    origin = ", ".join(f"{key}: {value}" for key, value in one.source.items())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"**{plain(one.name)}** · {count(len(chosen.ids))} of {count(len(one.tokens))}"
             f" tokens in this space, {count(drawn)} on the projection"
-            f" :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(made)}]]"
+            f" :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(origin)}]]"
         )
         with st.popover("Remove", icon=":material/delete:"):
             st.button(
                 "Delete slice",
                 key="remove_slice",
-                on_click=_remove,
+                on_click=_delete_slice,
                 args=(workspace, one.id),
             )
 
@@ -194,12 +194,14 @@ def _save_form(workspace: Workspace, shown: OpenedProjection, chosen: Selection)
         icon=":material/bookmark_add:",
         key="save_slice",
         disabled=not name.strip(),
-        on_click=_save,
+        on_click=_save_selection,
         args=(workspace, shown, chosen, name),
     )
 
 
-def _save(workspace: Workspace, shown: OpenedProjection, chosen: Selection, name: str) -> None:
+def _save_selection(
+    workspace: Workspace, shown: OpenedProjection, chosen: Selection, name: str
+) -> None:
     """Callback: save the selection as a slice and select that slice."""
     source = {
         "space": shown.spaces[0].label,
@@ -210,9 +212,9 @@ def _save(workspace: Workspace, shown: OpenedProjection, chosen: Selection, name
     st.session_state.pop(BY_HAND, None)
 
 
-def _remove(workspace: Workspace, id: str) -> None:
+def _delete_slice(workspace: Workspace, id: str) -> None:
     """Callback: delete a slice and clear the selection."""
-    with suppress(InputError):  # gone already
+    with suppress(InputError):  # already deleted
         delete_slice(workspace, id)
     clear_selection()
 
@@ -220,13 +222,13 @@ def _remove(workspace: Workspace, id: str) -> None:
 def draw_details(
     shown: OpenedProjection, view_settings: ViewSettings, highlights: Highlights
 ) -> None:
-    """Draw Details & export: settings, command line and files of the projection."""
+    """Draw the folded block: the command, the settings and figures, and the downloads."""
     with open_details():
         roles = zip(("space", "other"), shown.spaces, strict=False)
         spec = Spec(
             "projection", shown.projection.settings, {role: (one.name,) for role, one in roles}
         )
-        # 1. The command; a saved projection keeps the one that made it.
+        # 1. The command; for a saved projection the one that created it.
         command = build_command(spec, Path("map.html"))
         if shown.artifact and shown.artifact.manifest.command:
             command = shown.artifact.manifest.command
@@ -242,7 +244,7 @@ def draw_details(
             "seconds": shown.projection.seconds,
         }
         right.code(strict_json.dumps(figures, indent=1), language="json")
-        # 3. The files. A picture needs a browser process: it is drawn on click.
+        # 3. The downloads. A picture needs a browser process, so it is drawn only on click.
         files: dict[str, Download] = {
             "map.html": lambda: render_figure_page(
                 shown.projection, build_visible_figure(shown, view_settings, highlights.rings)
@@ -253,7 +255,7 @@ def draw_details(
         )
         if not st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures"):
             return
-        with mistakes.show_errors(), st.spinner("Drawing …"):  # an error if no browser can
+        with mistakes.show_errors(), st.spinner("Drawing …"):  # fails without a browser
             picture = build_visible_figure(shown, view_settings, highlights.rings, as_vectors=True)
             draw_downloads({f"map.{end}": render_image(picture, end) for end in ("png", "svg")})
 

@@ -48,12 +48,12 @@ Found = list[tuple[int, str, float]]  # id, token, cosine
 
 @st.fragment
 def draw_projection(workspace: Workspace, shown: OpenedProjection) -> None:
-    """Draw the chart and everything around it; a lasso reruns this fragment only, a search or click
-    only `near`.
+    """Draw the chart and everything around it. A lasso reruns only this fragment; a search or click
+    only the fragment `draw_neighbors`.
     """
     left, right = st.columns([2.5, 1], gap="medium")
     with left, st.container(horizontal=True, vertical_alignment="bottom"):
-        # 1. The color and the look of the chart.
+        # 1. The color and the view settings of the chart.
         column = pick_color(workspace, shown)
         with (
             st.popover(
@@ -63,7 +63,7 @@ def draw_projection(workspace: Workspace, shown: OpenedProjection) -> None:
         ):
             draw_upload_table(workspace)
         view_settings = chart.choose_view_settings(shown, column)
-    # 2. Neighbors before the chart: a found word decides what the chart shows.
+    # 2. The neighbors, then the chart, which zooms in on the word that was found.
     chosen = table.find_selection(workspace, shown, _selected_ids(shown))
     highlights = chart.Highlights()
     with right:
@@ -107,20 +107,22 @@ def draw_neighbors(
     found = _find_neighbors(shown, word, k)
     _draw_cards(shown, word, found)
     # 2. The marks of the word, its neighbors and the selection on each chart.
-    highlights.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
+    highlights.rings = [
+        _build_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)
+    ]
     size, marks = dot_size(len(shown.words)), []
     places = chart.compute_layouts(shown, view_settings)
     for number, (rings, xy) in enumerate(zip(highlights.rings, places, strict=False)):
         labels = chart.list_region_labels(shown, view_settings, xy)
         marks.append(chart.build_marks(shown, number, size, rings, labels))
     chart.draw_marks(marks, len(shown.space), lambda id: _search(shown.space.words[id]))
-    # 3. A word outside the visible window: the charts are drawn again, around it.
+    # 3. If the word is outside the visible window, draw the charts again, centered on it.
     if highlights.is_word_out_of_view(shown, view_settings):
         st.rerun()
 
 
 def draw_quality(shown: OpenedProjection) -> None:
-    """Show which tokens are drawn, and the quality of the projection compared with chance."""
+    """Draw how the tokens were chosen, and the quality of the projection compared with chance."""
     pickers.warn_if_crowded(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.projection.how)}**")
     for name, picture in zip(shown.spaces, shown.layouts, strict=True):
@@ -131,7 +133,7 @@ def draw_quality(shown: OpenedProjection) -> None:
         if len(shown.layouts) > 1:
             label = f"{plain(name.label)}: "
         if picture.projection.explained is not None:
-            variance = f" · variance kept **{fraction(picture.projection.explained)}**"
+            variance = f" · explained variance **{fraction(picture.projection.explained)}**"
         st.markdown(
             f"{label}trustworthiness **{fraction(found.trustworthiness)}** · neighborhood"
             f" preservation **{fraction(found.preservation)}** (chance"
@@ -145,7 +147,7 @@ def find_nearest_tokens(space: NamedSpace, word: str, k: int) -> Found:
     InputError if it is missing.
     """
     rows = space.opened.space
-    # As typed, or as an uncased vocabulary writes it.
+    # The word as typed, else in lower case, as in an uncased vocabulary.
     own = rows.index.get(word, rows.index.get(word.lower()))
     if own is None:
         raise InputError(
@@ -166,12 +168,12 @@ def _find_neighbors(shown: OpenedProjection, word: str, k: int) -> list[Found] |
         try:
             found.append(find_nearest_tokens(space, word, k))
         except InputError:
-            # The other space may have the word: its card says that it is missing here.
+            # The word may be in the other space; the card of this space states that it is missing.
             found.append([])
     return found
 
 
-def _rings(shown: OpenedProjection, found: Found, selected: Sequence[int]) -> Rings:
+def _build_rings(shown: OpenedProjection, found: Found, selected: Sequence[int]) -> Rings:
     """Return the highlighted points: a word and its neighbors in the original space, by their ids
     in the first space.
     """
@@ -185,13 +187,13 @@ def _rings(shown: OpenedProjection, found: Found, selected: Sequence[int]) -> Ri
 def _draw_cards(shown: OpenedProjection, word: str, found: Sequence[Found] | None) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
-        draw_neighbor_cards([])  # so that the browser loads the component before the first search
+        draw_neighbor_cards([])  # loads the component before the first search
         draw_note(
-            "Find a token, or click a point: its nearest neighbors in the"
-            " original space appear here. To select many, use the lasso tool."
+            "Find a token, or click a point: its nearest neighbors in the original space appear"
+            " here. To select several tokens, use the lasso tool."
         )
         return
-    # 1. The neighbors that all spaces share are underlined.
+    # 1. Neighbors that all spaces have in common are underlined.
     drawn, cards = frozenset(shown.words), []
     common: frozenset[str] = frozenset()
     if len(found) > 1:
@@ -224,7 +226,7 @@ def _draw_cards(shown: OpenedProjection, word: str, found: Sequence[Found] | Non
 
 def _selected_ids(shown: OpenedProjection) -> list[int]:
     """Return the selected ids: those of the address, or a large selection of this session."""
-    # A selection belongs to its space: ids mean other tokens in another one.
+    # A selection is valid only in its space: another space has other ids.
     link = address.read_link(PICKED)
     if link:
         st.session_state[BY_HAND] = (shown.spaces[0].stamp, parse_selection(link, len(shown.space)))
@@ -237,7 +239,7 @@ def _selected_ids(shown: OpenedProjection) -> list[int]:
 
 
 def _search(word: str) -> None:
-    """Callback: search the word of a clicked point."""
+    """Callback: search for the word of a clicked point."""
     st.session_state["projection_word"] = word
 
 
