@@ -6,8 +6,8 @@ Run from the project's root.
     python -m vocadapt adapt … --out MOVED; python -m vocadapt pretrain --model MOVED … --out BIOMEDICAL
     python assets/demo/make.py MODEL BIOMEDICAL VECTORS
 
-Paths of the machine that made it do not go in: manifests keep settings, figures and versions, and
-inputs inside the demo only.
+The manifests record settings, figures, versions and inputs inside the demo, but no paths of the
+machine that ran this script.
 """
 
 import os
@@ -51,8 +51,8 @@ def main(model: Path, biomedical: Path, vectors: Path) -> None:
 
 
 def put_model(source: Path, place: tuple[str, str]) -> None:
-    """Copy what an ordinary model folder needs, and its record without inputs: these lie on another
-    machine.
+    """Copy the files of an ordinary model folder, and its manifest without the inputs, whose paths
+    are those of another machine.
     """
     given = open_artifact(source).manifest
     with open_draft(HERE / Path(*place)) as draft:
