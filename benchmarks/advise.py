@@ -1,14 +1,14 @@
-"""What word counts say of a map before it is trained: seeded samples of several texts → anchors,
-words, width → held-out P@5.
+"""Predict the held-out P@5 of an alignment from word counts: measure it on samples of several texts,
+and fit the forecast of vocabulary/advice/rules.py.
 
-    python benchmarks/advise.py measure TABLE.tsv   train and judge what the table lacks; each line is kept at once
-    python benchmarks/advise.py fit TABLE.tsv       the fit, its leave-one-out errors, the constants of vocabulary/advice/rules.py
+    python benchmarks/advise.py measure TABLE.tsv   train and evaluate the runs missing in the table; append each at once
+    python benchmarks/advise.py fit TABLE.tsv       print the fit, its leave-one-out errors, and the constants of rules.py
 
-Needs ../shared/data/text and, without --model, MiniLM of the development package. Every run: lines
-drawn with seed 1, CBOW with the defaults (one worker for each core), the paper's least-squares map,
-ten folds, P@5 among the anchors' wordpieces: what `vocadapt align` prints. Six minutes on two
-cores. Two errors are printed: leave one run out, and leave one text out, which is the one that a
-new text should expect; the interval of the forecast is made of the second.
+Needs ../shared/data/text and, without --model, MiniLM of the development package. Each run draws its
+lines with seed 1, trains CBOW with the defaults (one worker per core), fits the least-squares
+alignment, and measures P@5 over ten folds among the anchors' wordpieces, as `vocadapt align` does.
+Takes six minutes on two cores. Two errors are printed: leaving one run out, and leaving one text
+out. The second is the error to expect on a new text; the interval of the forecast is based on it.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from vocadapt.vocabulary.advice import rules
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"
 FOLDS, SEED = 10, 1
 T_95 = 2.10  # Student's t for a 95 % interval, with 18 degrees of freedom
-MILLIONS = {  # words of the whole text, as MiniLM splits it: only to draw about the wanted size
+MILLIONS = {  # words of the whole text as MiniLM splits it, to compute the fraction to sample
     "biomedical-fulltext": 21.0,
     "general-wikipedia": 11.7,
     "legal-contracts": 4.8,
@@ -52,7 +52,7 @@ RUNS = sorted((size, text, 384) for text, sizes in SIZES.items() for size in siz
 RUNS += [
     (0.3, "biomedical-fulltext", 768),
     (1, "biomedical-fulltext", 768),
-]  # a wider source: more of the map to learn
+]  # a higher dimension: the alignment has more parameters
 COLUMNS = (
     "text",
     "sample",
@@ -75,8 +75,9 @@ def minilm():
 
 
 def precision(space, target):
-    """P@5 among the anchors' wordpieces and among all, over ten folds: as `cross_validate` reads it,
-    without CSLS and its hubs.
+    """Return the anchors, and P@5 over ten folds among the anchors' wordpieces and among all.
+
+    Equals `cross_validate`, but does not compute CSLS.
     """
     settings = AlignmentSettings()
     anchors = find_anchors(space, target)
@@ -109,7 +110,7 @@ def measure(table, model):
         anchors, p5, p5_pieces = precision(space, model.word_space)
         if (
             len(anchors) < 3000 and not done
-        ):  # once, where it is cheap: this is the figure of `vocadapt align`
+        ):  # check once, on a small run, that this is the figure of `vocadapt align`
             assert abs(cross_validate(space, model.word_space).precision(5) - p5) < 1e-9
         median = float(np.median(space.counts[anchors.source_rows]))
         values = (
@@ -146,7 +147,7 @@ def read(table):
 
 
 def fit(table):
-    """Fit logit(P@5) on the logarithm of the words, and print what stands in
+    """Fit logit(P@5) on the logarithm of the number of words; print the constants of
     vocadapt/vocabulary/advice/rules.py.
     """
     rows = [
@@ -170,7 +171,9 @@ def fit(table):
         tuple(value)[:3],
     ):
         X = np.column_stack([np.ones(len(rows)), *(value[name] for name in chosen)])
-        one, whole = (left_out(X, logit, groups) for groups in (np.arange(len(rows)), text))
+        one, whole = (
+            compute_left_out_errors(X, logit, groups) for groups in (np.arange(len(rows)), text)
+        )
         weights = np.linalg.lstsq(X, logit, rcond=None)[0].round(3)
         errors = [np.sqrt(np.mean(error**2)) for error in (one, whole)]
         print(
@@ -182,8 +185,8 @@ def fit(table):
             found = *weights, round(half, 2), (np.abs(whole) <= half).sum()
     words, anchors = (10 ** value[name] for name in ("words", "anchors"))
     print(
-        f"INTERCEPT, SLOPE = {found[0]}, {found[1]}; HALF = {found[2]} (holds {found[3]} of"
-        f" {len(rows)} left-out texts' runs)"
+        f"INTERCEPT, SLOPE = {found[0]}, {found[1]}; HALF = {found[2]} (the interval covers"
+        f" {found[3]} of {len(rows)} runs of left-out texts)"
     )
     print(
         f"words {words.min():,.0f} to {words.max():,.0f}, anchors {anchors.min():,.0f} to"
@@ -191,16 +194,16 @@ def fit(table):
     )
     for row in read(table):
         if row not in rows:
-            said = rules.forecast(int(row["words"]), int(row["anchors"]), int(row["dim"]))
+            forecast = rules.forecast(int(row["words"]), int(row["anchors"]), int(row["dim"]))
             print(
-                f"not fitted: {row['text']} {row['words']} words, width {row['dim']}: P@5"
-                f" {row['p5']}, chance {row['chance']}, forecast {said.p5:.4f} ({said.low:.4f} to"
-                f" {said.high:.4f})"
+                f"not fitted: {row['text']} {row['words']} words, dimension {row['dim']}: P@5"
+                f" {row['p5']}, chance {row['chance']}, forecast {forecast.p5:.4f}"
+                f" ({forecast.low:.4f} to {forecast.high:.4f})"
             )
 
 
-def left_out(X, y, groups):
-    """The error at each row of a fit on the rows of all other groups."""
+def compute_left_out_errors(X, y, groups):
+    """Return the error at each row of a fit on the rows of all other groups."""
     error = np.zeros(len(y))
     for group in set(groups):
         out = groups == group

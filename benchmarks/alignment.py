@@ -1,9 +1,8 @@
-"""The least-squares map of 20 000 anchors × 768: time and accuracy against numpy.linalg.lstsq, in
-one process.
+"""Least-squares alignment of 20 000 anchors × 768: time and accuracy against numpy.linalg.lstsq.
 
-Baseline: numpy.linalg.lstsq in float64. Budget: at most 1/4 of its time, relative difference of W
-at most 1e-6; a condition that normal equations cannot take goes through lstsq itself and takes as
-long. Run it as `python -m benchmarks.alignment` on a quiet machine.
+Baseline: numpy.linalg.lstsq in float64, in the same process. Budget: at most 1/4 of its time,
+relative difference of W at most 1e-6. If the condition number is too high for the normal equations,
+lstsq itself is used and takes as long. Run `python -m benchmarks.alignment` on an idle machine.
 """
 
 import time
@@ -18,8 +17,8 @@ ANCHORS, DIM = 20_000, 768
 
 
 def anchors(condition, rng):
-    """Source rows with singular values from 1 down to 1/condition, and target rows that they
-    explain in part.
+    """Return source vectors with singular values from 1 to 1/condition, and target vectors that are
+    a linear function of them plus noise.
     """
     left = np.linalg.qr(rng.normal(size=(ANCHORS, DIM)))[0]
     right = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0]
@@ -57,7 +56,7 @@ def main():
             )
             _, whole = timed(fit_alignment, source, target)
             print(
-                f"    the whole of fit_alignment, from float32 spaces: {whole:.2f} s, ratio"
+                f"    fit_alignment in total, from float32 spaces: {whole:.2f} s, ratio"
                 f" {whole / slow:.3f}"
             )
 

@@ -1,12 +1,12 @@
-"""How long after a click on the projection, or after Enter behind a typed word, the neighbors stand on
-the page: under 300 ms.
+"""Time from a click on the projection, or from Enter after a typed word, until the page shows the
+neighbors. Budget: 300 ms.
 
     python benchmarks/clicks.py [--times 12] [--rounds 2]      (needs playwright and a Chromium)
 
-A server of its own on the demo workspace, a Chromium with software rendering, two projections: 4 000
-wordpieces of demo-bert, as the page begins, and all 20 000 words of demo-biomedical. The clock is
-the browser's: from the event itself to the change of the page, and to the end of the frame in which
-it is seen.
+Starts a server on the demo workspace and a Chromium with software rendering. Two projections are
+measured: 4 000 wordpieces of demo-bert, which the page shows first, and all 20 000 words of
+demo-biomedical. The browser's clock is used: from the event to the change of the page, and to the
+end of the frame that paints it.
 """
 
 import argparse
@@ -76,7 +76,7 @@ WATCH = """() => {
     requestAnimationFrame(() => setTimeout(() => { watched.painted = performance.now(); }));
   }).observe(document, {subtree: true, childList: true, characterData: true});
 }"""
-PLACES = """(ids) => {  // pixels of points of the projection by their place in its first trace, those within its inner part
+PLACES = """(ids) => {  // pixel coordinates of points, by their index in the first trace, without those near the border
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout, trace = chart._fullData[0];
   const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
   return ids.map((i) => [xaxis.d2p(trace.x[i % trace.x.length]), yaxis.d2p(trace.y[i % trace.x.length])])
@@ -90,7 +90,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--times", type=int, default=12, help="words typed, and points clicked, in a round"
+        "--times", type=int, default=12, help="words to type, and points to click, per round"
     )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--projections", nargs="*", default=list(PROJECTIONS))
@@ -137,19 +137,19 @@ def serve_workspace(folder: Path, workspace: Path):  # type: ignore[no-untyped-d
 
 
 def measure(chromium, address: str, name: str, options: argparse.Namespace) -> float:  # type: ignore[no-untyped-def]
-    """Type and click on one projection; prints the distribution, returns the slowest."""
+    """Type and click on one projection; print the distribution and return the longest time."""
     slowest = 0.0
     for turn in range(options.rounds):
         page = chromium.new_page(viewport={"width": 1440, "height": 980})
         page.set_default_timeout(60_000)
         page.add_init_script(f"({WATCH})()")
         page.goto(f"{address}/projection?{PROJECTIONS[name]}")
-        rest(page)
-        typed = [typing(page, word) for word in WORDS[: options.times]]
-        clicked = clicking(page, options.times)
+        wait_until_idle(page)
+        typed = [type_word(page, word) for word in WORDS[: options.times]]
+        clicked = click_points(page, options.times)
         for kind, times in (("typed", typed), ("clicked", clicked)):
             print(
-                f"{name:18s} round {turn + 1}  {kind:8s} n = {len(times):2d}   {said(times)}",
+                f"{name:18s} round {turn + 1}  {kind:8s} n = {len(times):2d}   {format_times(times)}",
                 flush=True,
             )
             slowest = max(slowest, *(one["shown"] for one in times))
@@ -157,16 +157,16 @@ def measure(chromium, address: str, name: str, options: argparse.Namespace) -> f
     return slowest
 
 
-def typing(page, word: str) -> dict[str, float]:  # type: ignore[no-untyped-def]
+def type_word(page, word: str) -> dict[str, float]:  # type: ignore[no-untyped-def]
     field = page.get_by_role("textbox", name="Find a token")
     field.fill(word)
     page.wait_for_timeout(300)
     field.press("Enter")
-    return watched(page)
+    return wait_for_neighbors(page)
 
 
-def clicking(page, times: int) -> list[dict[str, float]]:  # type: ignore[no-untyped-def]
-    """Click on points far from each other; the pointer rests on each a while."""
+def click_points(page, times: int) -> list[dict[str, float]]:  # type: ignore[no-untyped-def]
+    """Click on distant points, pausing on each; return the times of those that responded."""
     found: list[dict[str, float]] = []
     for x, y in page.evaluate(PLACES, [number * 677 for number in range(1, 4 * times)]):
         if len(found) == times:
@@ -175,14 +175,14 @@ def clicking(page, times: int) -> list[dict[str, float]]:  # type: ignore[no-unt
         page.mouse.move(x, y)
         page.wait_for_timeout(700)
         page.mouse.click(x, y)
-        if taken := watched(page, 5_000):
+        if taken := wait_for_neighbors(page, 5_000):
             found.append(taken)
     return found
 
 
-def watched(page, timeout: int = 60_000) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    """Seconds from the event until it was sent, was first answered, the neighbors stood in the
-    page, were painted.
+def wait_for_neighbors(page, timeout: int = 60_000) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    """Return the seconds from the event until it was sent, until the first answer, until the page
+    contained the neighbors, and until they were painted.
     """
     from playwright.sync_api import TimeoutError as TooLong
 
@@ -191,19 +191,19 @@ def watched(page, timeout: int = 60_000) -> dict[str, float]:  # type: ignore[no
     except TooLong:
         return {}
     one = page.evaluate("window.watched")
-    rest(page)
+    wait_until_idle(page)
     return {key: (one[key] - one["at"]) / 1000 for key in ("sent", "answered", "shown", "painted")}
 
 
-def rest(page) -> None:  # type: ignore[no-untyped-def]
-    """Wait until the page and its picture are drawn."""
+def wait_until_idle(page) -> None:  # type: ignore[no-untyped-def]
+    """Wait until the page and its plot are complete."""
     page.locator(".js-plotly-plot .gl-canvas").first.wait_for()
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.wait_for_timeout(1200)
 
 
-def said(times: list[dict[str, float]]) -> str:
-    """Least, median and most of the whole, medians of its parts; milliseconds."""
+def format_times(times: list[dict[str, float]]) -> str:
+    """Format the minimum, median and maximum of the total, and the medians of its parts, in ms."""
     whole = [1000 * one["shown"] for one in times]
     parts = {
         key: statistics.median(1000 * one[key] for one in times)
@@ -211,7 +211,7 @@ def said(times: list[dict[str, float]]) -> str:
     }
     spread = (
         f"in the page after {min(whole):4.0f} / {statistics.median(whole):4.0f} / {max(whole):4.0f}"
-        " ms (least, median, most)"
+        " ms (min, median, max)"
     )
     return spread + "".join(f"   {key} {value:4.0f}" for key, value in parts.items())
 

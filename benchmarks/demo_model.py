@@ -1,12 +1,11 @@
-"""Is the demo model worth shipping? Its F1 on NCBI-disease against the same net untrained, three
-seeds each, on a stated sample.
+"""F1 of the demo model on NCBI-disease, compared with the same network randomly initialized.
 
     python benchmarks/demo_model.py [--model DIR] [--train 1200] [--test 500] [--epochs 4] [--seeds
     1 2 3]
 
-Token classification on the first piece of each word, entity-strict F1 (a span counts when both ends
-and the type are right). Prints a row for each run, mean ± sd, and the difference in standard
-deviations. Needs ../shared.
+Token classification on the first wordpiece of each word, entity-strict F1 (a span is correct if both
+ends and the type are), three seeds, on samples of the training and test sentences. Prints a row for
+each run, mean ± sd, and the difference in standard deviations. Needs ../shared.
 """
 
 import argparse
@@ -22,14 +21,14 @@ BATCH, LR, LONGEST = 16, 5e-4, 128
 
 
 def sentences(path):
-    """Sentences of (words, tags)."""
+    """Read sentences as (words, tags)."""
     blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     pairs = [[line.split("\t") for line in block.splitlines()] for block in blocks]
     return [([word for word, _ in pair], [tag[0] for _, tag in pair]) for pair in pairs]
 
 
 def spans(tags):
-    """Start and end of every entity: B begins one, I goes on or, after O, begins one too."""
+    """Return start and end of every entity: B starts one; I continues it, or starts one after O."""
     found, start = set(), None
     for at, tag in enumerate([*tags, "O"]):
         if start is not None and tag != "I":
@@ -41,8 +40,9 @@ def spans(tags):
 
 
 def encode(tokenizer, sentence):
-    """Ids of a sentence and the place of each word's first piece; words beyond the model's length
-    are left out and counted.
+    """Return the ids of a sentence and the position of each word's first wordpiece.
+
+    Words beyond the maximum length are dropped; their entities count as missed.
     """
     ids, first = [tokenizer.token_to_id("[CLS]")], []
     for word in sentence[0]:
@@ -57,7 +57,7 @@ def encode(tokenizer, sentence):
 
 
 def batches(examples, rng=None):
-    """Batches of like length; in random order where a generator is given."""
+    """Return batches of examples of similar length, in random order if a generator is given."""
     noise = rng.random(len(examples)) if rng is not None else np.zeros(len(examples))
     order = sorted(range(len(examples)), key=lambda i: len(examples[i][0]) + 8 * noise[i])
     groups = [order[at : at + BATCH] for at in range(0, len(order), BATCH)]
@@ -80,7 +80,7 @@ def collate(group, examples):
 
 
 def run(folder, trained, seed, train, test, epochs):
-    """Fine-tune one network and give its entity-strict F1."""
+    """Fine-tune one network and return its entity-strict F1."""
     import torch
     from tokenizers import Tokenizer
     from transformers import (
@@ -117,7 +117,7 @@ def run(folder, trained, seed, train, test, epochs):
 def score(network, examples):
     import torch
 
-    right = said = there = 0
+    correct = predicted = expected = 0
     with torch.inference_mode():
         for group in batches(examples):
             ids, _ = collate(group, examples)
@@ -125,8 +125,10 @@ def score(network, examples):
             for row, i in enumerate(group):
                 _, first, tags = examples[i]
                 gold, found = spans(tags), spans(["OBI"[best[row, at]] for at in first])
-                right, said, there = right + len(gold & found), said + len(found), there + len(gold)
-    return 2 * right / (said + there) if said + there else 0.0
+                correct += len(gold & found)
+                predicted += len(found)
+                expected += len(gold)
+    return 2 * correct / (predicted + expected) if predicted + expected else 0.0
 
 
 def main():
@@ -140,14 +142,14 @@ def main():
     rng = np.random.default_rng(0)
     train, test = (sentences(SHARED / name) for name in ("train.tsv", "test.tsv"))
     drawn = [train[i] for i in rng.permutation(len(train))[: options.train]]
-    asked = [test[i] for i in rng.permutation(len(test))[: options.test]]
-    sample = f"{len(drawn)} of {len(train)} train, {len(asked)} of {len(test)} test sentences"
+    tested = [test[i] for i in rng.permutation(len(test))[: options.test]]
+    sample = f"{len(drawn)} of {len(train)} train, {len(tested)} of {len(test)} test sentences"
     print(f"NCBI-disease: {sample}, {options.epochs} epochs")
     scores = {True: [], False: []}
     for seed in options.seeds:
         for trained in (True, False):
             start = time.perf_counter()
-            scores[trained].append(run(options.model, trained, seed, drawn, asked, options.epochs))
+            scores[trained].append(run(options.model, trained, seed, drawn, tested, options.epochs))
             name = "pretrained" if trained else "untrained"
             print(
                 f"{name:<11} seed {seed}  F1 {scores[trained][-1]:.4f} "

@@ -1,10 +1,9 @@
-"""How often exact-word tokenizers depart from the rule, on all of the shared text, uncased and
-cased.
+"""Count how often exact-word tokenizers violate their rule on the shared texts, uncased and cased.
 
     python benchmarks/departures.py
 
-Needs ../shared/data. The added words are those of the text that occur five times or more, the model
-lacks and that can fire.
+Needs ../shared/data. The added words are those that occur at least five times in the text, are
+missing in the vocabulary, and can be produced by the tokenizer.
 """
 
 from collections import Counter
@@ -42,7 +41,7 @@ def main() -> None:
             )
             print(
                 f"{text.name:32} {casing:8} {len(added):>7,} words added, {len(pieces):>9,}"
-                f" distinct pieces: {found.missed + found.other:,} departures of"
+                f" distinct strings: {found.missed + found.other:,} departures in"
                 f" {found.added_words:,} occurrences ({found.share:.5f})",
                 flush=True,
             )

@@ -1,15 +1,15 @@
-"""Do new rows land beside wordpieces of their own kind? Disease and drug names that the model cuts,
-from NER training mentions.
+"""Are the nearest wordpieces of a new embedding of the same class? Disease and drug names that the
+model splits, from the mentions of NER training files.
 
     python benchmarks/domain_words.py [--vectors DIR] [--model M]
 
-Needs ../shared/data. Without --vectors they are trained first (biomedical-fulltext, the defaults,
-some minutes); without --model it is MiniLM of the development package. A word counts when it is a
-whole single-word mention of one class only (NCBI-disease and BC5CDR-disease, or BC5CDR-chem;
-training files), has a vector, and is cut into several wordpieces by the model. Scored is the share
-of these words whose five nearest wordpieces (cosine, special tokens aside) hold a mention of the
-same class, for rows made by fitted maps, by the identity map, and at random; wanted: aligned ≥ 3 ×
-random, identity at chance.
+Needs ../shared/data. Without --vectors, word vectors are trained first (biomedical-fulltext, default
+settings, some minutes); without --model, MiniLM of the development package is used. The words are
+single-word mentions of only one class (NCBI-disease and BC5CDR-disease, or BC5CDR-chem; training
+files) that have a vector and that the model splits into several wordpieces. The score is the
+fraction of these words with a mention of the same class among their five nearest wordpieces (cosine,
+without special tokens). Compared are embeddings from fitted alignments, from the identity, and
+random ones. Target: aligned at least 3 × random, identity at chance.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from vocadapt.training.word_vectors import train_domain_vectors
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 SOURCES = {"disease": ("NCBI-disease", "BC5CDR-disease"), "drug": ("BC5CDR-chem",)}
-MAPS = {
+ALIGNMENTS = {
     "least squares": AlignmentSettings(),
-    "least squares, unit rows, centered": AlignmentSettings(unit=True, center=True),
-    "kernel ridge, unit rows, centered": AlignmentSettings("kernel-ridge", unit=True, center=True),
+    "least squares, normalized, centered": AlignmentSettings(unit=True, center=True),
+    "kernel ridge, normalized, centered": AlignmentSettings("kernel-ridge", unit=True, center=True),
     "identity": AlignmentSettings("identity"),
     "random": AlignmentSettings("random"),
 }
@@ -49,7 +49,7 @@ def train(model: LanguageModel) -> EmbeddingSpace:
 
 
 def mentions(path: Path) -> Iterator[tuple[str, ...]]:
-    """The mentions of one token/tag file, as words."""
+    """Yield the mentions of a token/tag file, each as a tuple of words."""
     words: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         token, _, tag = line.partition("\t")
@@ -63,8 +63,8 @@ def mentions(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def single_words(model: LanguageModel) -> dict[str, set[str]]:
-    """Class → its single-word mentions as the model spells words; words of both classes are left
-    out.
+    """Return class → its single-word mentions, as the model's splitter spells them, without the
+    words of both classes.
     """
     classes: dict[str, set[str]] = {}
     for kind, folders in SOURCES.items():
@@ -81,8 +81,9 @@ def single_words(model: LanguageModel) -> dict[str, set[str]]:
 
 
 def hits(rows: np.ndarray, pieces: EmbeddingSpace, same: list[np.ndarray]) -> float:
-    """Share of rows whose five nearest pieces hold one of `same` (a mask over pieces for each
-    row).
+    """Return the fraction of rows with a wordpiece of their class among the five nearest.
+
+    rows: (n, dim). same: for each row, a mask of the wordpieces of its class.
     """
     nearest = np.argpartition(-(normalize_rows(rows) @ pieces.unit.T), 5, axis=1)[:, :5]
     return float(np.mean([mask[row].any() for mask, row in zip(same, nearest, strict=True)]))
@@ -103,17 +104,17 @@ def main() -> None:
         kind: np.array([piece in words for piece in pieces.words])
         for kind, words in classes.items()
     }
-    asked = [
+    tested = [
         (word, kind)
         for kind, words in classes.items()
         for word in sorted(words)
         if word in domain and len(model.vocabulary.tokenize(word)) > 1
     ]
-    same = [masks[kind] for _, kind in asked]
-    vectors = domain.matrix[domain.rows(word for word, _ in asked)]
+    same = [masks[kind] for _, kind in tested]
+    vectors = domain.matrix[domain.rows(word for word, _ in tested)]
     print(
-        f"n = {len(asked)} words that the model cuts "
-        + str({k: sum(kind == k for _, kind in asked) for k in classes})
+        f"n = {len(tested)} words that the model splits "
+        + str({k: sum(kind == k for _, kind in tested) for k in classes})
     )
     print(
         "wordpieces of the class: "
@@ -121,16 +122,16 @@ def main() -> None:
         + f" of {len(pieces)}"
     )
     chance = np.mean([1 - (1 - mask.mean()) ** 5 for mask in same])
-    print(f"{'chance (five pieces drawn at random)':40s} {chance:.3f}")
-    for name, settings in MAPS.items():
+    print(f"{'chance (five random wordpieces)':40s} {chance:.3f}")
+    for name, settings in ALIGNMENTS.items():
         alignment = fit_alignment(domain, model.word_space, settings)
         print(f"{name:40s} {hits(alignment.apply(vectors), pieces, same):.3f}")
     rng = np.random.default_rng(1)
     draws = [
-        hits(rng.normal(0, 0.02, (len(asked), model.dim)).astype(np.float32), pieces, same)
+        hits(rng.normal(0, 0.02, (len(tested), model.dim)).astype(np.float32), pieces, same)
         for _ in range(5)
     ]
-    print(f"{'random rows (mean of five draws)':40s} {np.mean(draws):.3f}")
+    print(f"{'random embeddings (mean of five draws)':40s} {np.mean(draws):.3f}")
 
 
 if __name__ == "__main__":
