@@ -1,19 +1,24 @@
-"""exBERT's stage 1 against a plain masked-word step, and against the way the public code takes
-through its data.
+"""Time a training step of exBERT's stage 1 against a step of BERT, and against the data processing of
+the published code.
 
-Budgets. *A step* at most 1.15 × the plain step of the full model, though the network is a third
-larger: frozen weights get no gradients; module of s3, same batch and length. Met without dropout,
-missed with .1 (1.11 to 1.33 ×): the module has as many attention weights as BERT (heads × length²)
-in a third of its units, and torch's attention with dropout computes, draws and multiplies them all,
-while without dropout its fused kernel stores none (one core: .028 s instead of .010 s per layer of
-the module, .029 s instead of .020 s per layer of BERT). *Wordpieces a second* at least 3 × a
-stand-in for the public code, whose network, frozen weights and optimizer are ours, and whose path
-is its own: every batch of plain strings is cut anew by the legacy Python tokenizer, padded to the
-length, masked one wordpiece after the other, and scored at all positions. Only wordpieces that are
-no padding count. All are steps of AdamW, in turn, in the processor's time of one thread, so that a
-busy machine does not speak; once without dropout, as `pretrain` trains unless it is told otherwise,
-and once with BERT's .1, as published. Run it as `OMP_NUM_THREADS=1 python -m benchmarks.exbert`;
-`python -m benchmarks.exbert 2` takes two steps of each.
+    OMP_NUM_THREADS=1 python -m benchmarks.exbert [STEPS]      (default 8 steps of each)
+
+Budgets:
+
+- A step takes at most 1.15 × the plain step of the full model, although the network is a third
+  larger, because frozen weights get no gradients (module of s3, same batch and length). The budget
+  is met without dropout and missed with .1 (1.11 to 1.33 ×). The module has as many attention weights
+  as BERT (heads × length²) with a third of its hidden units, and torch's attention with dropout
+  computes, samples and multiplies all of them; its fused kernel without dropout stores none (one
+  core: .028 s instead of .010 s per layer of the module, .029 s instead of .020 s per layer of BERT).
+- At least 3 × as many wordpieces per second as an imitation of the published code. It has our
+  network, frozen weights and optimizer, and processes data as published: the legacy Python tokenizer
+  tokenizes every batch of strings again, pads to the maximum length and masks one wordpiece after the
+  other; the loss is computed at all positions. Padding is not counted.
+
+All steps use AdamW and alternate. CPU time of one thread is measured, which depends little on the
+load of the machine; once without dropout, the default of `pretrain`, and once with .1, as in BERT
+and as published.
 """
 
 import random
@@ -39,13 +44,13 @@ from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 OLD, NEW, BATCH, LENGTH, SHARE, SENTENCES = 16_000, 4_000, 16, 128, 0.15, 2_000
 STEP_BUDGET = 1.15
-OURS, PUBLISHED = 0.0, 0.1  # dropout of `pretrain` unless it is told otherwise, and of BERT
+OURS, PUBLISHED = 0.0, 0.1  # default dropout of `pretrain`, and dropout of BERT
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def invented():
-    """A vocabulary of OLD + NEW tokens, a third of them continuations, and sentences of words of
-    one to three of them.
+    """Generate a vocabulary of OLD + NEW tokens, a third of them continuations, and sentences whose
+    words have one to three tokens.
     """
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
@@ -64,7 +69,7 @@ def invented():
 
 
 def bert(tokens):
-    """A network of the demo's size."""
+    """Build a network of the size of the demo model."""
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=tokens,
@@ -77,14 +82,14 @@ def bert(tokens):
 
 
 def stage_one():
-    """An exBERT of that size whose extension alone moves."""
+    """Build an exBERT of that size of which only the extension is trained."""
     network = add_extension(bert(OLD + NEW), ModuleSettings("s3"), NEW)
     select_trained_parameters(network, "extension", list(range(OLD, OLD + NEW)))
     return network
 
 
 class Ours:
-    """A step over packed blocks, scored at the asked positions."""
+    """Training on packed blocks, with the loss at the masked positions only."""
 
     def __init__(self, network, tokens, folder):
         self.network, self.optimizer = network, optimizer_of(network)
@@ -93,13 +98,13 @@ class Ours:
         self.reading, self.place = MaskedBlockDataset(blocks, 10**9, SHARE, 1), 0
 
     def step(self):
-        """One step; gives the wordpieces it read."""
+        """Take one step; return its number of wordpieces."""
         examples = [self.reading[self.place + row] for row in range(BATCH)]
         self.place += BATCH
         ids, labels = (
             torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels")
         )
-        most = self.network.config.vocab_size - 1  # the plain model knows the first tokens only
+        most = self.network.config.vocab_size - 1  # the plain model has only the first tokens
         batch = {"input_ids": ids.clamp(max=most), "labels": labels.clamp(max=most)}
         compute_losses(self.network, batch)[0].backward()
         advance(self.optimizer)
@@ -107,8 +112,8 @@ class Ours:
 
 
 class Public:
-    """A step the way the public code goes: pairs of sentences as strings, legacy tokenizer,
-    padding, every position scored.
+    """Training with the data processing of the published code: pairs of sentences as strings, legacy
+    tokenizer, padding, loss at every position.
     """
 
     def __init__(self, network, tokens, folder):
@@ -118,8 +123,8 @@ class Public:
         self.strings, self.place = self.packed(folder), 0
 
     def packed(self, folder):
-        """`[CLS] A [SEP] B [SEP]`, each of whole sentences below LENGTH pieces in all; done
-        beforehand, and not counted.
+        """Pack sentences into strings `[CLS] A [SEP] B [SEP]` of at most LENGTH wordpieces; not
+        timed.
         """
         strings, parts, size = [], [], 3
         for line in (folder / "sentences.txt").read_text(encoding="utf-8").splitlines():
@@ -134,8 +139,8 @@ class Public:
         return strings
 
     def masked(self, ids):
-        """Wordpiece after wordpiece: 15 % of all but the first are asked; 80 % of these hidden, 10
-        % another one.
+        """Mask 15 % of the wordpieces after the first: 80 % of these become [MASK], 10 % a random
+        token.
         """
         labels = [IGNORE_INDEX] * len(ids)
         for place in range(1, len(ids)):
@@ -147,7 +152,7 @@ class Public:
         return ids, labels
 
     def step(self):
-        """One step; gives the wordpieces it read, padding left out."""
+        """Take one step; return its number of wordpieces without padding."""
         ids, labels = (
             torch.zeros(BATCH, LENGTH, dtype=torch.long),
             torch.full((BATCH, LENGTH), IGNORE_INDEX),
@@ -156,8 +161,8 @@ class Public:
             pieces = self.tokenizer.tokenize(self.strings[(self.place + row) % len(self.strings)])[
                 :LENGTH
             ]
-            own, asked = self.masked(self.tokenizer.convert_tokens_to_ids(pieces))
-            ids[row, : len(own)], labels[row, : len(own)] = torch.tensor(own), torch.tensor(asked)
+            own, masked = self.masked(self.tokenizer.convert_tokens_to_ids(pieces))
+            ids[row, : len(own)], labels[row, : len(own)] = torch.tensor(own), torch.tensor(masked)
         self.place += BATCH
         self.network(ids, attention_mask=(ids > 0).long(), labels=labels).loss.backward()
         advance(self.optimizer)
@@ -165,7 +170,7 @@ class Public:
 
 
 def optimizer_of(network):
-    """AdamW over what moves."""
+    """Build an AdamW optimizer of the trainable parameters."""
     trainable = [value for value in network.parameters() if value.requires_grad]
     return torch.optim.AdamW(trainable, lr=1e-4, fused=True)
 
@@ -193,14 +198,15 @@ def main(steps):
             report(dropout, seconds, pace)
         ours, theirs = found[OURS][1]["stage 1"], found[PUBLISHED][1]["public path"]
         print(
-            f"each with the dropout it trains under unless told otherwise ({OURS:g},"
-            f" {PUBLISHED:g}): {ours / theirs:.2f} x"
+            f"each with its default dropout (stage 1 {OURS:g}, public path {PUBLISHED:g}):"
+            f" {ours / theirs:.2f} x"
         )
 
 
 def measured(ways, steps, dropout):
-    """Of each way the median seconds of a step, and the wordpieces a second at that pace; the first
-    step is not counted.
+    """Return the median CPU seconds of a step and the wordpieces per second, by way of training.
+
+    The first step is not counted.
     """
     seconds, read = {name: [] for name in ways}, dict.fromkeys(ways, 0)
     for turn in range(steps + 1):
@@ -217,12 +223,12 @@ def measured(ways, steps, dropout):
 
 
 def report(dropout, seconds, pace):
-    """The two ratios under a share of dropout."""
-    print(f"dropout {dropout:g}, seconds of the processor:")
-    said = f"plain step {seconds['plain']:.3f} s, stage-1 step {seconds['stage 1']:.3f} s"
-    print(f"  {said}: {seconds['stage 1'] / seconds['plain']:.2f} x (budget {STEP_BUDGET})")
-    said = f"stage 1 {pace['stage 1']:,.0f} wordpieces/s, public path {pace['public path']:,.0f}"
-    print(f"  {said}: {pace['stage 1'] / pace['public path']:.2f} x (budget 3)")
+    """Print the two ratios for a dropout probability."""
+    print(f"dropout {dropout:g}, CPU seconds:")
+    times = f"plain step {seconds['plain']:.3f} s, stage-1 step {seconds['stage 1']:.3f} s"
+    print(f"  {times}: {seconds['stage 1'] / seconds['plain']:.2f} x (budget {STEP_BUDGET})")
+    rates = f"stage 1 {pace['stage 1']:,.0f} wordpieces/s, public path {pace['public path']:,.0f}"
+    print(f"  {rates}: {pace['stage 1'] / pace['public path']:.2f} x (budget 3)")
 
 
 if __name__ == "__main__":
