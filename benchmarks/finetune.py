@@ -1,10 +1,10 @@
-"""Fine-tuning examples a second, against padding to 128 without grouping; and the price of 100 000
-rows that no example uses.
+"""Fine-tuning examples per second, against padding to 128 without grouping by length; and the cost of
+100 000 embeddings that no example uses.
 
-Budget: at least 3 × the baseline, which is the plain loop (AdamW, every batch padded to 128, in
-file order) over the same sentences with the same network; a step with 100 000 added rows at most
-1.1 × one without. Run it as `python -m benchmarks.finetune` on a quiet machine; `python -m
-benchmarks.finetune 96` reads fewer sentences.
+Budget: at least 3 × the baseline, a plain loop (AdamW, every batch padded to 128, in file order) over
+the same sentences with the same network; a step with 100 000 added embeddings takes at most 1.1 × the
+time of one without. Run `python -m benchmarks.finetune` on an idle machine; `python -m
+benchmarks.finetune 96` uses fewer sentences.
 """
 
 import sys
@@ -32,8 +32,8 @@ SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)
 
 
 def task(vocabulary, count):
-    """Invented sentences of the model's own words, as long as those of NCBI-disease: 25 words on
-    average, few above 60.
+    """Build a task of synthetic sentences of the model's words, with lengths as in NCBI-disease: 25
+    words on average, few above 60.
     """
     rng = np.random.default_rng(0)
     words = [token for token in vocabulary.tokens if token.isalpha() and len(token) > 3]
@@ -44,7 +44,7 @@ def task(vocabulary, count):
 
 
 def padded(network, prepared):
-    """One epoch of the plain loop; seconds."""
+    """Return the seconds of one epoch of the plain loop."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=2e-4)
     views, start = prepared.train.parts, time.perf_counter()
     network.train()
@@ -66,7 +66,7 @@ def padded(network, prepared):
 
 
 def ours(network, prepared):
-    """One epoch as fine-tuning does it; seconds."""
+    """Return the seconds of one epoch of our fine-tuning."""
     with TemporaryDirectory() as folder, preserve_random_state():
         start = time.perf_counter()
         _fit(network, prepared, 1, Path(folder), lambda fraction, message="": None)
@@ -83,7 +83,7 @@ def main():
 
     wide = network()
     wide.resize_token_embeddings(len(model.vocabulary) + ADDED, mean_resizing=False)
-    ours(network(), prepared)  # warm
+    ours(network(), prepared)  # warm-up
     seconds = {
         "padded": padded(network(), prepared),
         "ours": ours(network(), prepared),
@@ -95,7 +95,9 @@ def main():
         f"{count} sentences: {rates['ours']:.1f}/s = {ratio:.2f} × padding to {WIDTH} without"
         " grouping"
     )
-    print(f"with {ADDED:,} added rows: {seconds['wide'] / seconds['ours']:.2f} × the time without")
+    print(
+        f"with {ADDED:,} added embeddings: {seconds['wide'] / seconds['ours']:.2f} × the time without"
+    )
 
 
 if __name__ == "__main__":

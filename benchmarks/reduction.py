@@ -1,22 +1,30 @@
-"""Reduction: how fast the study of growth is, and whether our heuristic gives less growth than the
-published ones.
+"""Vocabulary reduction: the speed of the growth study, and the growth under the heuristic `cost`
+compared with the published heuristics.
 
-    python benchmarks/reduction.py [--speed] [--growth] [--choose]      (all without options; seeds 1 2 3 for random)
+    python benchmarks/reduction.py [--speed] [--growth] [--choose]      (default: all; seeds 1 2 3 for random)
 
-Needs ../shared/data. --speed: the study of 4 heuristics × 3 shares on biomedical-fulltext under
-BERT's vocabulary, against twelve re-tokenizations with the fast tokenizer; one of these is timed on
-the first 20 million characters and scaled by length, and its total there is compared. --growth: the
-order of leaving is chosen on the first half of biomedical-fulltext, growth measured on the other
-half and on three other domains (second halves); a * marks where `cost` is not the best of all.
-PubMedBERT keeps a quarter only if ## counts in lengths (8 512 of its tokens must stay otherwise):
-its last column is measured with --count-marks. --choose: where `power` and `belief` of `cost` come
-from: that first half alone. Its paragraphs are parted by what they are about into two groups
-(2-means over the first 50 directions of TF-IDF), so that each is a text unlike the other; orders of
-leaving are made from one group and judged on the other, both ways, under both vocabularies, at the
-three shares. A cell's ratio is its growth to the best published heuristic's. Of all pairs whose
-geometric mean over the 12 cells lies within one standard error of the best one's, that one is taken
-which trusts the counts of the text least: the smallest power, then the largest belief (the rule of
-one standard error: Breiman et al. 1984).
+Needs ../shared/data.
+
+--speed: the study of 4 heuristics × 3 fractions on biomedical-fulltext with BERT's vocabulary, against
+twelve tokenizations of the text with the fast tokenizer. One of these is timed on the first 20 million
+characters and scaled by length; its number of wordpieces is compared with that of the study.
+
+--growth: the removal order is chosen on the first half of biomedical-fulltext; growth is measured on
+its second half and on the second halves of three other domains. A * marks values where `cost` is not
+the best heuristic. The column for a quarter of PubMedBERT's vocabulary is measured with
+--count-marks: if ## does not count in lengths, 8 512 tokens must be kept, more than a quarter.
+
+--choose: how `power` and `belief` of `cost` were chosen, on the first half of biomedical-fulltext only.
+
+1. Split its paragraphs by topic into two groups (2-means on 50 components of TF-IDF), so that the two
+   texts differ.
+2. Compute removal orders on one group and their growth on the other, in both directions, with both
+   vocabularies and the three fractions: 12 cells for each pair of power and belief.
+3. Divide the growth of each cell by that of the best published heuristic, and take the geometric mean
+   over the cells.
+4. Among the pairs within one standard error of the best (one-standard-error rule, Breiman et al.
+   1984), choose the one that relies least on the counts of the text: the smallest power, then the
+   largest belief.
 """
 
 import argparse
@@ -89,8 +97,8 @@ def halves(name: str) -> tuple[dict[str, int], dict[str, int]]:
     )  # type: ignore[return-value]
 
 
-def unlike(lines: list[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """The words of two groups of paragraphs, as unlike each other as 2-means makes them."""
+def split_by_topic(lines: list[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Count the words of two groups of paragraphs on different topics, found by 2-means."""
     from sklearn.cluster import KMeans
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -110,7 +118,7 @@ def unlike(lines: list[str]) -> tuple[dict[str, int], dict[str, int]]:
 
 def choose() -> None:
     lines = text_of(CHOSEN).split("\n")
-    groups = unlike(lines[: len(lines) // 2])
+    groups = split_by_topic(lines[: len(lines) // 2])
     ratios: dict[tuple[float, float], list[float]] = {pair: [] for pair in product(POWERS, BELIEFS)}
     for name in VOCABULARIES:
         vocabulary = vocabulary_of(read_tokenizer(DATA / f"vocab/{name}.txt"))
@@ -122,8 +130,8 @@ def choose() -> None:
 
 
 def cells_of(name: str, chooser: Reducer, judge: Reducer) -> dict[tuple[float, float], list[float]]:
-    """For each power and belief: growth at every share, as a ratio to that of the best published
-    heuristic.
+    """Return, for each power and belief, the growth at every fraction divided by that of the best
+    published heuristic.
     """
     vocabulary = chooser.vocabulary
     found: dict[tuple[float, float], list[float]] = {pair: [] for pair in product(POWERS, BELIEFS)}
@@ -157,12 +165,12 @@ def report(ratios: dict[tuple[float, float], np.ndarray]) -> None:
         behind = cells - best
         error = behind.std(ddof=1) / len(behind) ** 0.5
         near += [(power, -belief)] if behind.mean() <= error else []
-        told = f"{np.exp(cells.mean()):>8.4f}{np.exp(cells.max()):>8.4f}{behind.mean():>18.4f}{error:>8.4f}"
-        print(f"{power:>6g}{belief:>8g}{told}{'  *' if behind.mean() <= error else ''}")
+        figures = f"{np.exp(cells.mean()):>8.4f}{np.exp(cells.max()):>8.4f}{behind.mean():>18.4f}{error:>8.4f}"
+        print(f"{power:>6g}{belief:>8g}{figures}{'  *' if behind.mean() <= error else ''}")
     power, belief = min(near)
     print(
-        f"taken: power {power:g}, belief {-belief:g}; vocadapt has {CostSettings().power:g} and"
-        f" {CostSettings().belief:g}"
+        f"chosen: power {power:g}, belief {-belief:g}; defaults of vocadapt:"
+        f" {CostSettings().power:g} and {CostSettings().belief:g}"
     )
 
 
@@ -171,7 +179,7 @@ def needs_marks(name: str, keep: float) -> bool:
 
 
 def grown(chooser: Reducer, judge: Reducer, settings: ReductionSettings) -> float:
-    """Growth of one text where another chose what leaves."""
+    """Compute the growth of one text if another one determined which tokens are removed."""
     return judge.table.count_tokens(chooser.build_removed_mask(settings)) / judge.tokens - 1
 
 
@@ -189,7 +197,7 @@ def speed() -> None:
         tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True
     )
     tokenizer.encode_special_tokens = (
-        True  # a [PAD] that the text spells out is text here, as it is for the counts
+        True  # a literal [PAD] in the text is tokenized as text, as in the counts
     )
     lines = text[:SLICE].split("\n")
     start = time.perf_counter()
@@ -205,11 +213,12 @@ def speed() -> None:
     )
     raw = twelve / (counting + studying)
     print(
-        f"ratio with counts kept {twelve / studying:.0f} (wanted 100), from raw text {raw:.0f}"
-        " (wanted 30)"
+        f"ratio with stored counts {twelve / studying:.0f} (target 100), from raw text {raw:.0f}"
+        " (target 30)"
     )
     print(
-        f"totals on that slice: {ours:,} and {total:,}, {'equal' if ours == total else 'NOT EQUAL'}"
+        f"wordpieces of that slice: {ours:,} and {total:,},"
+        f" {'equal' if ours == total else 'NOT EQUAL'}"
     )
 
 

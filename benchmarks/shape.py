@@ -1,14 +1,14 @@
-"""Size and density of the source code, beside those of model codebases: `make shape`.
+"""Size and density of the source code, compared with those of exemplary codebases: `make shape`.
 
     python benchmarks/shape.py [--worst 10]
 
 Statements are `ast.stmt` nodes without docstrings, so layout cannot change their number. Conditional
-expressions and comprehensions are counted per 1 000 non-blank lines. Comments are lines that hold
-nothing else, as a percentage of the lines with code or a comment. The complexity of a function is 1
+expressions and comprehensions are counted per 1 000 non-blank lines. Comments are lines with only a
+comment, as a percentage of the lines with code or a comment. The complexity of a function is 1
 plus its branches, loops, exception handlers, cases, conditional expressions and boolean operators;
 nested functions count on their own.
 
-The figures are a mirror, not a gate: no test fails for them.
+The figures are for information: no test checks them.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Exact-word tokenizers with 20 000 and 400 000 added words against the original one: throughput,
-and loading by AutoTokenizer.
+"""Exact-word tokenizers with 20 000 and 400 000 added words: throughput compared with the original
+tokenizer, and loading time with AutoTokenizer.
 
     python benchmarks/tokenizer.py [--megabytes 4]
 
-Needs ../shared/data (text and vocabulary). Throughput: the fast tokenizer's encode_batch (what
-transformers calls) over whole lines, original and changed in turn, the median of five ratios.
-Wanted: ≥ .9 × the original; loads in ≤ 2 s and ≤ 25 s.
+Needs ../shared/data (text and vocabulary). Throughput is that of the fast tokenizer's encode_batch,
+which transformers calls, on whole lines: the median of five ratios, measured in alternation. Target:
+at least .9 × the original; loading in at most 2 s and 25 s.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def lines(megabytes: float) -> list[str]:
 
 
 def new_words(text: list[str], known: set[str], n: int) -> list[str]:
-    """The text's own new words, then made-up ones with the shapes of real words, up to n."""
+    """Return n words without a token: those of the text, then concatenations of known words."""
     real = dict.fromkeys(
         word
         for line in text

@@ -1,12 +1,12 @@
-"""Text → word vectors against gensim's bare training on ready words, in the same run. Wanted: at
-most 1.15 times as long.
+"""Time from text to word vectors, against gensim's training alone on prepared words. Target: at most
+1.15 times as long.
 
     python benchmarks/vectors.py [megabytes of text] [dimension] [rounds]
 
-Ours: the text is split and counted (`write_sentences`), then trained for 5 epochs. gensim: `train`
-alone, from the words file (corpus_file, its mode for all cores) and the vocabulary that are there
-already. Imports are not counted. The two take turns; the best round of each counts. On a busy
-machine look at the processor seconds.
+Ours: the text is split and counted (`write_sentences`), then vectors are trained for 5 epochs. gensim:
+only `train`, from the existing file of words (corpus_file, its mode for all cores) and vocabulary.
+Imports are not timed. The two alternate, and the best round of each counts. On a busy machine compare
+the CPU seconds.
 """
 
 import gzip
@@ -81,7 +81,7 @@ def measure(text, words, settings, rounds):
 
 def main(megabytes=12.0, dim=384, rounds=2):
     if not TEXT.is_file():
-        print("../shared is not beside this checkout: nothing to measure")
+        print("not run: ../shared does not exist next to this checkout")
         return 0
     settings = Word2VecSettings(dim=int(dim))
     with TemporaryDirectory() as folder:
@@ -97,22 +97,22 @@ def main(megabytes=12.0, dim=384, rounds=2):
     for name, (wall, cpu) in (
         ("split and count", split),
         ("train", trained),
-        ("gensim's bare training", bare),
+        ("gensim's training alone", bare),
     ):
-        print(f"  {name:24}{wall:7.1f} s {cpu:7.1f} processor s")
+        print(f"  {name:24}{wall:7.1f} s {cpu:7.1f} CPU s")
     speed, guess = (
         counts.words * settings.epochs / trained[0] / 1e3,
         estimate_word2vec_seconds(counts, settings),
     )
     print(
-        f"  {speed:.0f} k words/s; estimate_seconds said {guess:.1f} s; load of the machine"
+        f"  {speed:.0f} k words/s; estimated time {guess:.1f} s; load of the machine"
         f" {os.getloadavg()[0]:.1f}"
     )
     ratio, cpu = ((a + b) / c for a, b, c in zip(split, trained, bare, strict=True))
     verdict = "ok" if ratio <= WANTED else "TOO SLOW"
     print(
-        f"text → vectors: {ratio:.2f} × gensim's bare time, {cpu:.2f} × its processor time (wanted"
-        f" ≤ {WANTED}): {verdict}"
+        f"text → vectors: {ratio:.2f} × the time of gensim's training, {cpu:.2f} × its CPU time"
+        f" (target ≤ {WANTED}): {verdict}"
     )
     return int(ratio > WANTED)
 

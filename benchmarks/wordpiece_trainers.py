@@ -1,13 +1,13 @@
-"""The two WordPiece trainers against the one of the tokenizers library, on the same text in the
+"""The two WordPiece trainers compared with that of the tokenizers library, on the same text in the
 same process.
 
     python benchmarks/wordpiece_trainers.py [--text general-wikipedia] [--held-out general-reviews]
     [--size 16000]
 
-Prints one line of JSON per trainer: processor seconds (target: under three minutes), tokens, the
-share of them that the library's trainer has too (target: over 95 % for bpe-merges; the library
-breaks ties at random, so it is also run against itself), and wordpieces per word on the text and on
-a held-out one.
+Prints one line of JSON per trainer: CPU seconds (target: under three minutes), number of tokens,
+fraction of them that the library's trainer finds, too (target: over 95 % for bpe-merges; the library
+breaks ties at random, so it is also compared with itself), and wordpieces per word on the text and on
+a held-out text.
 """
 
 import argparse
@@ -69,9 +69,7 @@ def corpus(name: str) -> Any:
 
 
 def library(sentences: Path, size: int) -> tuple[str, ...]:
-    """What the library's trainer makes of a file of words between blanks, with the settings that
-    ours have by default.
-    """
+    """Train with the library's trainer on a file of words between spaces, with our default settings."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.WordPieceTrainer(

@@ -1,13 +1,14 @@
-"""Words of a corpus, against the pure-Python BasicTokenizer timed in the same process.
+"""Counting the words of a corpus: speed against the pure-Python BasicTokenizer in the same process,
+correctness, memory.
 
     python benchmarks/words.py [--megabytes 100] [--gigabyte] [--planes]
 
 Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary file. Prints one line
 of JSON per measurement: count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against
-the baseline on a slice, best of three alternating runs; the identity of the counts with the
-tokenizer's own normalizer and pre-tokenizer run on whole lines; the peak memory of a fresh process
-(target: 600 MB). --gigabyte adds the peak memory at 1 GB of text rich in distinct words; --planes
-checks every code point of Unicode as `ab<c>cd`.
+the baseline on a slice, best of three alternating runs; whether the counts equal those of the
+tokenizer's normalizer and pre-tokenizer on whole lines; the peak memory of a new process (target: 600
+MB). --gigabyte adds the peak memory on 1 GB of text with many distinct words; --planes checks every
+Unicode code point as `ab<c>cd`.
 """
 
 import argparse
@@ -42,7 +43,7 @@ if sys.argv[2] == "count":
     count_words(corpus, Splitter.bert())
 else:
     write_sentences(corpus, Splitter.bert(), Path(sys.argv[3]))
-# ru_maxrss of the process itself would count what its parent held before the start
+# ru_maxrss of the process itself would include the memory of its parent before the start
 own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print((own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) * 1.024 / 1000)
 """
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def unpack(path: Path, size: int) -> Path:
-    """The first `size` bytes of the corpus, up to a line's end."""
+    """Unpack the first `size` bytes of the corpus, up to the end of a line."""
     with gzip.open(TEXT) as packed, path.open("wb") as file:
         file.write(packed.read(size))
         file.write(packed.readline())
@@ -111,9 +112,7 @@ def basic_tokenizer(lines: list[str]) -> Counter[str]:
 
 
 def rates(size: int, work: Callable[[], object]) -> tuple[float, float]:
-    """MB per second of the clock, and of this process' computing time (which other load disturbs
-    less).
-    """
+    """Return the MB per second of wall time and of CPU time (which depends less on other load)."""
     start, start_cpu = time.perf_counter(), time.process_time()
     work()
     return size / 1e6 / (time.perf_counter() - start), size / 1e6 / (
@@ -127,11 +126,11 @@ def whole_lines(name: str, lines: list[str], path: Path) -> None:
     """
     path.write_text("\n".join(lines), encoding="utf-8", newline="")
     for lowercase in (True, False):
-        normalize, cut = (
+        normalize, split = (
             BertNormalizer(lowercase=lowercase).normalize_str,
             BertPreTokenizer().pre_tokenize_str,
         )
-        expected = Counter(word for line in lines for word, _ in cut(normalize(line)))
+        expected = Counter(word for line in lines for word, _ in split(normalize(line)))
         counts = count_words(open_corpus([path]), Splitter.bert(lowercase)).counts
         label = f"identity on {name}, {'uncased' if lowercase else 'cased'}"
         show(
@@ -143,7 +142,7 @@ def whole_lines(name: str, lines: list[str], path: Path) -> None:
 
 
 def memory(name: str, text: Path, sentences: Path) -> None:
-    """Peak memory of a fresh process, its children included."""
+    """Print the peak memory of a new process, including its children."""
     for work in ("count", "write"):
         command = [sys.executable, "-c", PEAK, str(text), work, str(sentences)]
         result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -156,8 +155,8 @@ def memory(name: str, text: Path, sentences: Path) -> None:
 
 
 def enlarge(text: Path, path: Path, size: int = 10**9) -> Path:
-    """A gigabyte in which one word in twenty is new at each repetition, so that the tables do
-    grow.
+    """Write a gigabyte of repeated text in which every twentieth word is new at each repetition, so
+    the tables grow.
     """
     with path.open("w", encoding="utf-8", newline="") as file:
         for line in varied(text):

@@ -1,6 +1,6 @@
 """t-SNE of a model's embeddings at several sizes: time and quality.
 
-    python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2]
+    python benchmarks/projection.py [MODEL] [--sizes 4000 8000] [--wide 2]
 
 One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbors kept@15 (cosine,
 all tokens evaluated). --wide 2 concatenates the embeddings with themselves: a space of twice the
@@ -26,8 +26,8 @@ from vocadapt.spaces.projection.quality import measure_projection_quality
 DEMO = DEMO_WORKSPACE / "models" / "demo-bert"
 
 
-def watched(space, settings):
-    """The projection, wall and CPU seconds; each iteration's time goes to stderr."""
+def time_projection(space, settings):
+    """Return the projection and its wall and CPU seconds; print the time of each iteration to stderr."""
     wall, cpu = time.perf_counter(), time.process_time()
 
     def report(fraction, message=""):
@@ -52,11 +52,11 @@ def main():
     for size in options.sizes:
         shown = space.take(range(min(size, len(space))))
         settings = ProjectionSettings("tsne", iterations=options.iterations)
-        projection, wall, cpu = watched(shown, settings)
+        projection, wall, cpu = time_projection(shown, settings)
         quality = measure_projection_quality(shown, projection.xy)
-        judged = f"trust {quality.trustworthiness:.4f}  kept {quality.preservation:.4f}"
+        scores = f"trust {quality.trustworthiness:.4f}  kept {quality.preservation:.4f}"
         print(
-            f"{len(shown):6} x {shown.dim}  {wall:7.1f} s  {cpu:7.1f} CPU s  {judged}  load"
+            f"{len(shown):6} x {shown.dim}  {wall:7.1f} s  {cpu:7.1f} CPU s  {scores}  load"
             f" {os.getloadavg()[0]:.1f}",
             flush=True,
         )
