@@ -141,7 +141,7 @@ def build_selection_table(
 
     space = shown.space
     tokens = [space.words[id] for id in ids]
-    lengths = token_columns.length(tokens, space.kinds)
+    lengths = token_columns.build_length_column(tokens, space.kinds)
     table: dict[str, list[object]] = {
         "id": list(ids),
         "token": list(tokens),
