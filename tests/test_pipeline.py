@@ -44,7 +44,7 @@ def small(recipe: Recipe) -> Recipe:
 @pytest.mark.parametrize(
     "name", [name for name in UNTRAINED if "vectors" not in PRESETS[name].needs]
 )
-def test_every_preset_without_word_vectors_walks(
+def test_every_preset_without_word_vectors_runs(
     name: str, make_bert: Callable[..., Path], corpus: Corpus, tmp_path: Path
 ) -> None:
     words = [f"word{i}" for i in range(500)]  # enough that may go
@@ -62,7 +62,7 @@ def test_every_preset_without_word_vectors_walks(
 
 
 @pytest.mark.parametrize("name", [name for name in UNTRAINED if "vectors" in PRESETS[name].needs])
-def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path: Path) -> None:
+def test_every_preset_runs(name: str, tiny_bert: Path, corpus: Corpus, tmp_path: Path) -> None:
     model = open_model(tiny_bert)
     adapted = adapt(small(get_preset(name)), model, Sources(corpus=corpus))
     assert set(adapted.plan.added_tokens) == set(NEW)
@@ -110,7 +110,7 @@ def test_nothing_to_learn_from(tiny_bert: Path) -> None:
         adapt(get_preset("green-bert"), open_model(tiny_bert), Sources())
 
 
-def test_a_recipe_with_continued_pretraining_walks_to_its_end(
+def test_a_recipe_with_continued_pretraining_runs_to_the_end(
     tiny_bert: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
     recipe = small(get_preset("green-bert+mlm"))

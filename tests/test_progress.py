@@ -13,7 +13,7 @@ def told(weights, *reports):
     return seen
 
 
-def test_parts_follow_each_other_as_long_as_their_weights():
+def test_parts_take_fractions_by_their_weights():
     seen = told(
         {"a": 1, "b": 0, "c": 3},
         ("a", 0.0),
@@ -36,14 +36,14 @@ def test_parts_follow_each_other_as_long_as_their_weights():
 
 
 @pytest.mark.parametrize("weights", [[0.1] * 10, [1 / 3, 1e-9, 7.0], [0.0, 0.0]])
-def test_they_end_where_the_whole_does(weights):
+def test_the_last_part_ends_at_one(weights):
     names = [str(place) for place in range(len(weights))]
     reports = [(name, fraction) for name in names for fraction in (0.0, 1.0)]
     seen = [fraction for fraction, _ in told(dict(zip(names, weights, strict=True)), *reports)]
     assert seen == sorted(seen) and seen[0] == 0.0 and seen[-1] == (1.0 if any(weights) else 0.0)
 
 
-def test_a_part_of_a_part_says_its_name():
+def test_a_nested_part_reports_its_name():
     seen = []
     outer = part(lambda fraction, message="": seen.append((fraction, message)), 0.5, 1.0, "all")
     part(outer, 0.5, 1.0, "rows")(0.5, "step 1")

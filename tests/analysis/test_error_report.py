@@ -91,7 +91,7 @@ def test_json_holds_counts_slices_and_entries(report):
     assert fixed["example"] == 1 and fixed["where"] == "<img/src=x> · sentence 1"
 
 
-def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_would_do():
+def test_a_difference_is_reported_in_points_and_a_test_without_a_claim_where_chance_would_do():
     assert [format_points(value) for value in (0.024, -0.003, 0.0, None)] == [
         "+2.4",
         "−0.3",

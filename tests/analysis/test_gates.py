@@ -106,7 +106,7 @@ def test_padding_counts_for_nothing(exbert):
 
 
 @pytest.mark.parametrize(("bias", "share"), [(100.0, 0.0), (-100.0, 1.0)])
-def test_the_gate_weights_berts_own_layer(exbert, bias, share):
+def test_the_gate_is_the_weight_of_berts_own_layer(exbert, bias, share):
     model = open_model(exbert)
     with torch.no_grad():
         for gate in list_gates(model.reader):
@@ -115,7 +115,7 @@ def test_the_gate_weights_berts_own_layer(exbert, bias, share):
     assert np.allclose(measure_gates(model, [LINE]).means, share, atol=1e-6)
 
 
-def test_a_line_longer_than_the_network_is_cut_and_what_does_not_fit_is_told(exbert):
+def test_a_line_longer_than_the_network_is_truncated_and_reported(exbert):
     model = open_model(exbert)  # 64 positions: windows of 21 words
     found = measure_gates(model, [" ".join(["the"] * 50), " ".join(["xyxyxyxyxy"] * 21)])
     assert (found.windows, found.too_long) == (3, 1)
@@ -123,7 +123,7 @@ def test_a_line_longer_than_the_network_is_cut_and_what_does_not_fit_is_told(exb
         measure_gates(model, [" ".join(["xyxyxyxyxy"] * 21)])
 
 
-def test_lines_are_drawn_alike_each_time_in_their_order_and_counted(text):
+def test_lines_are_sampled_reproducibly_in_order_and_counted(text):
     corpus = open_corpus([text])
     lines, of = sample_lines(corpus, GateSettings(10))
     every, _ = sample_lines(corpus, GateSettings(0))
@@ -141,7 +141,7 @@ def test_lines_are_drawn_alike_each_time_in_their_order_and_counted(text):
     assert hits.min() > 20 and hits.max() < 90  # 50 each, by chance ± 6.5
 
 
-def test_the_command_tells_and_writes_the_same(exbert, text, tmp_path, capsys):
+def test_the_command_prints_and_writes_the_same_values(exbert, text, tmp_path, capsys):
     command = ["gates", "--model", str(exbert), "--corpus", str(text), "--lines", "7"]
     assert main([*command, "--json", "--out", str(tmp_path / "g.json")]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -163,7 +163,7 @@ def test_the_command_tells_and_writes_the_same(exbert, text, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("gate", [0.5, 0.98])
-def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_path, capsys):
+def test_the_initial_gate_value_is_reported(gate, exbert, text, tmp_path, capsys):
     shutil.copytree(exbert, tmp_path / "begun")
     config = json.loads((tmp_path / "begun" / "config.json").read_text()) | {"gate_start": gate}
     (tmp_path / "begun" / "config.json").write_text(json.dumps(config))

@@ -88,7 +88,7 @@ def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
     ] == words
 
 
-def test_so_many_of_so_many(pair, corpus):
+def test_the_number_shown_and_the_total_are_reported(pair, corpus):
     settings = KeywordSettings(words=1, lines=ContextSettings(limit=2, width=10))
     found = find_keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
     assert [one.word for one in found.words] == ["fever"] and found.n_words == 2

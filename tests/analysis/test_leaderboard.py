@@ -56,7 +56,7 @@ def of(board, name):
     return next(row for row in board.rows if row.initializer == name)
 
 
-def test_the_global_mean_is_a_floor_of_zero_and_random_rows_find_nothing(board):
+def test_the_global_mean_scores_zero_and_random_embeddings_find_nothing(board):
     assert of(board, "global-mean").centered_cosine == 0 and of(board, "global-mean").p1 == 0
     assert of(board, "global-mean").median_rank == pytest.approx((len(BASE) - 1) / 2)
     assert abs(of(board, "random-normal").centered_cosine) < 0.3
@@ -68,7 +68,7 @@ def test_the_global_mean_is_a_floor_of_zero_and_random_rows_find_nothing(board):
     }
 
 
-def test_a_linear_target_is_recovered_by_the_map(board):
+def test_a_linear_target_is_recovered_by_the_alignment(board):
     assert [row.centered_cosine for row in board.rows] == sorted(
         (row.centered_cosine for row in board.rows), reverse=True
     )
@@ -160,7 +160,7 @@ def test_ranks_and_cosines_by_hand():
     ]  # as near to everything: the middle of three
 
 
-def test_overlap_is_one_where_the_rows_are_the_targets_and_the_norms_are_told():
+def test_overlap_is_one_for_the_targets_own_embeddings_and_norms_are_reported():
     same = Materials(
         MATERIALS.plan,
         EmbeddingSpace(
@@ -174,7 +174,7 @@ def test_overlap_is_one_where_the_rows_are_the_targets_and_the_norms_are_told():
     assert row.norm_ratio == pytest.approx(0.5, rel=0.2)
 
 
-def test_matched_rows_are_judged_beside_the_plain_ones():
+def test_norm_matched_embeddings_are_evaluated_next_to_the_plain_ones():
     board = compare_initializers(
         MATERIALS, replace(SETTINGS, methods=("semantic",), norm_matched=True)
     )
@@ -182,7 +182,7 @@ def test_matched_rows_are_judged_beside_the_plain_ones():
     assert matched.norm_ratio > plain.norm_ratio and matched.norm_ratio == pytest.approx(1, rel=0.2)
 
 
-def test_the_same_whatever_the_global_seed_and_another_by_its_own(board):
+def test_results_depend_on_the_own_seed_and_not_on_the_global_one(board):
     np.random.seed(99)  # noqa: NPY002
     again = compare_initializers(MATERIALS, SETTINGS)
     assert again.hidden == board.hidden
@@ -196,20 +196,20 @@ def test_the_same_whatever_the_global_seed_and_another_by_its_own(board):
     )
 
 
-def test_nonsense_beats_nothing_and_that_is_said():
+def test_nonsense_beats_no_baseline_and_this_is_reported():
     rows = np.random.default_rng(0).normal(size=SPACE.matrix.shape).astype(np.float32)
     noise = replace(MATERIALS, target=SPACE.with_matrix(rows))
     board = compare_initializers(noise, replace(SETTINGS, methods=("semantic", "focus")))
     assert board.verdict == "None beats the global mean on 60 held-out tokens."
 
 
-def test_only_what_is_judged_is_made_where_no_loss_is_asked():
+def test_without_a_loss_only_embeddings_of_hidden_tokens_are_computed():
     board = compare_initializers(MATERIALS, replace(SETTINGS, methods=("semantic",), judged=10))
     assert (board.judged, board.added, board.neighbor_candidates) == (10, 26, len(WORDS) + 10)
     assert of(board, "semantic").neighbor_overlap is not None
 
 
-def test_the_loss_is_asked_of_the_new_rows():
+def test_the_loss_is_computed_with_the_new_embeddings():
     asked: list[NewEmbeddings] = []
     board = compare_initializers(
         MATERIALS, replace(SETTINGS, methods=("semantic",)), lambda rows: asked.append(rows) or 1.5

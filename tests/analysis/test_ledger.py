@@ -33,7 +33,7 @@ def book(first=FIRST, second=SECOND, **tokenizations):
     )
 
 
-def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
+def test_every_gold_unit_has_an_outcome_and_false_alarms_are_separate():
     found = book()
     assert {name: count for name, count in found.counts.items() if count} == {
         "fixed": 1,
@@ -59,7 +59,7 @@ def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
     ]
 
 
-def test_what_happened_is_said_in_words():
+def test_outcomes_are_described_in_words():
     assert [entry.event for entry in book().entries] == [
         "missed → right",
         ADDED,
@@ -79,12 +79,12 @@ def test_the_other_way_round_fixed_is_broken_and_added_is_removed():
     )
 
 
-def test_gold_units_are_counted_as_fates_counts_them():
+def test_gold_units_are_counted_as_by_the_outcome_counts():
     counted = count_outcomes(TASK_KINDS["ner"], SPLIT.gold, FIRST, SECOND)[0].counts
     assert counted == {name: book().counts[name] for name in counted}
 
 
-def test_titles_say_document_and_sentence_and_the_search_finds_them():
+def test_titles_name_document_and_sentence_and_can_be_searched():
     found = book()
     assert (
         found.title_of(found.entries[0]) == "10369876 · sentence 1"
@@ -98,7 +98,7 @@ def test_titles_say_document_and_sentence_and_the_search_finds_them():
     assert found.search(found.entries, "nowhere") == ()
 
 
-def test_what_each_cut_says_is_kept():
+def test_the_prediction_of_each_tokenization_is_stored():
     tokenizations = {"base": FIRST, "adapted": SECOND, "pooled": SECOND}
     first = book(by_tokenization=tokenizations).entries[0]
     assert {tokenization: claim.error for tokenization, claim in first.by_tokenization.items()} == {
@@ -115,7 +115,7 @@ def test_what_each_cut_says_is_kept():
     assert book().entries[0].by_tokenization == {} and book().vote(book().entries[0]) is None
 
 
-def test_ids_hang_on_the_example_and_the_unit_alone():
+def test_ids_depend_only_on_the_example_and_the_unit():
     here, there = book(), book(SECOND, SECOND)
     assert {entry.id for entry in there.with_outcome("both right")} & {here.entries[0].id}
     assert len({entry.id for entry in here.entries}) == len(here.entries)
@@ -169,7 +169,7 @@ def test_questions():
     )
 
 
-def test_the_score_says_which_class_is_none():
+def test_the_score_names_the_negative_class():
     split = Split(tuple(Text(str(n), "t", (label,)) for n, label in enumerate(["0", "1", "false"])))
     relations, classes = TASK_KINDS["relations"], TASK_KINDS["classification"]
     usual = choose_judging_rules(relations, split, DEFAULT_RULES, relations.scorer())

@@ -119,7 +119,7 @@ def test_a_slice_that_is_empty_has_no_score():
     assert (one.n, one.first, one.difference, one.fixed) == (0, None, None, 0)
 
 
-def test_without_cuts_and_training_fewer_slices_are_told():
+def test_without_tokenizations_and_training_words_there_are_fewer_slices():
     found = slicing(words=WordIndex())
     assert found.available == ("suffix",) and [one.name for one in found.scores()] == [
         "suffix",

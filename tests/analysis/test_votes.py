@@ -23,7 +23,7 @@ def logits(base, adapted):
     return {tokenization: own[0] for tokenization, own in pool_logits(both).items()}
 
 
-def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
+def test_the_base_tokenization_is_outvoted_if_the_adapted_one_has_the_larger_margin():
     rows = logits([[3, 0, 0], [1.7, 1.0, 0]], [[3, 0, 0], [0, 2.1, 0]])
     vote = find_vote(NER, rows, SENTENCE)
     assert vote.at == "fever" and dict(vote.predicted) == {
@@ -41,7 +41,7 @@ def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
     )
 
 
-def test_the_adapted_cut_can_be_outvoted_too():
+def test_the_adapted_tokenization_can_be_outvoted_too():
     vote = find_vote(
         NER, logits([[3, 0, 0], [2.5, 0, 0]], [[3, 0, 0], [0, 1, 0]]), SENTENCE, [FEVER]
     )
@@ -50,7 +50,7 @@ def test_the_adapted_cut_can_be_outvoted_too():
     )
 
 
-def test_a_mean_may_say_what_neither_does():
+def test_the_mean_may_predict_what_neither_tokenization_predicts():
     vote = find_vote(
         NER, logits([[0, 0, 0], [3, 0, 2.9]], [[0, 0, 0], [0, 3, 2.9]]), SENTENCE, [FEVER]
     )
@@ -67,7 +67,7 @@ def test_of_several_words_the_one_that_was_decided_most_firmly():
     assert find_vote(NER, rows, SENTENCE, [NO]).at == "no"
 
 
-def test_where_the_cuts_agree_or_there_is_one_there_is_no_vote():
+def test_there_is_no_vote_if_the_tokenizations_agree_or_there_is_only_one():
     assert find_vote(NER, logits([[1, 0, 0], [0, 1, 0]], [[2, 0, 0], [0, 3, 0]]), SENTENCE) is None
     assert find_vote(NER, {"base": np.zeros((2, 3), np.float32)}, SENTENCE, [NO]) is None
 

@@ -61,7 +61,7 @@ def test_the_other_way_round_the_new_token_comes_first(models):
     assert word.before == ("tachycardia",) and len(word.after) == 4 and word.new == ()
 
 
-def test_a_model_that_was_not_adapted_cuts_alike(models):
+def test_a_model_that_was_not_adapted_tokenizes_alike(models):
     word = build_word_index(models[0], models[0]).tokenize("tachycardia")
     assert not word.changed and word.seen is None
 
@@ -179,7 +179,7 @@ def test_questions_and_texts_have_cards_too():
     )
 
 
-def test_a_tokenizer_is_asked_once_for_each_word(models, monkeypatch):
+def test_a_tokenizer_is_called_once_for_each_word(models, monkeypatch):
     book = build_word_index(*models)
     assert book.tokenize("pain") is book.tokenize("pain")
 

@@ -112,7 +112,9 @@ def test_tokens_of_the_kinds_named_are_left_out(ask, tiny_bert, make_bert):
 
 
 @pytest.mark.parametrize("how", ["--noise-baseline-seed", "--noise-baseline-bootstrap"])
-def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vectors, how, tmp_path):
+def test_a_noise_baseline_is_trained_from_the_text_of_the_vectors(
+    ask, tiny_bert, vectors, how, tmp_path
+):
     before = sorted(vectors.rglob("*"))
     answer = ask("change", "--before", vectors, "--after", tiny_bert, "-k", 5, how)
     null = answer["null"]
@@ -174,7 +176,7 @@ def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert
     ]
 
 
-def test_twins_differ_in_the_seed_alone(tmp_path, tiny_bert):
+def test_the_two_baseline_runs_differ_only_in_the_seed(tmp_path, tiny_bert):
     from dataclasses import replace
 
     workspace, text = Workspace(tmp_path / "w"), write_text(tmp_path / "t.txt", lines=100)
@@ -295,7 +297,7 @@ def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert
     ]
 
 
-def test_words_that_were_asked_for(ask, text, tiny_bert, tmp_path):
+def test_requested_words_are_reported(ask, text, tiny_bert, tmp_path):
     (tmp_path / "w.txt").write_text("Heart\naspirin\nnosuchword\n\ntwo words\n")
     answer = ask(
         "vectors",

@@ -181,7 +181,7 @@ def test_an_artifact_may_be_put_into_a_workspace_by_name(
     assert Path(answer["out"]) == tmp_path / "w" / "vectors" / "mine"
 
 
-def test_overwriting_is_asked_for(ask, text, tiny_bert, tmp_path):
+def test_overwriting_needs_a_flag(ask, text, tiny_bert, tmp_path):
     command = ("vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", *TRAIN)
     assert ask(*command)[0] == 0
     code, _, err = ask(*command)
@@ -199,7 +199,7 @@ def test_vectors_import(ask, tmp_path):
     assert {"out", "seconds", "manifest"} <= set(answer)
 
 
-def test_a_bare_vocabulary_may_be_told_its_casing(ask, tmp_path):
+def test_the_casing_of_a_bare_vocabulary_can_be_given(ask, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
     (tmp_path / "a.txt").write_text("Aspirin aspirin Drug\n" * 5)
     arguments = ("vectors", "train", tmp_path / "a.txt", "--model", tmp_path / "vocab.txt", *TRAIN)
@@ -289,7 +289,7 @@ def test_align_filters_anchors(ask, vectors, tiny_bert):
     assert ask(*arguments, "--min-count", 10_000)[0] == 2
 
 
-def test_align_saves_the_map_and_shows_all(ask, vectors, tiny_bert, tmp_path):
+def test_align_saves_the_alignment_and_shows_all_methods(ask, vectors, tiny_bert, tmp_path):
     arguments = (
         "align",
         "--vectors",
@@ -324,7 +324,7 @@ def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, t
     )
 
 
-def test_align_all_judges_what_can_be_fitted_and_says_what_was_left_out(
+def test_align_all_evaluates_feasible_methods_and_reports_the_others(
     ask, text, tiny_bert, tmp_path
 ):
     ask(
@@ -388,7 +388,7 @@ def test_neighbors(ask, vectors, tiny_bert):
     assert code == 0 and "within wordpieces" in out and "CSLS across" in out
 
 
-def test_neighbors_of_a_word_as_the_model_meets_it(ask, vectors, tiny_bert):
+def test_neighbors_of_a_word_as_the_model_normalizes_it(ask, vectors, tiny_bert):
     arguments = ("neighbors", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
     code, answer = ask(*arguments)
     assert code == 0 and list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]

@@ -46,7 +46,7 @@ def ask(capsys):
     return run
 
 
-def test_two_runs_have_a_ledger_beside_test_and_fates(files, ask):
+def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
     found = ask(files / "a", files / "b")
     assert set(found) >= {"a", "b", "cuts", "test", "fates", "ledger"} and found["cuts"] == [
         "base",
@@ -67,7 +67,7 @@ def test_two_runs_have_a_ledger_beside_test_and_fates(files, ask):
     }
 
 
-def test_one_run_alone_compares_its_cuts(files, ask):
+def test_a_single_run_compares_its_tokenizations(files, ask):
     assert ask(files / "b")["cuts"] == ["base", "pooled"]
     assert ask(files / "b", "--tokenization", "adapted", "base")["ledger"]["counts"]["broken"] == 2
     assert ask(files / "b", "--tokenization", "adapted")["cuts"] == ["base", "adapted"]
@@ -103,7 +103,7 @@ def test_a_slice_lists_its_entries_only(files, ask):
     )
 
 
-def test_which_tokenization_was_right_is_said_of_the_entities_with_that_suffix(
+def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suffix(
     files, ask, tmp_path, capsys
 ):
     """Of three entities one ends in -ia: base predicts none of them, adapted and pooled predict it
@@ -231,7 +231,7 @@ def binary(tmp_path_factory):
         (["--scorer", "binary-f1", "--positive", "0"], 4 / 5, 2 / 3, "here of the class '0'"),
     ],
 )
-def test_of_a_binary_task_it_is_said_which_class_the_f1_is_of(
+def test_the_class_of_the_f1_of_a_binary_task_is_reported(
     binary, ask, capsys, tmp_path, flags, a, b, said
 ):
     html = tmp_path / "e.html"

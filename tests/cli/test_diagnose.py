@@ -119,7 +119,7 @@ def test_spaces_are_called_by_the_end_of_their_paths():
         shorten_names(["x", "x"])
 
 
-def test_relations_of_ones_own_and_every_pair(ask, plane, tmp_path):
+def test_relations_of_the_user_and_every_pair(ask, plane, tmp_path):
     (tmp_path / "mine.tsv").write_text(
         "left\tright\tapart\nleft\tleave\tnear\nleft\tzero\tnear\nleft\tgone\tnear\n"
     )

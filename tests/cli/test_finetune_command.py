@@ -93,7 +93,7 @@ def ask(capsys):
     return run
 
 
-def test_finetune_answers_with_every_seed_cut_and_their_mean(runs, files, ask):
+def test_finetune_reports_every_seed_and_tokenization_and_their_mean(runs, files, ask):
     given = ["--model", files / "adapted", "--task", files / "task.toml", "--seeds", 1, 2]
     answer = ask("finetune", *given, *QUICK, "--out", files / "x")
     assert (
@@ -121,7 +121,7 @@ def test_finetune_answers_with_every_seed_cut_and_their_mean(runs, files, ask):
     ]  # the same run twice
 
 
-def test_a_base_model_has_one_cut_and_no_deviation(runs, files, ask):
+def test_a_base_model_has_one_tokenization_and_no_deviation(runs, files, ask):
     answer = ask("evaluate", "--run", files / "one")
     assert list(answer["seeds"][0]["scores"]) == ["base"] and answer["sd"] == {
         "precision": None,
@@ -136,7 +136,7 @@ def test_a_base_model_has_one_cut_and_no_deviation(runs, files, ask):
     )
 
 
-def test_evaluate_other_examples_other_scores_one_cut(runs, files, ask):
+def test_evaluate_takes_other_examples_other_scores_and_one_tokenization(runs, files, ask):
     same = ask("evaluate", "--run", files / "two")
     fresh = ask("evaluate", "--run", files / "two", "--test", files / "test.txt")
     assert same["seeds"] == fresh["seeds"]
@@ -205,7 +205,7 @@ def test_plain_text_is_split_as_the_model_splits_it(runs, files, ask, tmp_path):
     assert words == [["The", "patients", ",", "with", "tachycardia", "."], ["A", "placebo"], []]
 
 
-def test_texts_walk_too(files, ask, tmp_path):
+def test_labeled_texts_work_too(files, ask, tmp_path):
     given = [
         "--task",
         "classification",
@@ -343,7 +343,7 @@ def test_mistakes(runs, files, tmp_path, capsys, line, said):
     assert not list(tmp_path.iterdir())
 
 
-def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
+def test_collapsed_runs_are_counted_and_the_mean_of_the_others_is_reported():
     class Saved:
         def __init__(self, seed, collapsed=False):
             self.seed, self.record = seed, {"collapsed": collapsed, "task": "t"}

@@ -122,7 +122,7 @@ def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors,
     assert found["masked"] is None and "no masked-word head" in found["masked_why_not"]
 
 
-def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors):
+def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vectors):
     assert (
         main(
             [
@@ -185,7 +185,7 @@ def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors
     assert "trained on the held-out text" in capsys.readouterr().err
 
 
-def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(
+def test_a_loss_on_the_text_that_embeddings_are_fitted_to_is_refused(
     capsys, tiny_bert, vectors, tmp_path
 ):
     unseen = write_text(tmp_path / "unseen.txt", seed=2)
@@ -197,9 +197,7 @@ def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(
     assert "embeddings were fitted to the held-out text" in capsys.readouterr().err
 
 
-def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(
-    ask, tiny_bert, tmp_path, monkeypatch
-):
+def test_embeddings_are_not_fitted_to_the_lines_of_the_loss(ask, tiny_bert, tmp_path, monkeypatch):
     (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "aspirin"]) + "\n")
     lines = [
         f"{line} {number}"

@@ -76,7 +76,7 @@ def test_an_empty_workspace_has_no_jobs(ask, workspace):
     assert not workspace.root.exists()
 
 
-def test_the_list_tells_how_each_job_stands(ask, workspace, text):
+def test_the_list_shows_the_state_of_each_job(ask, workspace, text):
     job = started(workspace, text)
     waiting = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "later")
     code, answer = ask("list")
@@ -133,7 +133,7 @@ def test_a_job_is_canceled_and_resumed(ask, workspace, text):
     assert code == 2 and "is done: there is nothing to resume" in said
 
 
-def test_resume_with_wait_tells_how_it_ended(ask, workspace, text):
+def test_resume_with_wait_reports_the_final_state(ask, workspace, text):
     text.write_text("")
     job = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "n")
     assert job.wait(LONG).state == "failed"
@@ -146,7 +146,7 @@ def test_resume_with_wait_tells_how_it_ended(ask, workspace, text):
     assert (code, answer["state"], len(answer["past"])) == (0, "done", 2)
 
 
-def test_who_stops_following_does_not_stop_the_job(workspace, text):
+def test_interrupting_the_watching_command_does_not_stop_the_job(workspace, text):
     job = started(workspace, text)
     job.cancel(grace=10)
     code = (
@@ -190,6 +190,6 @@ def test_a_killed_job_is_listed_as_interrupted(ask, workspace, text):
     assert "interrupted" in ask("list", as_json=False)[1]
 
 
-def test_a_word_that_is_no_command_of_the_group_is_said(ask):
+def test_a_word_that_is_no_command_of_the_group_is_reported(ask):
     code, said = ask("fly", as_json=False)
     assert code == 2 and "list, show, cancel, resume" in said

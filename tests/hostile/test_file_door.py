@@ -27,7 +27,7 @@ def special(tmp_path, monkeypatch):
     [files.check_path, files.check_file, files.open_file, files.read_document, files.read_json],
 )
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket"])
-def test_what_is_no_file_is_refused_at_once(special, opens, name):
+def test_a_path_that_is_not_a_regular_file_is_refused_immediately(special, opens, name):
     began = time.monotonic()
     with pytest.raises(InputError, match=special[name]):
         opens(name)
@@ -58,7 +58,7 @@ def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["missing", "x" * 5000, "nul\0byte", "a.txt/below", "loop"])
-def test_what_is_not_there_is_said_in_a_short_message(tmp_path, name):
+def test_a_missing_file_gives_a_short_message(tmp_path, name):
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(InputError) as told:
@@ -67,7 +67,7 @@ def test_what_is_not_there_is_said_in_a_short_message(tmp_path, name):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_may_not_be_read_is_said(tmp_path):
+def test_an_unreadable_file_is_reported(tmp_path):
     (tmp_path / "secret").write_text("x")
     (tmp_path / "secret").chmod(0)
     with pytest.raises(InputError, match="permission"):

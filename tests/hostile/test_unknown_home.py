@@ -45,7 +45,7 @@ def test_a_command_ends_with_a_sentence(
     assert "no such user" in capsys.readouterr().err
 
 
-def test_what_only_looks_at_a_name_takes_it_as_it_is() -> None:
+def test_functions_that_only_read_a_name_accept_it() -> None:
     assert open_vectors_artifact(NOBODY) is None
     assert label_of(NOBODY, {"model": "/models/model"}) == NOBODY
 

@@ -76,7 +76,7 @@ def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
     assert demo.is_demo_installed()
 
 
-def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
+def test_a_demo_that_is_not_there_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "DEMO", tmp_path / "nowhere")
     assert not demo.is_demo_installed()
     with pytest.raises(InputError, match="did not come with this installation"):
@@ -85,7 +85,7 @@ def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
     assert "did not come" in capsys.readouterr().err and not (tmp_path / "w").exists()
 
 
-def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
+def test_every_step_of_the_demo_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
     """What a walk left is taken away or written over: every artifact of the second one is new."""
     # Least squares needs more anchors than the few words of the small demo give.
     steps = dict(demo.STEPS)
@@ -216,7 +216,7 @@ def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
     assert trained < 0.9 * compute_masked_loss(untrained, model.vocabulary, asked).per_character
 
 
-def test_the_shipped_map_is_what_its_inputs_give(tmp_path):
+def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
     """Fitted anew from the shipped model and vectors: the same anchors, the same held-out score."""
     kept = Workspace(demo.DEMO).artifact(*MAP).manifest.numbers
     inputs = {
@@ -233,7 +233,7 @@ def test_the_shipped_map_is_what_its_inputs_give(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_shipped_demo_walks_to_the_end(tmp_path, capsys):
+def test_the_shipped_demo_runs_to_the_end(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "w"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [step["step"] for step in answer["steps"]] == ["open", *(name for name, _ in demo.STEPS)]

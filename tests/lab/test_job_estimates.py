@@ -26,7 +26,7 @@ def job(workspace, number, **status):
     write_status(folder, Status(**{"state": "done", "started": 100.0, "updated": 200.0, **status}))
 
 
-def test_without_jobs_the_start_is_what_was_measured(tmp_path):
+def test_without_jobs_the_start_up_time_is_the_measured_default(tmp_path):
     assert STEPS["finetune"].start_up > 0
     assert (
         estimate_job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + STEPS["finetune"].start_up
@@ -34,7 +34,7 @@ def test_without_jobs_the_start_is_what_was_measured(tmp_path):
     assert estimate_job_seconds(Workspace(tmp_path), "convert", 3) == 3
 
 
-def test_the_latest_jobs_of_the_step_tell_it(tmp_path):
+def test_the_estimate_follows_the_latest_jobs_of_the_step(tmp_path):
     workspace = Workspace(tmp_path)
     job(workspace, 0, paced=1000.0)  # too old to count
     for number, paced in enumerate((121.0, 104.0, 0.0, 130.0, 125.0, 128.0), start=1):
@@ -61,7 +61,7 @@ def projection(workspace, name, seconds, shown=4000, step="projection"):
     ).save(folder)
 
 
-def test_the_work_of_earlier_results_tells_the_speed(tmp_path):
+def test_the_speed_is_estimated_from_earlier_results(tmp_path):
     workspace, begin = Workspace(tmp_path), STEPS["projection"].start_up
     modeled = estimate_projection_seconds(4000, 768, ProjectionSettings("umap"))
     assert measure_slowness(workspace, "projection") == 1
@@ -74,7 +74,7 @@ def test_the_work_of_earlier_results_tells_the_speed(tmp_path):
     assert estimate_job_seconds(workspace, "projection", 10) == pytest.approx(begin + 40)
 
 
-def test_results_that_cannot_be_modeled_say_nothing_about_the_speed(tmp_path):
+def test_results_without_a_cost_model_do_not_change_the_speed(tmp_path):
     workspace = Workspace(tmp_path)
     projection(workspace, "damaged", 100.0, shown="many")
     assert measure_slowness(workspace, "projection") == 1

@@ -116,7 +116,7 @@ def test_a_bug_in_a_job_keeps_its_trace_in_the_log(workspace, quick, monkeypatch
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_running_job_tells_where_it_is(workspace, endless):
+def test_a_running_job_reports_its_progress(workspace, endless):
     job = start(workspace, endless, "v")
     wait_for(job, "running")
     end = time.monotonic() + LONG
@@ -147,7 +147,7 @@ def test_a_canceled_job_leaves_nothing_half_made(workspace, endless):
     assert job.cancel().state == "canceled"  # again does no harm
 
 
-def test_a_job_asked_without_waiting_stops_too(workspace, endless):
+def test_a_job_canceled_without_waiting_stops_too(workspace, endless):
     job = start(workspace, endless, "v")
     wait_for(job, "running")
     job.cancel(grace=0)
@@ -176,7 +176,7 @@ def test_after_kill_9_a_job_is_interrupted_and_the_next_one_runs(workspace, endl
     assert start(workspace, quick, "mine").wait(LONG).state == "done"
 
 
-def test_kill_9_before_its_first_word_interrupts_too(workspace, quick):
+def test_kill_9_before_its_first_status_interrupts_too(workspace, quick):
     job = start(workspace, quick, "mine")
     assert job.status().state == "waiting"
     [child] = [
@@ -251,14 +251,14 @@ def test_a_bad_name_starts_nothing(workspace, quick, name):
     assert not (workspace.root / "jobs").exists()
 
 
-def test_a_taken_name_is_said_at_once(workspace, quick):
+def test_a_taken_name_is_reported_at_once(workspace, quick):
     start(workspace, quick, "mine").wait(LONG)
     with pytest.raises(InputError, match="already exists"):
         start(workspace, quick, "mine")
     assert start(workspace, quick, "mine", overwrite=True).wait(LONG).state == "done"
 
 
-def test_an_unknown_job_is_said(workspace):
+def test_an_unknown_job_is_reported(workspace):
     for job_id in ("nothing", "../x"):
         with pytest.raises(InputError):
             find_job(workspace, job_id)
@@ -379,7 +379,7 @@ def test_only_what_ended_unfinished_is_resumed(workspace, quick, endless, text):
     assert alive.status().state == "canceled" and left_in(workspace.root / "vectors") == ["v"]
 
 
-def test_a_failed_job_is_resumed_when_its_cause_is_mended(workspace, quick, text):
+def test_a_failed_job_is_resumed_when_its_cause_is_fixed(workspace, quick, text):
     text.write_text("")
     job = start(workspace, quick, "mine")
     assert job.wait(LONG).state == "failed"
@@ -474,7 +474,7 @@ def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
     assert left_in(workspace.root / "jobs") == [job.id, "mine"] and left_in(counts) == ["0123.tsv"]
 
 
-def test_the_log_tells_of_the_job_and_of_its_step(workspace, text, monkeypatch):
+def test_the_log_describes_the_job_and_its_step(workspace, text, monkeypatch):
     counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]))
     job = start(workspace, Spec("count", CountStep(60, 0.03), {"text": text}), "n")
     assert job.wait(LONG).state == "done"

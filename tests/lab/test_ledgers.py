@@ -54,7 +54,7 @@ def test_two_runs(tmp_path):
     assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
 
 
-def test_the_cuts_of_one_run(trained):
+def test_the_tokenizations_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
     assert found.tokenizations == ("base", "pooled") and list(
@@ -136,7 +136,7 @@ def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):
         ((*GOLD, Sentence(("x", "y"), ("O", "O"))), "2 and 3 of them"),
     ],
 )
-def test_other_examples_are_refused_and_the_first_that_differs_is_said(tmp_path, other, said):
+def test_other_examples_are_refused_and_the_first_that_differs_is_reported(tmp_path, other, said):
     first = write_run(tmp_path / "a", GOLD, {"base": RIGHT})
     second = write_run(tmp_path / "b", other, {"base": [("O",) * 2] * len(other)})
     with pytest.raises(InputError, match="were not tested on the same examples") as caught:

@@ -50,7 +50,7 @@ def state(folder):
     return open_model(folder).network.state_dict()
 
 
-def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
+def test_greenbiobert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_path, capsys):
     given = ("--model", tiny_bert, "--corpus", long_text)
     made(capsys, tmp_path / "a", "--preset", "green-bert", *given, "--no-certificate")
     answer = made(
@@ -85,7 +85,9 @@ def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
     )  # its budget was changed
 
 
-def test_a_transfer_and_then_everything(tiny_bert, target, long_text, tmp_path, capsys):
+def test_a_transfer_with_training_of_the_whole_model(
+    tiny_bert, target, long_text, tmp_path, capsys
+):
     source = tiny_bert
     given = (
         "--model",

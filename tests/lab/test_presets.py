@@ -91,7 +91,9 @@ def test_combined_at_a_hundred_is_transfer_bit_for_bit(
         assert (one / file).read_bytes() == (other / file).read_bytes(), file
 
 
-def test_what_each_transfer_gives_its_rows(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_each_transfer_gives_embeddings_of_the_right_origin(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
     source, target = (open_model(path) for path in pair)
     spaces = {
         how: open_model(made(f"transfer-{how}", tmp_path / how, pair[0], target=str(pair[1]))).space
@@ -131,7 +133,7 @@ def test_heuristics_that_count_need_a_text(tiny_bert: Path, tmp_path: Path, text
     assert not (tmp_path / "n").exists()
 
 
-def test_rows_drawn_anew_leave_the_vocabulary(tiny_bert: Path, tmp_path: Path) -> None:
+def test_random_embeddings_keep_the_vocabulary(tiny_bert: Path, tmp_path: Path) -> None:
     before = open_model(tiny_bert)
     for name in ("reinit-normal", "reinit-uniform"):
         after = open_model(made(name, tmp_path / name, tiny_bert))
@@ -139,7 +141,7 @@ def test_rows_drawn_anew_leave_the_vocabulary(tiny_bert: Path, tmp_path: Path) -
         assert not (after.space.matrix == before.space.matrix).all(axis=1).any()
 
 
-def test_a_bare_target_needs_no_rows_where_none_are_read(
+def test_a_bare_target_needs_no_embeddings_if_none_are_read(
     pair: tuple[Path, Path], tmp_path: Path, text: Path
 ) -> None:
     bare = tmp_path / "vocab.txt"
@@ -181,7 +183,7 @@ def test_families_of_presets() -> None:
     )
 
 
-def test_a_bare_target_may_be_told_its_casing(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_casing_of_a_bare_target_can_be_given(pair: tuple[Path, Path], tmp_path: Path) -> None:
     bare = tmp_path / "target.txt"
     bare.write_text("\n".join([*TARGET, ""]), encoding="utf-8")
     inputs = {"model": str(pair[0]), "target": str(bare)}
@@ -208,7 +210,7 @@ def test_options_change_only_what_they_name_of_a_recipe() -> None:
     assert _change_heuristics(get_preset("combined-freq-50"), asked).vocabulary.kind == "combined"
 
 
-def test_presets_after_the_thesis_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
+def test_presets_after_fast_2023_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
     """Fast 2023, 3.3.3. PubMedBERT can only be reduced by 75 %, as table 6.10 has it, if the ##
     counts.
     """

@@ -77,7 +77,7 @@ def same(one, other):
     assert one.first.projection.versions == other.first.projection.versions
 
 
-def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert, tmp_path):
+def test_a_projection_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, tmp_path):
     workspace = Workspace(tmp_path / "ws")
     step = ProjectionStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
     made = run_step(
@@ -104,7 +104,7 @@ def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert,
     assert f"{kept.of} of {len(model)} are in {vectors.name} too" in kept.how
 
 
-def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
+def test_a_projection_is_stale_if_its_space_was_rebuilt(vectors, tmp_path):
     workspace = Workspace(tmp_path / "ws")
     copied = workspace.folder("vectors", "v")
     copied.parent.mkdir(parents=True)
@@ -119,7 +119,7 @@ def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
     assert made.explain_staleness(workspace) == ["vectors v was rebuilt since"]
 
 
-def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
+def test_a_canceled_projection_leaves_nothing(vectors, tmp_path):
     def stop(fraction, message=""):
         if message.startswith("iteration"):
             raise Canceled
@@ -142,7 +142,7 @@ def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
         lambda folder: (folder / "map.safetensors").write_bytes(b"x"),
     ],
 )
-def test_a_damaged_map_is_said(vectors, tmp_path, damage):
+def test_a_damaged_projection_is_reported(vectors, tmp_path, damage):
     made = run_step(
         Spec("projection", ProjectionStep(TokenChoice(min_length=0)), {"space": vectors}),
         tmp_path / "m",
@@ -273,7 +273,7 @@ def test_the_command_looks_around_a_word(ask, vectors):
     assert pd.read_csv("m.csv").token[0] == "cancer"
 
 
-def test_the_rows_of_a_real_model_are_drawn_in_a_breath(minilm, tmp_path):
+def test_the_embeddings_of_a_real_model_are_projected_quickly(minilm, tmp_path):
     drawn = compute_projection(open_space(minilm), None, ProjectionStep())
     assert len(drawn) == 4000 and drawn.of == 30_522
     why = "the first 4,000, longer than 3 characters, no special tokens, no ## pieces, no [unused]"

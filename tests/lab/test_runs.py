@@ -66,7 +66,7 @@ def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
     assert green.examples_per_second == 15.0  # 30 examples in 2 seconds, twice
 
 
-def test_one_seed_has_no_deviation_and_one_cut_is_the_one_that_counts(workspace):
+def test_one_seed_has_no_deviation_and_a_single_tokenization_is_the_main_one(workspace):
     base = open_runs(workspace.root / "runs" / "base")
     assert base.summary().sd is None and base.main_tokenization == "base" and base.seeds == (1,)
 
@@ -120,6 +120,6 @@ def test_a_folder_without_a_manifest_is_a_set_of_runs_too(tmp_path):
         open_runs(tmp_path)
 
 
-def test_a_run_without_labels_to_score_has_no_cut(tmp_path):
+def test_a_run_without_labels_has_no_scored_tokenization(tmp_path):
     found = open_runs(write_run(tmp_path / "bare", GOLD, {"base": RIGHT}, scores={}))
     assert found.tokenizations == () and found.main_tokenization == ""

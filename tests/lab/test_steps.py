@@ -76,7 +76,7 @@ def test_vectors_are_trained_in_the_models_words_and_width(vectors):
     }
 
 
-def test_the_manifest_tells_all(vectors, text, tiny_bert):
+def test_the_manifest_is_complete(vectors, text, tiny_bert):
     manifest = vectors.manifest
     assert (manifest.kind, manifest.name, manifest.seed) == ("vectors", "v", 1)
     assert manifest.settings["word2vec"]["epochs"] == 1
@@ -98,7 +98,9 @@ def test_one_worker_gives_the_same_vectors_again(vectors, text, tiny_bert, tmp_p
     ).read_bytes()
 
 
-def test_an_alignment_holds_the_map_the_table_and_the_anchors(vectors, tiny_bert, tmp_path):
+def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
+    vectors, tiny_bert, tmp_path
+):
     step = AlignmentStep(AlignmentSettings("ridge"), folds=3, compare=True)
     made = run_step(
         Spec("alignment", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "a"
@@ -223,7 +225,7 @@ def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny
 
 
 @pytest.mark.parametrize("given", ["vectors", "text"])
-def test_a_model_made_through_a_map_at_chance_says_so(vectors, text, tiny_bert, tmp_path, given):
+def test_a_model_from_an_alignment_at_chance_is_marked(vectors, text, tiny_bert, tmp_path, given):
     step = ModelStep(replace(PRESETS["green-bert"], vectors=QUICK), certify=False)
     source = {"vectors": vectors.folder} if given == "vectors" else {"text": text}
     numbers = run_step(
@@ -301,7 +303,7 @@ def test_a_corpus_brings_its_own_settings(text, tmp_path):
         read_corpus([made.folder, text])
 
 
-def test_a_name_that_is_too_long_and_a_negative_seed_are_said(text, tiny_bert, tmp_path):
+def test_a_name_that_is_too_long_and_a_negative_seed_are_reported(text, tiny_bert, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_corpus(["x" * 5000])
     with pytest.raises(InputError, match=r"seed.: expected a whole number from 0 "):
@@ -491,7 +493,7 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     assert asked == [(spec, str(tmp_path / "out"))]
 
 
-def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(
+def test_a_recipe_of_the_user_is_repeated_from_the_file_beside_the_model(
     vectors, tiny_bert, tmp_path
 ):
     recipe = Recipe("mine", rows=InitializerSettings("random-normal", 3))

@@ -277,7 +277,7 @@ def test_an_empty_folder_is_free_and_a_file_is_not(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="disk is full"), open_draft(tmp_path / "x") as draft:
         (draft / "vectors").symlink_to("/dev/full")
         with (draft / "vectors").open("w") as file:
@@ -285,7 +285,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_upload_onto_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+def test_an_upload_onto_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
     import errno
     import io
 
@@ -305,7 +305,7 @@ def test_an_upload_onto_a_full_disk_is_said_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_disk_under_safetensors_is_said_too(tmp_path):
+def test_a_full_disk_under_safetensors_is_reported_too(tmp_path):
     with pytest.raises(InputError, match="disk is full"), open_draft(tmp_path / "x"):
         raise RuntimeError("I/O error: No space left on device (os error 28)")
     assert list(tmp_path.iterdir()) == []

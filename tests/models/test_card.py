@@ -100,7 +100,7 @@ def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path)
     compile(snippet[1], "snippet", "exec")
 
 
-def test_of_many_ways_the_most_frequent_are_told_with_how_many_rows(
+def test_of_many_ways_the_most_frequent_are_reported_with_how_many_rows(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     record = json.loads(

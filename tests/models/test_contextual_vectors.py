@@ -92,7 +92,7 @@ def test_batches_and_their_order_change_nothing(model, read):
     assert one.words == many.words and np.allclose(one.matrix, many.matrix, atol=1e-5)
 
 
-def test_tokens_as_the_model_cuts_them(model, read):
+def test_words_are_tokenized_by_the_model(model, read):
     import torch
 
     space = made(model, read, ["tachycardia", "hypertension"], unit="tokens", layer=1).space
@@ -103,7 +103,7 @@ def test_tokens_as_the_model_cuts_them(model, read):
     assert np.allclose(space["##card"], states[2].numpy(), atol=1e-5)
 
 
-def test_a_long_line_is_cut_between_words_and_nothing_is_lost(model, read):
+def test_a_long_line_is_split_between_words_and_nothing_is_lost(model, read):
     line = " ".join(["heart", "tachycardia", "pain"] * 20)
     result = made(model, read, [line], length=10, occurrences=1000)
     assert result.windows > 5 and result.occurrences == 60

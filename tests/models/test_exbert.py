@@ -210,7 +210,7 @@ def test_what_is_padding_does_not_matter():
 
 
 @pytest.mark.parametrize("start", [0.5, 0.98])
-def test_the_gates_start_where_they_are_told(start):
+def test_the_gates_start_at_the_given_value(start):
     made = add_extension(bert("BertModel"), ModuleSettings("s1", gate=start))
     assert [gate.bias.item() for gate in list_gates(made)] == pytest.approx(
         [compute_gate_bias(start)] * 2, abs=1e-6

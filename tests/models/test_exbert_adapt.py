@@ -61,7 +61,7 @@ def failed(before, after):
     return [name for name in CHECKS if name != "reload" and not run_check(name, edit).passed]
 
 
-def test_it_is_made_certified_and_tells_its_size(exbert, tiny_bert):
+def test_it_is_built_certified_and_reports_its_size(exbert, tiny_bert):
     numbers, model = numbers_of(exbert), open_model(exbert)
     assert numbers["certificate"] is True
     # by hand: 3 · (16 · 6 + 6) + (6 · 16 + 16) + (16 · 8 + 8) + (8 · 16 + 16) + 64 = 762, a gate of
@@ -291,7 +291,7 @@ def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
         (["--preset", "exbert-no-vocabulary", "--corpus", "{text}"], "does not use"),
     ],
 )
-def test_mistakes_are_said(given, said, tiny_bert, tmp_path, capsys):
+def test_mistakes_are_reported(given, said, tiny_bert, tmp_path, capsys):
     text = str(write_text(tmp_path / "t.txt"))
     given = [part.replace("{text}", text) for part in given]
     assert main(["adapt", "--model", str(tiny_bert), "--out", str(tmp_path / "m"), *given]) == 2
@@ -315,7 +315,9 @@ def test_a_module_goes_with_any_recipe():
 @pytest.mark.parametrize(
     ("head", "said"), [("Model", True), ("ForTokenClassification", True), ("ForMaskedLM", False)]
 )
-def test_an_extension_that_cannot_be_pretrained_is_said(head, said, make_bert, tmp_path, capsys):
+def test_an_extension_that_cannot_be_pretrained_is_reported(
+    head, said, make_bert, tmp_path, capsys
+):
     command = [
         "adapt",
         "--preset",

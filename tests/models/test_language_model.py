@@ -65,7 +65,7 @@ def test_real_minilm(minilm: str) -> None:
     assert model.splitter.lowercase
 
 
-def test_both_tokenizers_cut_alike_and_never_truncate(minilm: str) -> None:
+def test_both_tokenizers_agree_and_never_truncate(minilm: str) -> None:
     model = open_model(minilm)
     text = "Immunohistochemistry of 5-fluorouracil in naïve patients, " * 40
     assert model.tokenizer(text)["input_ids"] == model.fast_tokenizer.encode(text).ids
@@ -186,5 +186,5 @@ def test_models_that_do_not_exist(
         ("/final", "final"),
     ],
 )
-def test_a_folder_that_tells_nothing_is_called_as_the_one_round_it(folder: str, name: str) -> None:
+def test_a_folder_without_a_telling_name_is_named_after_its_parent(folder: str, name: str) -> None:
     assert name_of(Path(folder)) == name

@@ -47,7 +47,7 @@ def batch(rows):
 @pytest.mark.parametrize(
     "kind", ["bert", "bert-pairs", "exbert", "exbert-pairs", "exbert-no-module"]
 )
-def test_it_is_the_whole_layer_at_these_places(kind, attention):
+def test_it_equals_the_full_layer_at_these_positions(kind, attention):
     network, (ids, attended, places) = network_of(kind, attention), batch(4)
     weights = torch.randn(int(places.sum()), 48, generator=torch.Generator().manual_seed(2))
     with override_dropout(network, 0.0):
@@ -71,7 +71,7 @@ def test_it_is_the_whole_layer_at_these_places(kind, attention):
     assert "forward" not in vars(network.base_model.encoder.layer[-1])
 
 
-def test_less_of_the_last_layer_is_worked_out():
+def test_less_of_the_last_layer_is_computed():
     network, (ids, attended, places) = network_of("exbert"), batch(4)
     seen = []
     for layer in network.base_model.encoder.layer:

@@ -45,7 +45,7 @@ def test_the_same_words_are_hidden_whatever_the_vocabulary():
     assert 40 < sum(words for words, _ in hidden[0]) < 120
 
 
-def test_a_word_that_cannot_be_spelled_is_not_asked():
+def test_a_word_that_cannot_be_tokenized_is_not_masked():
     (window,) = build_loss_windows(["pain ☃ heart"], UNCASED, CUT, ALL)
     assert window.ids.tolist() == [2, 6, 1, 5, 3]
     assert window.hidden.tolist() == [False, True, False, True, False]

@@ -445,7 +445,7 @@ def test_a_pipe_as_a_model_and_as_a_vocabulary(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", [".", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 )
-def test_what_this_user_may_not_read_is_said(folder: Path, name: str) -> None:
+def test_what_this_user_may_not_read_is_reported(folder: Path, name: str) -> None:
     for parent in (folder, *folder.parents):
         if parent.stat().st_uid == os.geteuid() and str(parent) != "/":
             parent.chmod(0o755)

@@ -60,7 +60,7 @@ def with_nulls(seeded, tmp_path_factory):
     return workspace
 
 
-def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
+def test_without_a_noise_baseline_the_page_says_so_and_offers_one(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="5")
     assert not app.exception and not app.error
     assert any("No noise baseline: overlap cannot be called change" in text for text in texts(app))
@@ -70,7 +70,7 @@ def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
     assert any("change --before" in block.value and "-k 5" in block.value for block in app.code)
 
 
-def test_a_null_is_made_as_a_job(open_page, workspace, monkeypatch):
+def test_a_noise_baseline_is_trained_by_a_job(open_page, workspace, monkeypatch):
     started = []
     monkeypatch.setattr(queue, "start", lambda workspace, spec, name: started.append((spec, name)))
     app = open_page(PAGE, workspace, **SAME)
@@ -104,7 +104,7 @@ def test_a_draw_that_was_made_already_is_not_made_again(
     assert not app.exception and started == [1]  # beside the second draw, which is there
 
 
-def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
+def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nulls):
     app = open_page(PAGE, with_nulls, **SAME, change_k="5")
     assert not app.exception and not app.error
     picker = app.selectbox(key="change_null")
@@ -228,7 +228,7 @@ def test_the_parts_by_hand():
     assert replace(change, words=("<i>", "b", "c", "d", "e")).word("<i>").word == "<i>"
 
 
-def test_a_selected_row_becomes_the_word_that_is_asked(monkeypatch):
+def test_a_selected_row_becomes_the_word_in_the_query(monkeypatch):
     state = {"ranked_0_5": {"selection": {"rows": [1]}}, "change_word": "aspirin"}
     monkeypatch.setattr(view.st, "session_state", state)
     view._take_selected("ranked_0_5", ["aspirin", "lidocaine"])

@@ -57,7 +57,7 @@ def workspace(tmp_path_factory):
     return root
 
 
-def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
+def test_the_newest_run_is_compared_with_the_one_of_a_single_tokenization(open_page, workspace):
     app = open_page(PAGE, workspace)
     assert not app.exception and not app.error
     assert app.selectbox(key="errors_baseline").value == "plain · seed 1 · base"
@@ -96,7 +96,7 @@ def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypat
     assert not open_page(PAGE, workspace).exception and listed == [1]
 
 
-def test_what_is_looked_at_lies_in_the_address(open_page, workspace):
+def test_the_selection_is_in_the_address(open_page, workspace):
     runs = {
         "errors_baseline": "plain · seed 1 · base",
         "errors_compared": "green · seed 1 · pooled",
@@ -120,7 +120,7 @@ def test_what_is_looked_at_lies_in_the_address(open_page, workspace):
     assert not app.exception
 
 
-def test_find_and_the_fates_narrow_the_list(open_page, workspace):
+def test_the_search_and_the_outcomes_filter_the_list(open_page, workspace):
     app = open_page(PAGE, workspace)
     app.text_input(key="errors_find").set_value("TACHY").run()
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
@@ -140,7 +140,7 @@ def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))
 
 
-def test_the_page_of_the_list_lies_in_the_address(open_page, workspace):
+def test_the_page_of_the_list_is_in_the_address(open_page, workspace):
     app = open_page(PAGE, workspace, errors_fate="fixed", errors_page="2")
     assert not app.exception and any("6 to 9 of 9 fixed" in text for text in texts(app))
     titles = app.selectbox(key="noted").options
@@ -170,7 +170,7 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     (workspace.root / "notes.jsonl").unlink()
 
 
-def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
+def test_two_tokenizations_of_one_run_and_the_same_twice(open_page, workspace):
     app = open_page(
         PAGE,
         workspace,
@@ -246,7 +246,7 @@ def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_thro
     assert not app.exception and not any("--corpus" in code.value for code in app.code)
 
 
-def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, monkeypatch):
+def test_a_text_that_takes_too_long_is_reported_as_left_out(workspace, tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
     pair = open_pair(
         PairSpec(*(str(workspace.root / "runs" / name) for name in ("plain", "green")))
@@ -375,7 +375,7 @@ def test_predictions_open_beside_the_newest_run_on_as_many_examples(open_page, t
     assert chosen == ["predictions · gold", "same · seed 1 · base"]
 
 
-def test_predictions_that_no_run_can_stand_beside_are_shown_alone(open_page, tmp_path):
+def test_predictions_without_a_comparable_run_are_shown_alone(open_page, tmp_path):
     root = Workspace(tmp_path / "w")
     write_runs(root, "other", GOLD[:3], {1: {"base": RIGHT[:3]}})
     gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])

@@ -153,7 +153,7 @@ def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
     assert sum(button.key.startswith("look_") for button in app.button) == 21
 
 
-def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(
+def test_the_sidebar_shows_running_jobs_and_those_that_just_ended(
     open_page, workspace, take, endless
 ):
     done = take("quick")

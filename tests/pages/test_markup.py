@@ -141,7 +141,7 @@ def test_control_characters_become_pictures():
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_cuts_show_names_and_tokens_as_they_are(text, written):
+def test_tokenizations_show_names_and_tokens_literally(text, written):
     markup.draw_tokenization_lines(
         [markup.TokenizationLine(text, text, [markup.Chip(text, f"{text} · id 1")])]
     )

@@ -165,7 +165,7 @@ def test_hostile_words_stay_words(page, open_page, hostile):
     assert not any(word in text for text in texts(app) for word in HOSTILE[:3])
 
 
-def test_a_hostile_word_can_be_asked_for(open_page, hostile):
+def test_a_hostile_word_can_be_queried(open_page, hostile):
     app = open_page(VECTORS, hostile, vectors_word=HOSTILE[0])
     app.text_input(key="vectors_word").set_value(HOSTILE[0]).run()
     assert not app.exception and not app.error
@@ -265,7 +265,7 @@ def test_several_words_are_asked_to_be_one(open_page, seeded):
     assert not app.exception and any("Type one word." in text for text in texts(app))
 
 
-def test_another_map_is_fitted_when_chosen(open_page, seeded):
+def test_another_alignment_is_fitted_when_chosen(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
     first = markup(app)
     app.selectbox(key="alignment_method").select("Procrustes").run()
@@ -273,7 +273,9 @@ def test_another_map_is_fitted_when_chosen(open_page, seeded):
     assert any(button.label.startswith("Evaluate Procrustes") for button in app.button)
 
 
-def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tiny_bert, tmp_path):
+def test_a_kernel_alignment_is_fitted_by_a_job_and_read_from_it(
+    open_page, seeded, tiny_bert, tmp_path
+):
     app = open_page(ALIGNMENT, seeded)
     assert 'data-testid="neighbors"' in markup(app)
     app.selectbox(key="alignment_method").select("Kernel ridge").run()
@@ -299,7 +301,7 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     )
 
 
-def test_each_score_is_compared_with_the_same_score_of_the_papers_map(open_page, seeded):
+def test_each_score_is_compared_with_the_same_score_of_the_default_alignment(open_page, seeded):
     """A difference of .091 against least squares stood beside least squares itself: its CSLS score
     less its plain one.
     """
@@ -326,7 +328,7 @@ def test_each_score_is_compared_with_the_same_score_of_the_papers_map(open_page,
         )
 
 
-def test_maps_at_chance_say_so(open_page, seeded, tmp_path):
+def test_alignments_at_chance_are_marked(open_page, seeded, tmp_path):
     root = tmp_path / "chance"
     shutil.copytree(seeded.root, root)
     file = root / "alignments" / "trials-map" / "heldout.json"
@@ -369,7 +371,7 @@ def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(
     ) and "va-chip-row" in markup(app)
 
 
-def test_a_stale_step_is_said(open_page, seeded, tmp_path):
+def test_a_stale_step_is_reported(open_page, seeded, tmp_path):
     root = tmp_path / "stale"
     shutil.copytree(seeded.root, root)
     manifest = root / "corpora" / "trials" / "manifest.json"

@@ -55,11 +55,11 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
         (AlignmentSettings(method="random", seed=2), "Random · seed 2"),
     ],
 )
-def test_maps_have_names_for_people(settings, name):
+def test_alignments_have_readable_names(settings, name):
     assert methods.describe_method(settings) == name
 
 
-def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
+def test_the_default_alignment_is_offered_first_and_names_are_unique():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     offered = methods.list_methods(space, space, 2, {})
     assert next(iter(offered.values())) == AlignmentSettings()
@@ -76,7 +76,7 @@ def judged_row(settings=None, anchors=9, folds=10, **more):
     return methods.MethodScores(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
 
 
-def test_a_judged_variant_never_takes_the_name_of_a_known_map():
+def test_an_evaluated_variant_never_takes_the_name_of_a_known_alignment():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
     offered = methods.list_methods(
@@ -94,7 +94,7 @@ def test_a_judged_variant_never_takes_the_name_of_a_known_map():
     )
 
 
-def test_a_table_holds_maps_of_one_set_of_anchors_and_folds():
+def test_a_table_has_alignments_of_one_set_of_anchors_and_folds():
     rows = {
         "Least squares": judged_row(),
         "a": judged_row(),
@@ -278,7 +278,7 @@ def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
         ),  # maps differ too much
     ],
 )
-def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, said):
+def test_the_time_left_is_reported_where_progress_is_steady_only(tmp_path, spec, said):
     strict_json.write(
         tmp_path / "spec.json", {"spec": spec.to_dict(), "target": "x", "overwrite": False}
     )

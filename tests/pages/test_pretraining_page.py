@@ -148,7 +148,7 @@ def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_
     assert len({one.masking_key for one in list_pretrained_models(workspace)}) == 2
 
 
-def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained, tmp_path):
+def test_the_masked_words_count_and_not_the_place_of_the_text(open_page, pretrained, tmp_path):
     """A text given as a file and the same taken into the workspace have other stamps and the same
     held-out words.
     """
@@ -175,7 +175,7 @@ def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained
     )
 
 
-def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
+def test_models_evaluated_on_other_words_are_marked(open_page, pretrained, tmp_path):
     root = tmp_path / "other"
     shutil.copytree(pretrained.root, root)
     manifest = root / "models" / "x-cont" / "manifest.json"
@@ -298,7 +298,7 @@ def test_the_cost_by_hand():
     )
 
 
-def test_the_modeled_pace_knows_what_is_frozen_and_what_stands_beside():
+def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():
     config = {
         "num_hidden_layers": 4,
         "hidden_size": 256,

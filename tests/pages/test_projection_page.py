@@ -131,7 +131,7 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
     )
 
 
-def test_a_word_of_no_space_is_said(open_page, seeded):
+def test_a_word_of_no_space_is_reported(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="nosuchword")
     assert not app.exception and "nosuchword is not one of its tokens" in markup(app)
 

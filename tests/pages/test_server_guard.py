@@ -100,7 +100,7 @@ def test_an_upload_without_the_token_of_the_page_is_refused(port):
     "arguments",
     [["--address", "203.0.113.1"], ["--files-root", "/none"], ["--files-root", __file__]],
 )
-def test_what_the_lab_cannot_be_served_with_is_said(arguments, tmp_path, monkeypatch, capsys):
+def test_what_the_lab_cannot_be_served_with_is_reported(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(
         server.WORKSPACE_VARIABLE, ""
     )  # set first, so that it is as before afterwards

@@ -134,7 +134,7 @@ def test_hostile_words_and_models_stay_words(open_page, runs):
         assert not any("**b**" in text and "\\*" not in text for text in texts(app))
 
 
-def test_runs_on_other_examples_are_said(open_page, runs):
+def test_runs_on_other_examples_are_reported(open_page, runs):
     write_runs(runs, "few", GOLD[:4], {1: {"base": said(2)[:4]}})
     app = open_page(RESULTS, runs, results_baseline="base · base")
     assert not app.exception
@@ -265,7 +265,7 @@ def test_a_broken_task_is_a_message(open_page, tmp_path):
     assert not app.exception and app.error
 
 
-def test_files_of_ones_own_become_a_task(tmp_path):
+def test_files_of_the_user_become_a_task(tmp_path):
     made = import_task(
         TASK_KINDS["ner"],
         {"train": write_conll(tmp_path / "a.txt", sentences(4))},
@@ -336,7 +336,7 @@ def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):
     assert (live.curve, live.dev, live.epoch, live.steps) == (((1, 0.5), (3, 0.25)), (), 2, 8)
 
 
-def test_runs_are_picked_by_seed_and_cut(runs):
+def test_runs_are_picked_by_seed_and_tokenization(runs):
     names = [one.name for one in list_runs_to_pick(runs, "toy", by_tokenization=True)]
     assert names[:3] == [
         "green · seed 1 · pooled",

@@ -91,7 +91,7 @@ def opened(open_page, tried, kind, **query):
     return app
 
 
-def test_a_sentence_is_cut_and_tagged_under_each_cut(open_page, tried):
+def test_a_sentence_is_tokenized_and_tagged_by_each_tokenizer(open_page, tried):
     app = opened(open_page, tried, "ner", try_sentence="the patients with tachycardia")
     body = markup(app)
     assert body.count('class="va-name"') == 5  # two cuts; base, adapted and pooled say
@@ -110,7 +110,7 @@ def test_without_an_address_it_opens_on_an_example_of_the_runs_own_test(open_pag
 
 
 @pytest.mark.parametrize("kind", ["classification", "multilabel", "nli"])
-def test_labels_under_each_cut(kind, open_page, tried):
+def test_labels_under_each_tokenization(kind, open_page, tried):
     app = opened(open_page, tried, kind)
     assert all(
         f"{tokenization} predicts" in markup(app) for tokenization in ("base", "adapted", "pooled")
@@ -123,7 +123,7 @@ def test_labels_under_each_cut(kind, open_page, tried):
         assert table["probability"].sum() == pytest.approx(1)
 
 
-def test_a_question_is_answered_under_each_cut(open_page, tried):
+def test_a_question_is_answered_under_each_tokenization(open_page, tried):
     app = opened(
         open_page, tried, "qa", try_question="the disease", try_context="trial placebo cancer group"
     )

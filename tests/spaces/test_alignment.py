@@ -60,7 +60,7 @@ def test_the_filter_leaves_out_what_it_names():
     assert find_anchors(source, target, strict).words == ("common",)
 
 
-def test_no_shared_word_and_a_floor_without_counts_are_input_errors():
+def test_no_shared_word_and_a_minimum_without_counts_are_input_errors():
     one, other = (
         EmbeddingSpace(("a",), np.ones((1, 2), np.float32)),
         EmbeddingSpace(("b",), np.ones((1, 2), np.float32)),
@@ -90,7 +90,7 @@ def test_procrustes_recovers_a_rotation_and_keeps_lengths(rng):
     assert relative(fitted.matrix, rotation) < 1e-5
 
 
-def test_ridge_shrinks_and_kernel_ridge_bends(rng):
+def test_ridge_shrinks_the_weights_and_kernel_ridge_is_nonlinear(rng):
     x = normalize_rows(rng.normal(size=(300, 4)))
     y = np.column_stack([x[:, 0] * x[:, 1], x[:, 2] ** 2 - x[:, 3] ** 2])
     straight, bent = (
@@ -140,7 +140,7 @@ def test_the_solver_agrees_with_lstsq_however_bad_the_condition(rng, condition):
     assert relative(solve_least_squares(x, y), np.linalg.lstsq(x, y, rcond=None)[0]) < 1e-6
 
 
-def test_columns_that_depend_on_each_other_or_are_zero_give_the_smallest_map(rng):
+def test_dependent_or_zero_columns_give_the_solution_of_minimum_norm(rng):
     x, y = rng.normal(size=(50, 6)), rng.normal(size=(50, 3))
     x[:, 5], x[:, 4] = x[:, 0], 0.0
     assert relative(solve_least_squares(x, y), np.linalg.pinv(x) @ y) < 1e-8
@@ -162,7 +162,7 @@ def test_fewer_anchors_than_dimensions(rng):
         ).all()
 
 
-def test_identity_gives_the_vectors_as_they_are_and_needs_equal_widths(rng):
+def test_identity_keeps_the_vectors_and_needs_equal_dimensions(rng):
     source = space(rng.normal(size=(9, 4)))
     fitted = fit_alignment(source, source, AlignmentSettings("identity"))
     np.testing.assert_array_equal(fitted.apply(source.matrix), source.matrix)
@@ -170,7 +170,7 @@ def test_identity_gives_the_vectors_as_they_are_and_needs_equal_widths(rng):
         fit_alignment(source, space(rng.normal(size=(9, 5))), AlignmentSettings("identity"))
 
 
-def test_random_maps_have_the_targets_length_and_their_own_seed(rng):
+def test_random_alignments_have_the_targets_norm_and_their_own_seed(rng):
     source, target = space(rng.normal(size=(50, 4))), space(7 * rng.normal(size=(50, 6)))
     first = fit_alignment(source, target, AlignmentSettings("random"))
     np.random.seed(3)  # noqa: NPY002  the global seed must not matter
@@ -187,7 +187,7 @@ def test_random_maps_have_the_targets_length_and_their_own_seed(rng):
 
 
 @pytest.mark.parametrize("method", ["least-squares", "procrustes"])
-def test_unit_and_centered_maps_give_rows_of_the_targets_scale(rng, method):
+def test_normalized_and_centered_alignments_give_vectors_of_the_targets_scale(rng, method):
     x = normalize_rows(rng.normal(size=(80, 5)) + 3)
     y = 4 * normalize_rows(x @ np.linalg.qr(rng.normal(size=(5, 5)))[0])
     fitted = fit_alignment(
@@ -233,7 +233,7 @@ def test_bad_input_is_named(rng, tmp_path):
         fitted.apply(np.ones((2, 5), np.float32))
 
 
-def test_nothing_given_is_changed(rng):
+def test_the_inputs_are_not_changed(rng):
     source, target = space(rng.normal(size=(30, 4))), space(rng.normal(size=(30, 4)))
     before = source.matrix.copy(), target.matrix.copy()
     for method in METHODS:

@@ -61,7 +61,7 @@ def test_overlap_by_hand():
     assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
 
 
-def test_among_all_words_the_new_ones_are_neighbors_too():
+def test_with_all_words_as_candidates_new_words_are_neighbors_too():
     # "only" (at 1°) comes next to a, "other" (at 5°) next to e: they are in no other space's list
     change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
     assert [word for word, _ in change.word("a").only_before] == ["only"]
@@ -71,7 +71,7 @@ def test_among_all_words_the_new_ones_are_neighbors_too():
     assert change.chance == pytest.approx(1 * 4 / 25)
 
 
-def test_identical_and_rotated_spaces_change_nothing():
+def test_identical_and_rotated_spaces_have_full_overlap():
     space = random_space(300, 16)
     turn, _ = np.linalg.qr(np.random.default_rng(2).normal(size=(16, 16)))
     wider = np.hstack(
@@ -89,13 +89,13 @@ def test_unrelated_spaces_agree_by_chance():
     assert change.mean == pytest.approx(change.chance, abs=0.002)
 
 
-def test_equal_overlaps_stand_by_frequency_where_counts_are_known():
+def test_equal_overlaps_are_ordered_by_frequency_if_counts_are_known():
     counted = EmbeddingSpace(BEFORE.words, BEFORE.matrix, np.array([1, 5, 9, 7, 9, 1]), "a")
     change = measure_neighborhood_change(counted, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in change.order] == ["a", "c", "e", "d", "b"]
 
 
-def test_words_in_another_order_and_blocks_change_nothing(monkeypatch):
+def test_results_do_not_depend_on_word_order_or_blocks(monkeypatch):
     first, second = random_space(90, seed=1), random_space(90, seed=2)
     whole = measure_neighborhood_change(first, second)
     shuffled = second.take(np.random.default_rng(3).permutation(90))
@@ -147,7 +147,7 @@ def test_bad_spaces():
         measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2)).word("only")
 
 
-def test_it_can_be_stopped_and_says_its_cost():
+def test_it_can_be_stopped_and_its_time_is_estimated():
     space, told = random_space(60), []
 
     def stop(fraction, message=""):
@@ -164,7 +164,7 @@ def test_it_can_be_stopped_and_says_its_cost():
     )
 
 
-def test_the_null_by_hand():
+def test_the_noise_baseline_by_hand():
     # four words moved of 40; between the null's spaces nothing but the last word did
     before = random_space(40, 12, 1)
     moved = before.matrix.copy()
@@ -190,7 +190,7 @@ def test_the_null_by_hand():
     assert null.names == ("r", "again")
 
 
-def test_a_null_of_two_equal_spaces_varies_not_at_all():
+def test_a_noise_baseline_of_two_equal_spaces_does_not_vary():
     space = random_space(50)
     change, null = measure_change_with_baseline(
         space, random_space(50, seed=2), ChangeSettings(k=5), BaselinePair("equal", space, space)
@@ -203,7 +203,7 @@ def test_a_null_of_two_equal_spaces_varies_not_at_all():
     assert still is not None and still.fraction_below == 0 and set(still.quantile) == {0.5}
 
 
-def test_words_that_the_null_lacks_are_not_compared():
+def test_words_that_the_noise_baseline_lacks_are_not_compared():
     before, after = random_space(60), random_space(60, seed=2)
     holed = random_space(50, seed=3)
     zero = before.matrix.copy()
@@ -223,7 +223,7 @@ def test_words_that_the_null_lacks_are_not_compared():
         )
 
 
-def test_words_are_held_against_their_own_frequency():
+def test_words_are_compared_with_their_own_frequency_band():
     counts = np.repeat([1000, 100, 10, 1], 300)
     assert assign_frequency_bands(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
     assert set(assign_frequency_bands(None, 1200)) == {0} and set(

@@ -40,7 +40,7 @@ def spaces(n=300, dim=8, noise=0.0, extra=40, seed=0):
     return EmbeddingSpace(words, x.astype(np.float32), np.arange(n, 0, -1), "words"), target
 
 
-def test_a_perfect_map_finds_every_word():
+def test_a_perfect_alignment_finds_every_word():
     result = cross_validate(*spaces())
     assert result.precision(1) == result.precision(1, "csls pieces") == 1
     assert result.cosine.min() > 0.9999 and result.random_cosine.mean() < 0.5
@@ -55,7 +55,7 @@ def test_a_perfect_map_finds_every_word():
 
 
 @pytest.mark.parametrize("method", ["random", "identity", "least-squares"])
-def test_a_map_that_knows_nothing_is_chance(method):
+def test_an_alignment_of_random_pairs_is_at_chance(method):
     source, target = spaces(dim=64, noise=1e4 if method == "least-squares" else 0.0)
     result = cross_validate(source, target, AlignmentSettings(method))
     assert result.verdict == "chance"
@@ -71,7 +71,7 @@ def test_ranks_by_hand():
     assert _rank_own_pieces(queries, pieces, hubness, own, among)["csls pieces"] == 0
 
 
-def test_results_stand_in_the_order_of_the_anchors():
+def test_results_are_in_the_order_of_the_anchors():
     source, target = spaces(noise=0.5)
     odd = target.matrix.copy()
     odd[7] = -odd[7]
@@ -79,7 +79,7 @@ def test_results_stand_in_the_order_of_the_anchors():
     assert result.anchors.words[result.cosine.argmin()] == "w7"
 
 
-def test_folds_are_dealt_evenly_and_reproducibly():
+def test_folds_are_balanced_and_reproducible():
     fold = assign_folds(23, 5, 1)
     assert sorted(np.bincount(fold)) == [4, 4, 5, 5, 5]
     np.random.seed(9)  # noqa: NPY002  the global seed must not matter
@@ -90,7 +90,7 @@ def test_folds_are_dealt_evenly_and_reproducibly():
             assign_folds(n, folds, 1)
 
 
-def test_the_fold_that_judges_is_not_fitted_on():
+def test_the_alignment_is_not_fitted_on_the_held_out_fold():
     """With as many anchors in training as dimensions the fit is perfect, and the held-out score
     still is chance.
     """
@@ -98,7 +98,7 @@ def test_the_fold_that_judges_is_not_fitted_on():
     assert cross_validate(source, target, folds=2).precision(1) < 0.2
 
 
-def test_the_answer_is_strict_json_with_the_agreed_names():
+def test_the_json_is_strict_and_has_the_documented_keys():
     answer = json.loads(json.dumps(cross_validate(*spaces(noise=1.0)).as_json(), allow_nan=False))
     assert {"method", "anchors", "held_out", "seconds"} <= set(answer)
     held = answer["held_out"]
@@ -107,7 +107,7 @@ def test_the_answer_is_strict_json_with_the_agreed_names():
     assert {"p@1", "p@5", "p@10", "chance@5", "all_pieces"} <= set(held["csls"])
 
 
-def test_compare_judges_all_maps_on_the_same_folds_and_names_the_best():
+def test_compare_evaluates_all_alignments_on_the_same_folds_and_names_the_best():
     source, target = spaces(noise=0.5)
     judged = compare_alignments(source, target, folds=5)
     assert judged[0].settings == AlignmentSettings()
@@ -123,7 +123,7 @@ def test_compare_judges_all_maps_on_the_same_folds_and_names_the_best():
     assert same.difference == 0 and same.p == 1 and same.won == 0
 
 
-def test_identity_is_left_out_where_widths_differ():
+def test_identity_is_left_out_if_dimensions_differ():
     source, target = spaces()
     narrow = source.with_matrix(source.matrix[:, :6])
     assert "identity" not in {
@@ -134,7 +134,7 @@ def test_identity_is_left_out_where_widths_differ():
     }
 
 
-def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
+def test_methods_that_need_more_anchors_are_left_out_with_the_reason():
     source, target = spaces(n=20, dim=16)
     assert (
         find_infeasible_methods(source, target, 20)
@@ -150,7 +150,7 @@ def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
     assert "least-squares" not in methods and {"ridge", "procrustes", "kernel-ridge"} <= methods
 
 
-def test_all_maps_are_compared_on_the_chosen_anchors():
+def test_all_alignments_are_compared_on_the_chosen_anchors():
     source, target = spaces()
     chosen = AnchorFilter(single_characters=True)
     assert {
@@ -158,7 +158,7 @@ def test_all_maps_are_compared_on_the_chosen_anchors():
     } == {chosen}
 
 
-def test_other_folds_cannot_be_paired():
+def test_results_on_different_folds_cannot_be_paired():
     source, target = spaces()
     with pytest.raises(InputError, match="same anchors and folds"):
         compare_fold_by_fold(
@@ -166,7 +166,7 @@ def test_other_folds_cannot_be_paired():
         )
 
 
-def test_the_work_reports_itself_and_can_be_canceled():
+def test_cross_validation_reports_progress_and_can_be_canceled():
     seen = []
     cross_validate(*spaces(), folds=3, progress=lambda fraction, message="": seen.append(fraction))
     assert seen == sorted(seen) and seen[-1] == 1

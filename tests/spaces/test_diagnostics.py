@@ -118,7 +118,7 @@ def test_two_spaces_of_known_mean_cosine_between():
     assert tables.mean_cosine_common[0][0] == tables.mean_cosine_common[1][1] == 1
 
 
-def test_the_mean_is_exact_where_a_mean_of_rows_is_long():
+def test_the_mean_is_exact_if_the_mean_vector_is_long():
     # 5 000 rows that are all but equal: 1 − cos is 5e-9, lost in float32
     rows = np.ones((5000, 100)) + np.random.default_rng(1).normal(size=(5000, 100)) * 1e-3
     space = numbered(rows)
@@ -126,7 +126,7 @@ def test_the_mean_is_exact_where_a_mean_of_rows_is_long():
     assert compute_mean_cosine(space) == pytest.approx(brute(space), abs=1e-9)
 
 
-def test_lengths_far_apart_do_not_matter():
+def test_norms_of_very_different_size_do_not_matter():
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(300, 20)).astype(np.float32) + 0.5
     scaled = rows * 10.0 ** rng.integers(-15, 15, size=(300, 1))
@@ -157,7 +157,7 @@ def test_a_single_token_has_no_pair_within_but_one_between():
     assert measure_frequency_bias(one).norm is None and measure_norms(one).mean == 1
 
 
-def test_different_widths_have_no_cosine_but_common_tokens():
+def test_spaces_of_different_dimensions_have_no_cosine_but_common_tokens():
     tables = build_cosine_tables(
         [space_of(a=[1, 0], b=[0, 1]), space_of(a=[1, 0, 0], c=[1, 1, 1], d=[0, 1, 0])]
     )
@@ -277,14 +277,14 @@ def test_k_occurrences_agree_with_brute_force(monkeypatch):
     assert measure_hubness(space).skewness == pytest.approx(skew(expected))
 
 
-def test_zero_rows_are_no_hubs_and_too_large_a_k_is_every_other_row():
+def test_zero_vectors_are_not_hubs_and_k_is_bounded_by_the_space():
     space = space_of(a=[1, 0], zero=[0, 0], b=[0, 1], c=[1, 1])
     found = measure_hubness(space, 50)
     assert (found.k, found.skewness, found.largest) == (2, None, 2)
     assert "zero" not in dict(found.hubs)
 
 
-def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
+def test_measuring_hubness_reports_progress_and_can_be_stopped(monkeypatch):
     monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 5000)
     told = []
     space = numbered(np.random.default_rng(11).normal(size=(300, 4)))
@@ -383,7 +383,7 @@ def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
     assert done.stdout.strip() == "[]"
 
 
-def test_added_tokens_do_not_make_a_correlation_with_frequency():
+def test_added_tokens_do_not_cause_a_correlation_with_frequency():
     """Rows of added tokens stand last and are shorter: alone they made ρ = .867 of original rows
     without any order.
     """
@@ -403,6 +403,6 @@ def test_added_tokens_do_not_make_a_correlation_with_frequency():
     assert compare_added_norms(space, frozenset()) is None
 
 
-def test_frequent_original_tokens_stay_longer_with_added_ones_beside_them():
+def test_frequent_original_tokens_have_larger_norms_with_or_without_added_tokens():
     space = numbered([*([20.0 - i, 0.0] for i in range(15)), *([100.0 + i, 0.0] for i in range(5))])
     assert measure_frequency_bias(space, frozenset(space.words[15:])).norm == pytest.approx(1)

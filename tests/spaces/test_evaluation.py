@@ -57,7 +57,7 @@ def test_only_covered_pairs_count_and_too_few_give_no_score():
     assert score_pairs(CIRCLE, pairs(*[(*row[:2], 5) for row in rows[:3]])).spearman is None
 
 
-def test_lists_are_spelled_as_the_space_is():
+def test_words_of_lists_are_normalized_like_the_space():
     assert detect_casing(CIRCLE) == Splitter.bert()
     assert detect_casing(space_of(a=[1, 0], Athens=[0, 1])) is None
 
@@ -93,7 +93,7 @@ def test_the_bundled_lists_are_the_published_ones():
         "Mean,Stdev,Term1,Term2,CUI1\n7.35,2.1,tiger,cat,C0001\n1.58,.4,old,new,C0002\n",
     ],
 )
-def test_pair_files_of_many_shapes(tmp_path, text):
+def test_pair_files_in_many_formats(tmp_path, text):
     path = tmp_path / "pairs.any"
     path.write_text(text, encoding="utf-8", newline="")
     assert read_pairs(path) == PairList(
@@ -204,7 +204,7 @@ def test_analogies_agree_with_gensim(monkeypatch):
     assert got.accuracy == pytest.approx(right / len(questions))
 
 
-def test_analogies_are_folded_when_asked():
+def test_analogies_are_case_folded_by_a_splitter():
     sections = (AnalogySection("s", (("Man", "King", "Woman", "Queen"),)),)
     assert score_analogies(ROYAL, sections)["s"].covered == 0
     assert score_analogies(ROYAL, sections, Splitter.bert())["s"] == AnalogyScore(1.0, 1, 1)

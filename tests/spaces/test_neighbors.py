@@ -39,14 +39,14 @@ def test_euclid_by_hand():
     np.testing.assert_allclose(found.scores, [[1, 1, 1, 2]], atol=1e-6)
 
 
-def test_a_query_leaves_its_own_row_out_and_k_is_bounded_by_the_space():
+def test_a_query_excludes_its_own_row_and_k_is_bounded_by_the_space():
     found = find_nearest(PLANE.matrix[:2], PLANE, k=99, leave_out=np.array([0, 1]))
     assert found.rows.shape == (2, 4)
     assert 0 not in found.rows[0] and 1 not in found.rows[1]
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_a_word_alone_has_no_neighbors(metric):
+def test_a_single_word_has_no_neighbors(metric):
     found = find_nearest(PLANE.matrix[:1], space([[1, 2]]), 3, metric, leave_out=np.array([0]))
     assert found.rows.shape == found.scores.shape == (1, 0)
 
@@ -70,7 +70,7 @@ def test_against_brute_force_in_small_blocks(monkeypatch, metric):
     np.testing.assert_allclose(found.scores, scores, atol=1e-5)
 
 
-def test_csls_takes_a_hub_down():
+def test_csls_ranks_a_hub_lower():
     # The hub lies near both queries; the other candidates near one each.
     candidates = space([[1, 1], [1, 0.3], [0.3, 1]])
     queries = space([[1, 0.62], [0.62, 1]])
@@ -146,7 +146,7 @@ def test_four_lists(cross):
     assert "heart" in find_shared_neighbors(lists)
 
 
-def test_a_space_that_lacks_the_word_answers_none(cross):
+def test_a_space_that_lacks_the_word_gives_none(cross):
     angina, piece = cross.lists("angina"), cross.lists("##gia")
     assert angina["within_pieces"] is angina["to_words"] is None
     assert angina["to_pieces"][0][0] == "##gia"  # the piece that stands where angina is mapped to
@@ -161,7 +161,7 @@ def test_a_word_in_no_space_is_an_input_error_with_the_nearest_spelling(cross):
     assert "heart" in caught.value.remedy
 
 
-def test_shared_neighbors_stand_in_two_lists():
+def test_shared_neighbors_occur_in_two_lists():
     lists = {
         "within_words": [("a", 1.0), ("b", 0.5)],
         "within_pieces": None,
@@ -171,7 +171,7 @@ def test_shared_neighbors_stand_in_two_lists():
     assert find_shared_neighbors(lists) == {"b"}
 
 
-def test_the_mean_of_pieces_asks_too(cross):
+def test_the_mean_of_wordpieces_is_a_query_too(cross):
     lists = cross.lists_of_pieces(["##gia"])
     assert lists["within_words"] is None and lists["to_words"][0][0] == "angina"
     with pytest.raises(InputError, match="gibberish"):
@@ -209,7 +209,7 @@ def test_euclid_orders_all_four_lists(cross):
         cross.lists("heart", ListSettings(metric="euclidean", csls=True))
 
 
-def test_a_typed_word_is_taken_as_typed_where_it_is_known_and_else_as_the_model_meets_it(cross):
+def test_a_typed_word_is_used_as_typed_if_known_and_else_normalized(cross):
     def form(typed):
         return resolve_word(typed, Splitter.bert(), cross.words, cross.pieces)
 
@@ -236,7 +236,7 @@ def test_identical_spaces_agree_in_all_lists():
     ]
 
 
-def test_special_tokens_are_nobodys_neighbors():
+def test_special_tokens_are_never_neighbors():
     words, pieces = (
         space(np.eye(3), ("a", "b", "new")),
         space(np.eye(3), ("a", "b", "[PAD]"), "pieces"),
@@ -248,7 +248,7 @@ def test_special_tokens_are_nobodys_neighbors():
     assert CrossSpace(words, pieces, identity).lists("new")["to_pieces"][0] == ("[PAD]", 1.0)
 
 
-def test_the_words_that_land_most_firmly_come_first():
+def test_the_best_aligned_words_come_first():
     words = space([[1, 0], [0, 1], [1, 1], [-1, -2]], ("a", "b", "between", "far"))
     pieces = space([[1, 0], [0, 1]], ("a", "b"), "pieces")
     spaces = CrossSpace(words, pieces, fit_alignment(words, pieces, AlignmentSettings("identity")))
@@ -259,7 +259,7 @@ def test_the_words_that_land_most_firmly_come_first():
     "values", [np.arange(6000), np.zeros(6000), np.arange(6000) % 7, -np.arange(6000)]
 )
 @pytest.mark.parametrize("k", [1, 10, 180])
-def test_the_best_of_many_are_those_of_a_full_sort(values, k):
+def test_the_top_k_are_those_of_a_full_sort(values, k):
     from vocadapt.spaces.neighbors.search import select_top_k
 
     rng = np.random.default_rng(1)

@@ -57,7 +57,7 @@ def apart(projection: Projection) -> float:
     return float((distance.argmin(axis=1) // 40 == np.arange(120) // 40).mean())
 
 
-def test_pca_finds_the_plane_that_the_rows_lie_in():
+def test_pca_finds_the_plane_of_the_vectors():
     random = np.random.default_rng(1)
     flat = random.normal(size=(50, 2)) * (5, 1)
     found = project(
@@ -80,7 +80,7 @@ def test_pca_agrees_with_scikit_learn(clouds):
     assert share == pytest.approx(theirs.explained_variance_ratio_.sum(), abs=1e-5)
 
 
-def test_the_cosine_does_not_see_lengths(clouds):
+def test_the_cosine_ignores_norms(clouds):
     longer = clouds.with_matrix(clouds.matrix * np.linspace(1, 9, 120, dtype=np.float32)[:, None])
     assert np.allclose(
         project(longer, ProjectionSettings()).xy,
@@ -93,7 +93,7 @@ def test_the_cosine_does_not_see_lengths(clouds):
     )
 
 
-def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds):
+def test_tsne_separates_clusters_for_any_global_seed(clouds):
     settings = ProjectionSettings(**{**QUICK, "iterations": 500})
     np.random.seed(1)  # noqa: NPY002
     one = project(clouds, settings)
@@ -106,7 +106,7 @@ def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds):
 
 
 @pytest.mark.slow
-def test_bars_of_others_are_drawn_after_umap_was_stopped(clouds):
+def test_other_progress_bars_work_after_umap_was_stopped(clouds):
     """A bar whose drawing raises keeps tqdm's lock: the next bar of another thread would wait for
     ever.
     """
@@ -124,7 +124,7 @@ def test_bars_of_others_are_drawn_after_umap_was_stopped(clouds):
 
 
 @pytest.mark.slow
-def test_umap_keeps_clouds_apart_and_can_be_stopped(clouds):
+def test_umap_separates_clusters_and_can_be_stopped(clouds):
     settings, told = ProjectionSettings("umap", neighbors=8, iterations=60), []
     one = project(clouds, settings, lambda fraction, message="": told.append(fraction))
     again = project(clouds, settings)
@@ -144,7 +144,7 @@ def stopping_at(fraction):
     return stop
 
 
-def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, capsys):
+def test_tsne_reports_progress_and_can_be_stopped(clouds, capsys):
     told = []
     settings = ProjectionSettings(**QUICK)
     project(
@@ -165,12 +165,12 @@ def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, capsys):
         project(clouds, settings, stopping_at(0.5))
 
 
-def test_tsne_by_fft_keeps_clouds_apart_too(clouds, monkeypatch):
+def test_tsne_by_fft_separates_clusters_too(clouds, monkeypatch):
     monkeypatch.setattr("vocadapt.spaces.projection.methods.FFT_FROM", 100)
     assert apart(project(clouds, ProjectionSettings(**QUICK))) == 1
 
 
-def test_two_spaces_are_laid_over_each_other(clouds):
+def test_two_spaces_are_aligned_with_each_other(clouds):
     random = np.random.default_rng(4)
     turned = clouds.matrix @ np.linalg.qr(random.normal(size=(60, 60)))[0].astype(np.float32)
     order = random.permutation(120)
@@ -192,7 +192,7 @@ def test_a_word_that_moved_stands_out(clouds):
     assert moved.argmax() == 0 and moved[0] > 5 * np.median(moved)
 
 
-def test_procrustes_undoes_a_turn_a_mirror_a_scale_and_a_shift():
+def test_procrustes_undoes_rotation_reflection_scaling_and_translation():
     random = np.random.default_rng(6)
     xy = random.normal(size=(30, 2)).astype(np.float32)
     mirrored = (xy @ np.array([[0.6, 0.8], [0.8, -0.6]]) * 3 + 7).astype(np.float32)
@@ -227,7 +227,7 @@ def test_one_and_two_points(method, n):
         (np.outer(np.arange(1, 41), [3, 1]), "cosine"),
     ],
 )
-def test_vectors_that_are_all_alike(method, matrix, metric):
+def test_equal_vectors_are_refused(method, matrix, metric):
     with pytest.raises(InputError, match="equal by the"):
         project(space_of(matrix), ProjectionSettings(method, metric=metric))
 
@@ -278,7 +278,7 @@ def test_fewer_points_than_neighbors():
         {"seed": -1},
     ],
 )
-def test_settings_that_cannot_be(bad):
+def test_invalid_settings_are_refused(bad):
     with pytest.raises(InputError):
         ProjectionSettings(**bad)
 
@@ -336,7 +336,7 @@ def test_umap_never_compiles_its_own_neighbor_search(monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
+def test_functions_compiled_by_umap_are_cached_for_the_next_process(tmp_path):
     """The second process reads what the first one compiled."""
     program = (
         "import time, numpy as np\n"
@@ -367,7 +367,7 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
     assert first and not second and warm < 0.5 * cold
 
 
-def test_exact_neighbors_leave_the_row_itself_out():
+def test_exact_neighbors_exclude_the_row_itself():
     rows = np.array([[0.0], [1.0], [1.0], [1.0], [5.0]], dtype=np.float32)
     indices, distances = find_exact_neighbors(rows, 2)
     assert [set(near) for near in indices.tolist()[1:4]] == [{2, 3}, {1, 3}, {1, 2}]

@@ -44,7 +44,7 @@ def test_blocks_change_nothing(monkeypatch):
     assert measure_projection_quality(space, xy) == whole
 
 
-def test_a_plane_shown_as_it_is_is_perfect_and_a_shuffled_one_is_chance():
+def test_an_unchanged_plane_is_perfect_and_a_shuffled_one_is_at_chance():
     random = np.random.default_rng(5)
     xy = random.normal(size=(2000, 2)).astype(np.float32)
     perfect = measure_projection_quality(space_of(xy), xy, metric="euclidean")
@@ -71,7 +71,7 @@ def test_by_hand():
     )
 
 
-def test_a_sample_is_seeded_and_said():
+def test_a_sample_is_seeded_and_reported():
     random = np.random.default_rng(7)
     space, xy = (
         space_of(random.normal(size=(500, 6))),
@@ -97,13 +97,13 @@ def test_too_many_pairs_are_sampled(monkeypatch):
     )
 
 
-def test_points_in_one_place_are_never_their_own_neighbor():
+def test_points_with_equal_coordinates_are_never_their_own_neighbor():
     xy = np.zeros((30, 2), dtype=np.float32)
     near = find_neighbors_in_plane(xy, np.arange(30), 5)
     assert near.shape == (30, 5) and (near != np.arange(30)[:, None]).all()
 
 
-def test_k_falls_with_the_points_and_too_few_are_an_error():
+def test_k_is_reduced_for_few_points_and_too_few_are_an_error():
     xy = np.arange(8, dtype=np.float32).reshape(4, 2)
     assert measure_projection_quality(space_of(np.eye(4)), xy).k == 1
     with pytest.raises(InputError, match="at least 3"):

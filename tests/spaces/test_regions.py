@@ -12,7 +12,7 @@ XY = np.concatenate(
 WORDS = tuple(f"{'abc'[i // 60]}{i}" for i in range(150))
 
 
-def test_clouds_are_regions_the_largest_first():
+def test_clusters_are_regions_with_the_largest_first():
     found = find_regions(WORDS, XY, 3)
     assert [region.size for region in found.regions] == [60, 60, 30]
     for number, region in enumerate(found.regions):

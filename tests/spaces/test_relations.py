@@ -67,7 +67,7 @@ def test_the_words_that_a_space_lacks_are_named():
     assert one(PLANE, [("a", "b")]).lacking == ()
 
 
-def test_a_mean_of_ones_own_to_correct_by():
+def test_a_mean_of_the_user_to_correct_by():
     (score,) = score_relations(PLANE, [build_relation("l", "r", [("a", "c")])], own_mean=0.5)
     assert score.corrected == pytest.approx(np.sqrt(0.5) - 0.5)
     assert (score.usable, score.sd, score.null_mean, score.z, score.p) == (
@@ -84,7 +84,7 @@ def test_nothing_usable_is_no_score():
     assert one(PLANE, []).of == 0
 
 
-def test_the_null_by_hand():
+def test_the_permutation_test_by_hand():
     # a–c and b–d re-paired: as they are (√½ + 0) / 2, or a–d and b–c (−1 + √½) / 2
     score = one(PLANE, [("a", "c"), ("b", "d")], draws=4000)
     true, crossed = np.sqrt(0.5) / 2, (np.sqrt(0.5) - 1) / 2
@@ -94,14 +94,14 @@ def test_the_null_by_hand():
     assert score.z == pytest.approx((true - score.null_mean) / score.null_sd)
 
 
-def test_a_word_that_meets_itself_is_no_pair_of_the_null():
+def test_a_word_paired_with_itself_is_left_out_of_random_pairings():
     # a–c and c–b re-paired: a–c and c–b again, or a–b alone, since c–c is left out
     score = one(PLANE, [("a", "c"), ("c", "b")], draws=4000)
     assert score.mean == pytest.approx(np.sqrt(0.5))
     assert score.null_mean == pytest.approx(np.sqrt(0.5) / 2, abs=0.03)
 
 
-def test_pairs_that_cannot_be_re_paired_have_no_z():
+def test_pairs_with_a_single_pairing_have_no_z():
     # one word with three others: the same three pairs again
     score = one(PLANE, [("a", "b"), ("a", "c"), ("a", "d")])
     assert score.null_mean == pytest.approx(score.mean) and score.null_sd == pytest.approx(
@@ -126,18 +126,18 @@ def test_true_pairs_stand_out_and_random_ones_do_not():
     )  # what two random words of the space have, too
 
 
-def test_a_seed_below_nought_is_refused():
+def test_a_negative_seed_is_refused():
     with pytest.raises(InputError, match="from 0 to 4,294,967,295, got -1"):
         PermutationSettings(seed=-1)
 
 
-def test_the_same_seed_gives_the_same_null():
+def test_the_same_seed_gives_the_same_random_pairings():
     pairs = [("a", "c"), ("b", "d"), ("c", "b")]
     assert one(PLANE, pairs, draws=20) == one(PLANE, pairs, draws=20)
     assert one(PLANE, pairs, draws=20).null_mean != one(PLANE, pairs, draws=20, seed=2).null_mean
 
 
-def test_words_are_spelled_as_the_model_meets_them():
+def test_words_are_normalized_as_by_the_model():
     assert one(PLANE, [("A", "C")]).usable == 0
     assert one(PLANE, [("A", "C")], Splitter.bert()).usable == 1
 
@@ -189,7 +189,7 @@ def test_pairs_alone_are_one_relation(tmp_path, separator):
 
 
 @pytest.mark.parametrize("header", ["word1\tword2\n", "First\tSecond\n", ""])
-def test_a_header_is_passed_over(tmp_path, header):
+def test_a_header_is_skipped(tmp_path, header):
     assert read(tmp_path, f"{header}left\tright\n").relations[0].pairs == (("left", "right"),)
 
 
@@ -284,7 +284,7 @@ def test_a_list_that_is_not_there(tmp_path):
         read_relations(tmp_path / "none")
 
 
-def test_the_lists_at_hand():
+def test_the_bundled_lists():
     thesis, similar, unrelated, google = load_bundled_relations()
     assert [(r.name, r.pairs) for r in thesis.relations] == [
         ("verb tenses", (("left", "leave"),)),

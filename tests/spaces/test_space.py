@@ -22,13 +22,13 @@ def test_unit_rows_by_hand_and_a_zero_row_stays_zero() -> None:
     assert normalize_rows(MATRIX) is not MATRIX
 
 
-def test_take_brings_counts_along_and_keeps_the_order_asked_for() -> None:
+def test_take_keeps_counts_and_the_given_order() -> None:
     part = SPACE.take([2, 0])
     assert part.words == ("blood", "heart")
     assert part.counts is not None and part.counts.tolist() == [1, 5]
 
 
-def test_nothing_can_be_changed() -> None:
+def test_a_space_is_immutable() -> None:
     with pytest.raises(ValueError, match="read-only"):
         SPACE.matrix[0, 0] = 1.0
     with pytest.raises(ValueError, match="read-only"):
@@ -49,7 +49,7 @@ def test_other_precisions_become_float32() -> None:
         (("a",), np.ones((1, 2)), np.array([1, 2]), "one count per word"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_inconsistent_input_is_refused(
     words: tuple[str, ...], matrix: np.ndarray, counts: np.ndarray | None, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):

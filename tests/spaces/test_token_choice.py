@@ -43,7 +43,7 @@ def shown(choice: TokenChoice, space: EmbeddingSpace = SPACE) -> list[str]:
     return [space.words[row] for row in chosen.rows]
 
 
-def test_the_filter_of_the_thesis():
+def test_the_filter_of_fast_2023():
     assert shown(TokenChoice()) == ["cancer", "cancers", "heart", "hearts", "blood", "Cancerous"]
     assert shown(TokenChoice(first=2)) == ["cancer", "cancers"]
     how = choose_tokens(SPACE, TokenChoice(first=2)).how
@@ -54,7 +54,7 @@ def test_the_filter_of_the_thesis():
     )
 
 
-def test_all_is_all():
+def test_without_filters_all_tokens_are_shown():
     everything = TokenChoice(first=0, min_length=0, specials=True, continuations=True, unused=True)
     assert shown(everything) == list(WORDS)
     assert choose_tokens(SPACE, everything).how == "12 of 12 shown: all"
@@ -77,7 +77,7 @@ def test_a_band_of_frequency(band, expected):
     assert shown(TokenChoice(min_length=0, **band), COUNTED) == expected
 
 
-def test_without_counts_the_rank_is_the_place_and_that_is_said():
+def test_without_counts_the_rank_is_the_position_and_this_is_reported():
     choice = TokenChoice(low=4, high=6)
     assert shown(choice) == ["cancer", "cancers"]
     assert "the order of the rows" in choose_tokens(SPACE, choice).how
@@ -85,7 +85,7 @@ def test_without_counts_the_rank_is_the_place_and_that_is_said():
         choose_tokens(SPACE, TokenChoice(band="count", low=2))
 
 
-def test_search_is_plain_text_whatever_the_case():
+def test_search_is_plain_text_and_ignores_case():
     assert shown(TokenChoice(search="CANCER")) == ["cancer", "cancers", "Cancerous"]
     with pytest.raises(InputError, match=r"None of the 12 tokens.*'c\.\*'"):
         choose_tokens(SPACE, TokenChoice(search="c.*"))
@@ -120,12 +120,12 @@ def test_a_missing_word(word):
     "bad",
     [{"first": -1}, {"band": "size"}, {"low": 5, "high": 4}, {"nearest": 1}, {"min_length": -2}],
 )
-def test_settings_that_cannot_be(bad):
+def test_invalid_settings_are_refused(bad):
     with pytest.raises(InputError):
         TokenChoice(**bad)
 
 
-def test_a_zero_vector_has_no_place_and_nothing_near():
+def test_a_zero_vector_is_not_shown_and_has_no_neighbors():
     matrix = np.eye(6, dtype=np.float32)
     matrix[2] = 0
     space = EmbeddingSpace(tuple(f"word{i}" for i in range(6)), matrix)

@@ -64,7 +64,7 @@ FORMS = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_the_format_is_found_by_content_and_read_exactly(tmp_path, form, packed):
+def test_the_format_is_detected_from_the_content_and_read_exactly(tmp_path, form, packed):
     content = gzip.compress(FORMS[form]) if packed else FORMS[form]
     got = read_space(write(tmp_path, content, "vectors.jpg"))
     assert got.space.words == WORDS
@@ -204,7 +204,7 @@ def test_bad_files_are_refused_with_the_place(tmp_path, content, said):
     refused(write(tmp_path, content), *said)
 
 
-def test_a_lying_header_takes_no_memory(tmp_path):
+def test_a_false_header_takes_no_memory(tmp_path):
     import tracemalloc
 
     for content in (
@@ -374,7 +374,7 @@ def test_safetensors_in_bfloat16(tmp_path):
         lambda h: None,
     ],
 )
-def test_a_lying_safetensors_header_is_refused(tmp_path, change):
+def test_a_false_safetensors_header_is_refused(tmp_path, change):
     write(tmp_path, "\n".join(WORDS), "words.txt")
     path = safetensors_file(tmp_path / "m", v=ROWS)
     raw = path.read_bytes()
@@ -445,7 +445,7 @@ def cased(counts=None):
     return EmbeddingSpace(words, matrix, None if counts is None else np.array(counts), "cased")
 
 
-def test_fold_keeps_the_first_spelling_and_says_so():
+def test_folding_keeps_the_first_spelling_and_reports_it():
     got = fold_case(cased(), Splitter.bert())
     assert got.space.words == ("aspirin", "the", "cafe")
     np.testing.assert_array_equal(got.space.matrix, [[1, 0], [2, 2], [6, 6]])
@@ -474,7 +474,7 @@ def test_fold_for_a_cased_model_changes_nothing():
     assert got.notes == ("1 of 6 words are split by the model: left out",)
 
 
-def test_fold_refuses():
+def test_folding_refuses_bad_input():
     with pytest.raises(InputError, match="Unknown rule"):
         fold_case(cased(), Splitter.bert(), "last")
     with pytest.raises(InputError, match="splits every one of its 1"):
@@ -509,7 +509,7 @@ def test_what_is_saved_comes_back(tmp_path, counts):
     )
 
 
-def test_rows_that_lie_otherwise_in_memory_are_saved_right(tmp_path):
+def test_arrays_in_any_memory_order_are_saved_correctly(tmp_path):
     matrix = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(4, 3))
     save_space(EmbeddingSpace(WORDS, matrix), tmp_path)
     np.testing.assert_array_equal(load_space(tmp_path).matrix, matrix)
@@ -568,7 +568,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, when, th
     assert not there or {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path):
+def test_a_place_that_cannot_be_written_is_reported(tmp_path):
     write(tmp_path, "a file", "taken")
     with pytest.raises(InputError, match="cannot be written"):
         save_space(space_of(), tmp_path / "taken" / "below")
@@ -594,7 +594,7 @@ def test_damaged_artifacts_are_refused(tmp_path):
         load_space(tmp_path)
 
 
-def test_a_loaded_space_stays_on_the_disk(tmp_path):
+def test_a_loaded_space_is_memory_mapped(tmp_path):
     import tracemalloc
 
     big = EmbeddingSpace(

@@ -42,7 +42,7 @@ def two_topics(sentences=4000, seed=0):
 SMALL = Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0)
 
 
-def test_words_that_stand_together_come_near_each_other(tmp_path):
+def test_words_that_occur_together_get_similar_vectors(tmp_path):
     for settings in (
         SMALL,
         Word2VecSettings(dim=16, epochs=3, workers=1, skip_gram=True, sample=0),
@@ -79,7 +79,7 @@ def test_one_worker_gives_the_same_bits_whatever_the_global_seeds(tmp_path):
     assert not np.array_equal(first.matrix, other.matrix)
 
 
-def test_many_workers_learn_as_well(tmp_path):
+def test_several_threads_learn_as_well(tmp_path):
     space = train_word2vec(
         *words_file(tmp_path, two_topics(20_000)),
         Word2VecSettings(dim=16, epochs=3, workers=4, sample=0),
@@ -231,7 +231,7 @@ def test_canceling_ends_the_training_at_once(tmp_path, workers):
     assert threading.active_count() == before
 
 
-def test_gensim_says_nothing(tmp_path, caplog, capfd):
+def test_gensim_logs_nothing(tmp_path, caplog, capfd):
     logging.getLogger("gensim").setLevel(logging.INFO)
     with caplog.at_level(logging.DEBUG):
         train_word2vec(*words_file(tmp_path, two_topics(100)), Word2VecSettings(dim=7, workers=1))
@@ -310,7 +310,7 @@ def test_the_estimate_fits_the_speeds_measured():
         )
 
 
-def test_the_words_trained_on_are_gensims(tmp_path):
+def test_the_expected_running_words_are_gensims(tmp_path):
     from gensim.models import Word2Vec
 
     path, counts = words_file(tmp_path, two_topics(20_000))
@@ -333,7 +333,7 @@ def test_all_usable_cores_by_default():
     assert Word2VecSettings(workers=3).threads == 3
 
 
-def test_slice_is_a_value():
+def test_slices_compare_by_value():
     assert TextSlice(0, 5) == TextSlice(0, 5)
 
 
@@ -345,7 +345,7 @@ def test_threads_work_in_different_parts_of_the_text():
     assert trainer.interleave_slices(slices[:2], 8) == slices[:2]
 
 
-def test_what_ends_a_thread_ends_the_training():
+def test_an_exception_in_a_thread_ends_the_training():
     def broken(number, part):
         raise RuntimeError(f"slice {number}")
 

@@ -61,7 +61,7 @@ def as_shown(found: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
-def test_texts_are_taken_as_by_hand(name, block, tmp_path, monkeypatch):
+def test_texts_are_extracted_as_by_hand(name, block, tmp_path, monkeypatch):
     text, expected, counted = FORMATS[name]
     corpus = open_corpus([write(tmp_path / name, text)])
     monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", block)
@@ -148,7 +148,7 @@ def test_old_medline_sets_and_books_are_read(tmp_path):
     ) == ["b"]
 
 
-def test_other_encodings_are_read_as_they_say(tmp_path):
+def test_declared_encodings_are_used(tmp_path):
     text = '<?xml version="1.0" encoding="ISO-8859-1"?>' + jats("<p>naïve</p>")
     (tmp_path / "a.xml").write_bytes(text.encode("latin-1"))
     assert list(open_corpus([tmp_path / "a.xml"])) == ["naïve"]
@@ -314,7 +314,7 @@ def test_a_folder_of_many_files_is_read_in_order_and_others_are_counted(tmp_path
     assert 100 < len(sampled) < 200 and set(sampled) < set(corpus)
 
 
-def test_a_folder_of_other_xml_and_json_is_refused_but_a_broken_article_in_it_is_told(tmp_path):
+def test_a_folder_of_other_xml_and_json_is_refused_but_a_broken_article_is_reported(tmp_path):
     write(tmp_path / "package.json", '{"name": "x"}')
     write(tmp_path / "pom.xml", "<project/>")
     with pytest.raises(InputError, match="none of the 2 files"):
@@ -342,7 +342,7 @@ def test_what_is_left_out_is_counted_and_kept(tmp_path):
     assert counts.counts["aspirin"] == 1 and "title" not in counts.counts
 
 
-def test_parts_know_where_their_lines_stand(tmp_path):
+def test_blocks_have_the_line_numbers_of_the_file(tmp_path):
     write(tmp_path / "a.txt", "one\n\nthree\nfour five\n")
     write(tmp_path / "b.xml", PUBMED)
     parts = list(open_corpus([tmp_path], CorpusSettings(min_length=5)).file_blocks())

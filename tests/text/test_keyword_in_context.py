@@ -225,7 +225,7 @@ def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
             look_up(corpus, piece, UNCASED, given)
 
 
-def test_what_is_shown_is_said():
+def test_what_is_shown_is_reported():
     found = KeywordContext("x", 9, ())
     assert found.describe(FIRST) == "0 of 9, the first"
     assert found.describe(ContextSettings()) == "0 of 9, drawn at random with seed 1"

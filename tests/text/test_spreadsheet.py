@@ -61,7 +61,7 @@ def test_no_cell_of_any_form_begins_like_a_formula():
     assert [cell for cell in cells if cell.strip().startswith(FORMULA) and cell != "-1"] == []
 
 
-def test_a_table_of_ones_own_is_read_as_it_was_before_the_export(tmp_path):
+def test_a_table_of_the_user_is_read_as_it_was_before_the_export(tmp_path):
     texts = ["=cmd", "'=cmd", "-", "word", "@home"]
     for name, content in (
         ("t.csv", format_csv([("token", "value"), *((text, 3) for text in texts)])),

@@ -295,7 +295,7 @@ def test_a_canceled_or_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "s").exists()
 
 
-def test_the_text_itself_is_never_overwritten_and_a_bad_place_is_said(tmp_path: Path):
+def test_the_text_itself_is_never_overwritten_and_a_bad_place_is_reported(tmp_path: Path):
     corpus = corpus_of(tmp_path, "some text\n")
     with pytest.raises(InputError, match="part of the text"):
         write_sentences(corpus, Splitter.bert(), tmp_path / "." / "text.txt")

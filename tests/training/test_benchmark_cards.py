@@ -34,7 +34,7 @@ def test_every_benchmark_of_the_papers_has_a_card():
     assert {card.kind for card in EVERY} == set(TASK_KINDS) - {"classification"}
 
 
-def test_the_groups_are_those_of_the_thesis():
+def test_the_groups_are_those_of_fast_2023():
     assert {name: len(tasks) for name, tasks in groups().items()} == {
         "sequence labeling": 11,
         "classification": 7,
@@ -255,7 +255,7 @@ def test_without_a_known_checksum_the_first_download_is_what_later_ones_are_held
         ("zip", "{empty}", "no such file"),
     ],
 )
-def test_a_place_that_has_nothing_is_said(known, tmp_path, name, place, said):
+def test_a_place_that_has_nothing_is_reported(known, tmp_path, name, place, said):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=said):
         fetch_benchmark(name, tmp_path / "out", place.replace("{empty}", str(tmp_path / "empty")))

@@ -12,7 +12,7 @@ VOCABULARY = vocabulary_of(build_tokenizer(TOKENS))
 CLS, SEP, MASK, HEART, PAIN, S, FUL, A = 2, 3, 4, 5, 6, 7, 8, 9
 
 
-def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
+def test_words_are_tokenized_once_and_packed_into_whole_blocks(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a pains heart\n\npainful a a\n", encoding="utf-8")
     blocks = pack_blocks(
@@ -35,7 +35,7 @@ def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkey
     assert blocks.counts.tolist() == [0, 0, 12, 12, 0, 9, 9, 9, 0, 9]
 
 
-def test_too_little_text_is_said(tmp_path):
+def test_too_little_text_is_reported(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a heart\n", encoding="utf-8")
     with pytest.raises(InputError, match="2 wordpieces do not fill one block of 128"):

@@ -353,7 +353,7 @@ def test_a_model_of_half_precision_is_saved_as_one(make_bert, long_text, tmp_pat
 @pytest.mark.parametrize(
     ("steps", "said"), [(6, "loss is nan at step 2 of 6"), (1, "weights is nan at step 1 of 1")]
 )
-def test_a_training_that_diverges_is_said_and_leaves_nothing(
+def test_a_training_that_diverges_is_reported_and_leaves_nothing(
     steps, said, folders, long_text, tmp_path
 ):
     wild = replace(QUICK, lr=1e38, tokens=16 * 8 * steps, warm_up=0.0, schedule="constant")
@@ -446,7 +446,9 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
         assert torch.equal(value, tensors(tmp_path / "m")[key]), key
 
 
-def test_few_steps_are_said_and_losses_have_three_decimals(folders, long_text, tmp_path, capsys):
+def test_few_steps_are_reported_and_losses_have_three_decimals(
+    folders, long_text, tmp_path, capsys
+):
     command = [
         "pretrain",
         "--model",

@@ -237,7 +237,7 @@ def test_settings_without_sense_are_refused(wrong):
     ("settings", "said"),
     [({"layer": 3}, "has 2 layers"), ({"length": 65}, "64 wordpieces at most")],
 )
-def test_what_the_model_lacks_is_said(settings, said, model, sentences):
+def test_what_the_model_lacks_is_reported(settings, said, model, sentences):
     start, asked = np.zeros((1, 16), np.float32), DistilSettings(**settings)
     with pytest.raises(InputError, match=said):
         Distiller(model, sentences, True)(plan_of(model, "hypertension"), start, asked)

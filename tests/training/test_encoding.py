@@ -166,7 +166,9 @@ def test_pairs_longer_than_the_window_are_counted(tokenizers):
     assert [view.second for view in encoded.views["base"]] == [3, 11, 0]
 
 
-def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(adapted, tokenizers):
+def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_tokenization(
+    adapted, tokenizers
+):
     # 40 words: 160 pieces of the base cut, 40 of the adapted one, which fits 58; parts must serve
     # both
     texts = [
@@ -201,7 +203,7 @@ def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not()
     assert join_logits(found, views, (1,))[0].tolist() == [[6, -1]]
 
 
-def test_a_word_longer_than_the_window_in_a_long_text_is_said(tokenizers):
+def test_a_word_longer_than_the_window_in_a_long_text_is_reported(tokenizers):
     encoded = encode_texts(
         [Text("1", "heart " * 30 + "a-" * 40, None)], tokenizers, EncodingSettings(20)
     )

@@ -213,7 +213,7 @@ def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
     assert first.classifier.bias.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_outputs_begin_at_their_shares(tiny_bert):
+def test_output_biases_start_at_the_label_frequencies(tiny_bert):
     network = load_with_new_head(open_model(tiny_bert), "sequence", ("a", "b"), 1, several=True)
     initialize_biases(network, np.array([0.2, 0.5]))
     assert network.classifier.bias.tolist() == pytest.approx(
@@ -302,12 +302,12 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
     assert "The weights are those of epoch 2, the best on dev." in run.findings
 
 
-def test_dev_is_trained_on_where_asked(tiny_bert):
+def test_dev_is_trained_on_if_requested(tiny_bert):
     prepared = prepare(open_model(tiny_bert), ner_task(), replace(SHORT, with_dev=True))
     assert len(prepared.train) == 16 and prepared.dev is None
 
 
-def test_a_diverging_loss_is_said(make_bert):
+def test_a_diverging_loss_is_reported(make_bert):
     folder = make_bert()
     tensors = load_file(folder / "model.safetensors")
     tensors["bert.encoder.layer.0.output.dense.bias"][0] = float("nan")
@@ -342,7 +342,7 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
-def test_one_example_too_much_for_the_memory_is_said(tiny_bert, monkeypatch):
+def test_one_example_too_much_for_the_memory_is_reported(tiny_bert, monkeypatch):
     def full(logits, labels, whole):
         raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
 
@@ -390,7 +390,7 @@ def test_an_unlabeled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path
     assert load_run(tmp_path / "run").test_predictions.split.labeled is False
 
 
-def test_labels_unseen_in_training_are_missed_and_said(tiny_bert):
+def test_labels_unseen_in_training_are_missed_and_reported(tiny_bert):
     strange = Split((Sentence(("aspirin", "was", "cancer"), ("B-Drug", "O", "B-Disease")),))
     task = Task(
         "toy",

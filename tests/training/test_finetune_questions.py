@@ -93,7 +93,7 @@ def test_every_piece_of_a_long_context_is_scored_once(tokenizers):
     )
 
 
-def test_words_that_are_cut_into_nothing_are_no_answer(tokenizers):
+def test_words_without_tokens_are_no_answer(tokenizers):
     question = Question("1", "the", "heart \u200b placebo", None)
     rows = compute_logits(Echo(), encode_questions([question], tokenizers, EncodingSettings()), 0)[
         "base"
@@ -105,7 +105,7 @@ def test_words_that_are_cut_into_nothing_are_no_answer(tokenizers):
     assert QA.predict(np.zeros((0, 2), dtype=np.float32), Question("2", "the", "", None)) == ""
 
 
-def test_what_is_said_stands_in_the_context():
+def test_the_predicted_answer_occurs_in_the_context():
     question = Question("1", "?", "Fever, in  patients.", None)
     rows = np.array(
         [[0, 0], [0, 0], [5, 1], [0, 4], [0, 0]], dtype=np.float32
@@ -113,7 +113,7 @@ def test_what_is_said_stands_in_the_context():
     assert QA.predict(rows, question) == "in  patients"
 
 
-def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(tokenizers):
+def test_training_chunks_are_equal_under_every_tokenization_and_contain_the_answer(tokenizers):
     place = LONG.index("tachycardia", 600)
     question = Question("1", "who", LONG, (Answer("tachycardia", place),))
     encoded = encode_for_training([question], tokenizers, EncodingSettings(40))

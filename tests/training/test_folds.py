@@ -263,7 +263,7 @@ def test_documents_where_there_are_none(model, tmp_path, ask):
     )
 
 
-def test_a_long_document_is_read_in_parts_and_said(model, tmp_path, ask):
+def test_a_long_document_is_read_in_parts_and_reported(model, tmp_path, ask):
     long = " ".join(
         ["the heart was tachycardia"] * 40
     )  # 160 words; the tiny model reads 64 pieces at once

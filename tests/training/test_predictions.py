@@ -255,7 +255,7 @@ def test_score_against_other_predictions(score):
     assert (found["a"], found["b"], found["difference"], found["p_mcnemar"]) == (0.5, 1.0, 0.5, 1.0)
 
 
-def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
+def test_mcnemar_of_documents_is_not_given_and_that_is_reported(score, capsys):
     options = (
         "--scorer",
         "accuracy",
@@ -318,7 +318,7 @@ def test_score_without_draws_and_by_sentence(score):
     assert score("multilabel", "--rounds", "0", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")["units"] == 2
 
 
-def test_i_without_b_is_said_of_the_gold_file(score, tmp_path):
+def test_i_without_b_is_reported_for_the_gold_file(score, tmp_path):
     assert score("relations", said="x\ny\n")["rules"] == {"negative": ["false", "DDI-false"]}
     answer = score("ner", "--untyped", said="No\tO\ngout\tI\n\nIt\tO\n")
     assert answer["f1"] == 1.0 and answer["notes"]["entities"] == 1

@@ -150,7 +150,7 @@ def test_an_hours_budget_becomes_steps_that_are_written_down(text, tmp_path):
     assert train_masked(fresh(blocks), blocks, settings, tmp_path).steps == 2
 
 
-def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monkeypatch):
+def test_a_speed_is_reported_after_some_seconds(text, tmp_path, monkeypatch):
     """A step of many parts on a large network is not waited for: some of its parts tell."""
     blocks, settings = blocks_of(text, tmp_path), MaskedSettings(length=16, batch=8, parts=4)
     seen = []
@@ -252,7 +252,7 @@ def test_of_a_long_text_lines_are_held_out_from_all_of_it(gap, tmp_path, monkeyp
     assert hits.min() > 25  # 50 in each quarter, by chance ± 6
 
 
-def test_too_little_text_is_said(tmp_path):
+def test_too_little_text_is_reported(tmp_path):
     path = tmp_path / "short.txt"
     path.write_text("one line only\n", encoding="utf-8")
     with pytest.raises(InputError, match="none could be held out"):
@@ -287,7 +287,7 @@ def test_sizes_that_cannot_be_built_are_refused():
             ScratchSettings(**wrong)
 
 
-def test_the_vocabulary_is_by_the_trainer_asked_for(text):
+def test_the_vocabulary_is_trained_by_the_chosen_trainer(text):
     with pytest.raises(InputError, match="Unknown WordPiece trainer"):
         ScratchSettings(trainer="best")
     made = {

@@ -207,7 +207,7 @@ def test_a_folder_that_does_not_say_what_it_was_trained_on(tmp_path, capsys):
     assert code == 2 and "does not record" in said
 
 
-def test_a_sample_of_the_test_is_said(tmp_path, capsys):
+def test_a_sample_of_the_test_is_reported(tmp_path, capsys):
     general = squad(tmp_path / "general.json", questions(6))
     base = build_tiny_bert(tmp_path / "base", head="BertForQuestionAnswering")
     code, answer, _ = evaluate(capsys, "--run", base, "--test", general, "--limit", 4)

@@ -80,14 +80,14 @@ def test_blocks_hold_as_many_sentences_as_fit_and_too_long_ones_are_cut_at_their
     assert all(HEART in row or list(row).count(A) == 6 for row in long.ids.tolist())
 
 
-def test_half_is_true_and_the_seed_says_which(tmp_path):
+def test_half_of_the_pairs_are_true_and_the_seed_decides_which(tmp_path):
     text = "\n\n".join("heart\npain\na\na" for _ in range(51))
     pairs, again, other = (packed(tmp_path, text, seed=seed) for seed in (1, 1, 2))
     assert len(pairs) == 51 and int((pairs.next == NEXT).sum()) == 26
     assert np.array_equal(pairs.next, again.next) and not np.array_equal(pairs.next, other.next)
 
 
-def test_a_document_of_many_sentences_is_read_in_one_go_and_told(tmp_path):
+def test_a_document_of_many_sentences_is_read_in_one_go_and_reported(tmp_path):
     """Its sentences come into one list, not into a new one for each, and the lines that were read
     are told.
     """
@@ -116,12 +116,12 @@ def test_without_an_empty_line_every_line_is_a_document_of_sentences(tmp_path):
 @pytest.mark.parametrize(
     "text", ["heart\npain\n", "heart\npain\n\n", "\n\n", "heart\n\npain\n\na\n"]
 )
-def test_too_few_documents_are_said(text, tmp_path):
+def test_too_few_documents_are_reported(text, tmp_path):
     with pytest.raises(InputError, match="two documents of two sentences"):
         packed(tmp_path, text)
 
 
-def test_padding_is_never_asked_and_parts_are_told(tmp_path):
+def test_padding_is_never_masked_and_segments_are_marked(tmp_path):
     pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(10)), length=12)
     reading = MaskedBlockDataset(pairs, 20, 0.5, 1)
     for place in range(20):
@@ -144,7 +144,7 @@ def test_files_are_documents_and_empty_lines_part_them(tmp_path):
     assert lines[:5] == ["heart pain", "", "acid trial", "", "drug drug"] and all(made.held_out)
 
 
-def test_looking_for_empty_lines_is_told_and_can_be_stopped(tmp_path):
+def test_the_search_for_empty_lines_reports_progress_and_can_be_stopped(tmp_path):
     (tmp_path / "a.txt").write_text("heart . pain .\n" * 400, encoding="utf-8")
     corpus, splitter, seen = open_corpus([tmp_path / "a.txt"]), Splitter.bert(True), []
     write_training_text(
@@ -230,7 +230,7 @@ def test_training_on_pairs_counts_their_loss_apart(stage, make_bert, documents, 
 
 
 @pytest.mark.parametrize("train_heads", [False, True])
-def test_the_stage_extension_on_pairs_moves_no_head_unless_asked(
+def test_the_stage_extension_on_pairs_trains_no_head_unless_requested(
     train_heads, make_bert, documents, tmp_path
 ):
     source = made("exbert-s3", tmp_path / "e", make_bert(head="BertForPreTraining"), documents)

@@ -104,7 +104,7 @@ def test_ner_and_unlabeled_tests(tmp_path):
     )
 
 
-def test_one_class_only_is_said(tmp_path):
+def test_one_class_only_is_reported(tmp_path):
     write(
         tmp_path,
         f'kind = "classification"\n{SPLITS}',
@@ -117,7 +117,7 @@ def test_one_class_only_is_said(tmp_path):
     assert findings[2] == "test holds labels that train lacks, so no model can find them: z."
 
 
-def test_no_entity_in_a_split_is_said():
+def test_no_entity_in_a_split_is_reported():
     split = Split((Sentence(("a",), ("O",)),))
     assert Task("t", TASK_KINDS["ner"], {"test": split}, ()).findings == (
         "test holds no entity: precision and recall are 0 by convention.",

@@ -171,7 +171,7 @@ def test_no_file_and_a_folder(tmp_path):
             read_sentences(path)
 
 
-def test_chunks_never_cut_a_span_worked_by_hand():
+def test_chunks_never_split_a_span_worked_by_hand():
     assert divide_into_chunks(7, [(2, 4)], 3) == ((0, 2), (2, 5), (5, 7))
     assert divide_into_chunks(6, [], 3) == ((0, 3), (3, 6))
     assert divide_into_chunks(9, [(1, 8)], 3) == (
@@ -183,7 +183,7 @@ def test_chunks_never_cut_a_span_worked_by_hand():
     assert divide_into_chunks(40, [], 0) == ((0, 40),)
 
 
-def test_chunks_are_the_sentence_and_cut_no_entity():
+def test_chunks_join_to_the_sentence_and_split_no_entity():
     import random
 
     draw = random.Random(0)

@@ -114,7 +114,7 @@ def test_covid_qa_has_234_answers_away_from_their_offset(shared):
     )
 
 
-def test_xquad_needs_no_mending(shared):
+def test_xquad_needs_no_correction(shared):
     split = read_questions(shared / "data/qa/xquad.en.json")
     assert (len(split), split.notes["documents"], split.notes[REPAIRED]) == (1190, 240, 0)
 

@@ -28,7 +28,7 @@ def answers(right, of, shift=0):
 GOLD = [("x",)] * 200
 
 
-def test_the_interval_of_a_share_is_the_binomials():
+def test_the_interval_of_a_fraction_is_the_binomial_one():
     interval = bootstrap(ACCURACY, ACCURACY.tally(GOLD, answers(150, 200)), draws=Draws(4000))
     spread = 1.96 * (0.75 * 0.25 / 200) ** 0.5
     assert (interval.low, interval.high) == pytest.approx((0.75 - spread, 0.75 + spread), abs=0.012)
@@ -43,7 +43,7 @@ def test_draws_come_from_the_seed_alone():
     assert bootstrap(ACCURACY, tally, draws=Draws(200, seed=8)) != first
 
 
-def test_a_figure_that_cannot_vary_has_an_interval_of_nothing():
+def test_a_constant_score_has_an_interval_of_width_zero():
     interval = bootstrap(ACCURACY, ACCURACY.tally(GOLD, GOLD), draws=Draws(100))
     assert (interval.low, interval.high) == (1.0, 1.0)
 
@@ -76,7 +76,7 @@ def test_mcnemar_by_hand():
     assert mcnemar_test(a, b) == mcnemar_test(b, a)
 
 
-def test_randomisation_agrees_with_mcnemar_on_accuracy():
+def test_randomization_agrees_with_mcnemar_on_accuracy():
     gold = [("x",)] * 60
     found = compare(ACCURACY, gold, answers(40, 60), answers(40, 60, shift=12), draws=Draws(4000))
     assert found.difference == 0.0 and found.p_randomisation == found.p_mcnemar == 1.0
@@ -84,7 +84,7 @@ def test_randomisation_agrees_with_mcnemar_on_accuracy():
     assert found.p_mcnemar == pytest.approx(found.p_randomisation, abs=0.03)
 
 
-def test_randomisation_is_level_under_the_null():
+def test_randomization_has_uniform_p_values_without_a_difference():
     """Two systems that err alike at random: about one in ten p values lies under .1."""
     draw = random.Random(0)
     gold = [("x",)] * 40

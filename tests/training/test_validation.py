@@ -37,7 +37,7 @@ def train(model, long_text, folder, **options):
     )
 
 
-def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
+def test_the_ends_are_always_evaluated_and_few_points_between_in_a_short_training(
     tiny_bert, long_text, tmp_path
 ):
     done = train(tiny_bert, long_text, tmp_path / "w")
@@ -63,7 +63,7 @@ def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
     )
 
 
-def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
+def test_evaluating_does_not_change_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
     dropping = {"dropout": 0.3}  # draws from the random state that asking must leave alone
     seldom = train(tiny_bert, long_text, tmp_path / "a", training=dropping)
     monkeypatch.setattr(validation, "TOKENS_BETWEEN", 1)
@@ -72,9 +72,7 @@ def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, 
     assert often.losses.after == seldom.losses.after
 
 
-def test_a_training_that_goes_on_takes_over_what_it_heard(
-    tiny_bert, long_text, tmp_path, monkeypatch
-):
+def test_a_resumed_training_restores_its_curve(tiny_bert, long_text, tmp_path, monkeypatch):
     monkeypatch.setattr(validation, "TOKENS_BETWEEN", 1)
     saving = {"save_minutes": 1e-6}
     whole = train(tiny_bert, long_text, tmp_path / "whole", training=saving)

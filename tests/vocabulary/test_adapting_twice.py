@@ -99,7 +99,7 @@ def test_an_exact_word_that_is_a_wordpiece_of_the_target_becomes_one(
 
 
 @pytest.mark.parametrize("more", [[], ["##emic"]])
-def test_a_target_that_only_orders_the_tokens_otherwise_is_certified(
+def test_a_target_with_the_same_tokens_in_another_order_is_certified(
     tiny_bert: Path, make_bert: Callable[..., Path], tmp_path: Path, more: list[str]
 ) -> None:
     target = open_model(make_bert(tokens=[*PERMUTED, *more]))
@@ -118,7 +118,7 @@ def test_a_token_added_to_a_tokenizer_that_has_it_as_a_wordpiece_is_one(tiny_ber
 
 
 @pytest.mark.parametrize(("size", "note"), [(60, "smaller"), (160, "The first 151")])
-def test_a_target_of_another_size_is_said(
+def test_a_target_of_another_size_is_reported(
     tiny_bert: Path, make_bert: Callable[..., Path], size: int, note: str
 ) -> None:
     target = open_model(make_bert(tokens=[*TINY_TOKENS, *(f"term{i}" for i in range(9))][:size]))
@@ -129,7 +129,7 @@ def test_a_target_of_another_size_is_said(
     )
 
 
-def test_a_refill_that_runs_out_is_said(tiny_bert: Path) -> None:
+def test_an_addition_that_runs_out_of_tokens_is_reported(tiny_bert: Path) -> None:
     summary = adapt(
         refill("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
     ).plan.summary()

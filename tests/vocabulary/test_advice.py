@@ -48,7 +48,7 @@ def advice_on(counts=COUNTS, task=None, **options):
     )
 
 
-def test_cuts_by_hand():
+def test_tokenization_statistics_by_hand():
     cuts = measure_tokenization(COUNTS, tokenize_words(VOCABULARY, COUNTS), "[UNK]")
     assert (cuts.words, cuts.distinct) == (60 + 25 + 10 + 4 + 2, 5)  # with a letter
     assert (cuts.split, cuts.split_distinct, cuts.unknown) == (25 + 10 + 4, 3, 2)
@@ -101,7 +101,7 @@ def test_a_higher_floor_takes_the_place_of_lower_ones():
     assert [gain.floor for gain in advice_on(min_count=60).figures.gains] == [60]
 
 
-def test_the_most_frequent_cut_words():
+def test_the_most_frequent_split_words():
     cut = advice_on(task=TASK).split_words
     shown = [(word.word, word.count, word.task_count) for word in cut]
     assert shown == [("hypertension", 25, 1), ("drugs", 10, 3), ("hypert", 4, 0)]
@@ -270,7 +270,7 @@ def domain_counts(anchors=400, new=150, count=1500):
     return vocabulary, counted(dict.fromkeys(known, count * 4) | dict.fromkeys(added, count))
 
 
-def test_a_domain_that_is_cut_is_worth_a_run():
+def test_a_domain_with_many_split_words_is_worth_a_run():
     vocabulary, counts = domain_counts()
     advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
     assert advice.verdict == "adapt" and "Worth a run: 150 new words" in advice.sentence
@@ -278,7 +278,7 @@ def test_a_domain_that_is_cut_is_worth_a_run():
     assert advice.figures.top_saved == pytest.approx(150 * 1500 / (400 * 6000 + 150 * 3000))
 
 
-def test_a_little_of_it_is_not():
+def test_a_little_text_of_it_is_not_worth_a_run():
     vocabulary, counts = domain_counts(count=30)
     advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
     assert (advice.verdict, advice.recipes) == ("keep", ())
@@ -310,7 +310,7 @@ def test_the_answer_is_strict_json_of_fractions():
     assert advice_on().as_json()["task"] is None
 
 
-def test_shares_are_written_without_their_zero():
+def test_fractions_are_written_without_their_zero():
     shown = [rules.format_fraction(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
     assert shown == [".095", ".00051", ".500", "1.000", ".000", "–"]
 

@@ -76,7 +76,7 @@ def from_counts(heuristic: str, size: int, **changes: object) -> Proposal:
     )
 
 
-def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fire() -> None:
+def test_target_tokens_are_added_in_order_except_kept_and_unreachable_ones() -> None:
     made = from_target(99)
     assert made.tokens == ("melan", "##ogen", "与", "##" + "x" * 99)
     assert made.left_out == {
@@ -87,7 +87,7 @@ def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fi
     }
 
 
-def test_no_more_than_asked_and_fewer_are_said() -> None:
+def test_no_more_tokens_than_requested_are_added_and_fewer_are_reported() -> None:
     one = from_target(1)
     assert (one.tokens, one.note) == (("melan",), "")
     assert from_target(0).tokens == ()
@@ -97,7 +97,7 @@ def test_no_more_than_asked_and_fewer_are_said() -> None:
     )
 
 
-def test_a_token_that_goes_may_come_back_and_a_special_one_never_goes() -> None:
+def test_a_removed_token_may_be_added_again_and_a_special_one_is_never_removed() -> None:
     made = from_target(99, kept=frozenset({"the"}))
     assert made.tokens == ("melan", "##oma", "##ogen", "与", "blood", "##" + "x" * 99)
     assert "[CLS]" in made.left_out[SPECIAL]
@@ -161,7 +161,7 @@ def test_savings_are_counts_times_pieces_less_one() -> None:
     )
 
 
-def test_savings_see_what_goes() -> None:
+def test_savings_account_for_removed_tokens() -> None:
     """Without ##tension, hypertension is hyper and seven letters: 20 × 7 instead of 20."""
     kept = frozenset(TINY_TOKENS) - {"##tension"}
     assert from_counts("savings", 1, kept=kept).tokens == ("hypertension",)
@@ -186,7 +186,7 @@ def test_a_word_that_looks_like_a_continuation_does_not_become_one() -> None:
     assert made.left_out == {LIKE_A_CONTINUATION: ("##omas",), SPECIAL: ("[SEP]",)}
 
 
-def test_a_continuation_fires_where_a_word_may_hold_it() -> None:
+def test_a_continuation_is_reachable_if_a_word_may_contain_it() -> None:
     steps = '{"type": "BertPreTokenizer"}, {"type": "Digits", "individual_digits": false}'
     digits = Splitter("null", f'{{"type": "Sequence", "pretokenizers": [{steps}]}}')
     assert BASE.explain_unreachable("##19", digits) is None
@@ -196,7 +196,9 @@ def test_a_continuation_fires_where_a_word_may_hold_it() -> None:
 
 
 @pytest.mark.parametrize("name", AUGMENTATIONS)
-def test_every_augmentation_gives_new_tokens_that_can_fire_and_never_one_twice(name: str) -> None:
+def test_every_augmentation_gives_new_tokens_that_can_be_produced_and_never_one_twice(
+    name: str,
+) -> None:
     materials = AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS, target=TARGET)
     made = propose(materials, name, 99)
     assert made.tokens and len(set(made.tokens)) == len(made.tokens)

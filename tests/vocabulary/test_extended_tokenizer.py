@@ -30,7 +30,7 @@ def add_words(
     return adapt_tokenizer(old, plan, mode)  # type: ignore[arg-type]
 
 
-def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
+def test_exact_word_matches_whole_words_only(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
     new = WORDPIECE.add_exact_words(old, ADDED)
     assert tokens(new, "Placebos, (TACHYCARDIA)-placebos") == [
@@ -46,7 +46,7 @@ def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
     assert new.token_to_id("placebos") == len(vocabulary_of(old))
 
 
-def test_insertion_also_fires_as_a_beginning(tiny_bert: Path) -> None:
+def test_insertion_also_matches_beginnings_of_words(tiny_bert: Path) -> None:
     new = WORDPIECE.insert_tokens(read_tokenizer(tiny_bert), ADDED)
     assert tokens(new, "tachycardias") == ["tachycardia", "##s"]
     assert (

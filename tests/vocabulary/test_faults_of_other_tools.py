@@ -60,7 +60,7 @@ def rows_of(model: LanguageModel) -> torch.Tensor:
     return model.network.get_input_embeddings().weight.detach()
 
 
-def test_1_ids_close_up_when_tokens_go_and_each_row_goes_with_its_token(
+def test_1_ids_close_up_when_tokens_are_removed_and_each_embedding_keeps_its_token(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     """Elsewhere rows move up and the ids of the tokenizer's file do not."""
@@ -80,7 +80,7 @@ def test_1_ids_close_up_when_tokens_go_and_each_row_goes_with_its_token(
         assert torch.equal(rows_of(after)[i], rows_of(model)[TINY_TOKENS.index(token)])
 
 
-def test_2_merges_are_not_left_beside_a_cut_vocabulary(tmp_path: Path) -> None:
+def test_2_merges_are_not_left_with_a_reduced_vocabulary(tmp_path: Path) -> None:
     """Elsewhere a BPE vocabulary is cut and its merges stay. Such models are refused before
     anything is cut.
     """
@@ -123,7 +123,7 @@ def test_3_ids_in_the_configuration_move_with_their_tokens(
         ("hyper", "hyperhyper", ["hyper", "hyper"], ["hyper", "##hyper"]),
     ],
 )
-def test_4_an_added_token_does_not_cut_the_words_that_hold_it(
+def test_4_an_added_token_does_not_split_the_words_that_contain_it(
     added: str, word: str, fault: list[str], rule: list[str]
 ) -> None:
     """Elsewhere added tokens are matched before WordPiece, wherever they stand, and what is left
@@ -205,7 +205,7 @@ def test_5_a_continuation_is_made_of_continuations(make_bert: Callable[..., Path
     assert not np.allclose(made, model.space["oma"], atol=1e-3)
 
 
-def test_6_new_rows_stand_at_their_ids_where_the_matrix_is_longer_than_the_vocabulary(
+def test_6_new_embeddings_are_at_their_ids_if_the_matrix_is_longer_than_the_vocabulary(
     tmp_path: Path,
 ) -> None:
     """Elsewhere they are appended behind the padding of the matrix, where no id leads."""
@@ -229,7 +229,7 @@ def test_6_new_rows_stand_at_their_ids_where_the_matrix_is_longer_than_the_vocab
     assert torch.equal(rows_of(after)[place + 2 :], rows_of(model)[place + 2 :])
 
 
-def test_6_no_row_is_drawn_or_averaged_anew(tiny_bert: Path, tmp_path: Path) -> None:
+def test_6_no_row_is_drawn_or_averaged_again(tiny_bert: Path, tmp_path: Path) -> None:
     """Elsewhere resizing draws means again, falls back to identical rows, or moves old ones by a
     rounding.
     """
@@ -243,7 +243,7 @@ def test_6_no_row_is_drawn_or_averaged_anew(tiny_bert: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("method", INITIALIZERS)
-def test_8_every_initializer_gives_rows_and_not_something_else(
+def test_8_every_initializer_gives_embeddings_and_nothing_else(
     method: str, tiny_bert: Path
 ) -> None:
     """Elsewhere one returns an exception object instead of raising it: here rows come, or an

@@ -87,7 +87,7 @@ def test_words_that_become_unknown_are_counted() -> None:
     ]
 
 
-def test_shares_that_cannot_be_kept_are_said() -> None:
+def test_fractions_that_cannot_be_kept_are_reported() -> None:
     found = study(Reducer(OWN, COUNTS), ["last", "freq"], [0.9, 0.5])
     assert {row.keep for row in found.rows} == {0.9}
     assert "24 must stay" in found.left_out[0.5]

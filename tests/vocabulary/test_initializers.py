@@ -48,19 +48,19 @@ def distiller(
 MATERIALS = Materials(PLAN, MODEL, DOMAIN, fit_alignment(DOMAIN, MODEL), DOMAIN, distiller)
 
 
-def test_aligned_rows_go_through_the_map() -> None:
+def test_aligned_embeddings_are_mapped_word_vectors() -> None:
     rows = initialize(MATERIALS, InitializerSettings("aligned"))
     assert rows.tokens == PLAN.added_tokens
     assert np.allclose(rows.matrix[0], DOMAIN["tachycardia"] @ PLANTED, atol=1e-4)
     assert rows.provenance[0].donors == (("tachycardia", 1.0),)
 
 
-def test_identity_rows_are_the_word_vectors() -> None:
+def test_identity_embeddings_are_the_word_vectors() -> None:
     rows = initialize(MATERIALS, InitializerSettings("identity"))
     assert np.array_equal(rows.matrix[1], DOMAIN["hypertension"])
 
 
-def test_random_rows_have_the_asked_deviation_and_repeat_whatever_the_global_seed() -> None:
+def test_random_embeddings_have_the_given_deviation_and_ignore_the_global_seed() -> None:
     np.random.seed(1)  # noqa: NPY002
     first = initialize(MATERIALS, InitializerSettings("random-normal", seed=5))
     np.random.seed(2)  # noqa: NPY002
@@ -85,7 +85,7 @@ def test_every_initializer_gives_one_finite_row_with_provenance_per_token(name: 
     assert all(source.how for source in rows.provenance)
 
 
-def test_what_is_missing_is_said() -> None:
+def test_what_is_missing_is_reported() -> None:
     with pytest.raises(InputError, match="there are none"):
         initialize(Materials(PLAN, MODEL), InitializerSettings("identity"))
     with pytest.raises(InputError, match="none was fitted"):
@@ -147,7 +147,7 @@ def made(
     return initialize(Materials(new, ROWS, target=target), InitializerSettings(method, **settings))  # type: ignore[arg-type]
 
 
-def test_syntactic_rows_are_means_of_pieces_and_a_continuation_is_cut_as_one() -> None:
+def test_syntactic_embeddings_are_means_of_tokens_and_continuations_are_tokenized_as_such() -> None:
     rows = made("syntactic", "hypertension", "##toma", "oma", "##omat")
     assert np.allclose(rows.matrix[0], (ROWS["hyper"] + ROWS["##tension"]) / 2)
     assert rows.provenance[1].donors == (("##t", 0.5), ("##oma", 0.5))
@@ -167,7 +167,7 @@ def test_what_cannot_be_spelled_gets_the_global_mean_and_says_so() -> None:
     assert "cannot spell" in format_provenance("zzz", rows.provenance[0])
 
 
-def test_semantic_rows_are_means_of_the_nearest_common_tokens() -> None:
+def test_semantic_embeddings_are_means_of_the_nearest_common_tokens() -> None:
     rows = made("semantic", "new", "hypertension", neighbors=2)
     assert [dict(source.donors) for source in rows.provenance] == [
         {"a": 0.5, "b": 0.5},
@@ -208,7 +208,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-5) and (weights >= 0).all()
 
 
-def test_what_is_looked_for_block_by_block_equals_the_whole(
+def test_a_search_block_by_block_equals_the_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(4)
@@ -317,7 +317,7 @@ def test_norm_matched_rows_have_the_median_length_of_their_class() -> None:
     )
 
 
-def test_nothing_in_common_is_said() -> None:
+def test_nothing_in_common_is_reported() -> None:
     with pytest.raises(InputError, match="no token in common"):
         made(
             "semantic", "new", target=EmbeddingSpace(("new", "other"), np.ones((2, 2), np.float32))

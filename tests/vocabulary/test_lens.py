@@ -67,7 +67,7 @@ def word_tokenizer(tokenizer: Tokenizer, name: str = "m") -> WordTokenizer:
     )
 
 
-def test_a_cut_has_ids_places_and_joins() -> None:
+def test_a_tokenization_has_ids_positions_and_joins() -> None:
     assert tokenize_text(tiny(), "No Hypertension?") == (
         TextToken("no", 10, 0, 2, False),
         TextToken("hyper", 6, 3, 8, False),
@@ -76,7 +76,7 @@ def test_a_cut_has_ids_places_and_joins() -> None:
     )
 
 
-def test_odd_text_is_cut_in_the_places_where_it_stands() -> None:
+def test_odd_text_is_tokenized_at_its_positions() -> None:
     pieces = tokenize_text(tiny(), ODD)
     assert all(ODD[piece.start : piece.end] for piece in pieces)
     assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
@@ -182,7 +182,7 @@ def test_uncased_words_follow_from_cased_ones_for_every_code_point(step: int) ->
     assert recount_words(count_text(text, cased), uncased) == count_text(text, uncased)
 
 
-def test_which_splitter_tells_more_apart() -> None:
+def test_which_splitter_distinguishes_more_words() -> None:
     cased, uncased = Splitter.bert(lowercase=False), Splitter.bert()
     assert refines(cased, uncased) and not refines(uncased, cased) and refines(uncased, uncased)
     assert find_finest_splitter([uncased, cased]) == cased
@@ -217,7 +217,7 @@ def tokens_of(tokenizer: Tokenizer, text: str) -> list[str]:
     ]
 
 
-def test_the_sum_over_distinct_words_is_the_cut_of_the_whole_text(tiny_bert: Path) -> None:
+def test_the_sum_over_distinct_words_is_the_tokenization_of_the_whole_text(tiny_bert: Path) -> None:
     tokenizer, rng = read_tokenizer(tiny_bert), random.Random(3)
     odd = [
         "hypertension",
@@ -240,7 +240,9 @@ def test_the_sum_over_distinct_words_is_the_cut_of_the_whole_text(tiny_bert: Pat
 @pytest.mark.parametrize(
     "name", ["bert-base-uncased", "bert-base-cased", "pubmedbert-abstract-fulltext"]
 )
-def test_the_sum_over_distinct_words_is_the_cut_of_real_text(shared: Path, name: str) -> None:
+def test_the_sum_over_distinct_words_is_the_tokenization_of_real_text(
+    shared: Path, name: str
+) -> None:
     with gzip.open(
         shared / "data/text/biomedical-abstracts.txt.gz", "rt", encoding="utf-8"
     ) as file:
@@ -262,7 +264,7 @@ def printed_table(thesis: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def test_table_2_1_of_the_thesis_is_what_the_vocabularies_give(shared: Path) -> None:
+def test_table_2_1_of_fast_2023_is_what_the_vocabularies_give(shared: Path) -> None:
     """Re-derived and compared with print: no difference, once case and a stray bracket
     (lid-oca-ine]) are set aside.
     """
@@ -328,7 +330,7 @@ def test_the_command_answers_for_a_text(
     }
 
 
-def test_files_and_a_long_text_have_figures_and_no_cuts(
+def test_files_and_a_long_text_have_figures_and_no_tokenizations(
     capsys: pytest.CaptureFixture[str], vocabularies: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "text.txt").write_text("Hypertension pain\n" * 200, encoding="utf-8")

@@ -40,7 +40,7 @@ def plan(settings: PlanSettings | None = None, words: tuple[str, ...] = WORDS) -
     return plan_from_words(VOCABULARY, Splitter.bert(), space, settings or PlanSettings())
 
 
-def test_append_adds_what_the_model_lacks_and_what_can_fire() -> None:
+def test_append_adds_what_the_model_lacks_and_what_can_be_produced() -> None:
     made = plan()
     assert made.added_tokens == ("tachycardia", "hypertension", "euthymia")
     assert made.left_out[NEVER_ONE_WORD] == ("x-ray", "Aspirin")
@@ -75,7 +75,7 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
     assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]
 
 
-def test_a_word_longer_than_the_model_cuts_is_left_out() -> None:
+def test_a_word_too_long_for_the_tokenizer_is_left_out() -> None:
     made = plan(words=("tachycardia", "acgt" * 26))
     assert made.added_tokens == ("tachycardia",)
     assert made.left_out[TOO_LONG] == ("acgt" * 26,)
@@ -94,7 +94,7 @@ def test_replace_also_renews_the_shared_words_but_no_special_token() -> None:
     assert made.new_embeddings == ("the", "heart", "tachycardia", "hypertension", "euthymia")
 
 
-def test_nothing_to_add_is_said() -> None:
+def test_nothing_to_add_is_reported() -> None:
     with pytest.raises(InputError, match="None of the 2 words"):
         plan(words=("the", "heart"))
 
@@ -107,7 +107,7 @@ def test_settings_are_checked() -> None:
 
 
 @pytest.mark.parametrize("kind", ["transfer", "combined", "extend"])
-def test_a_target_that_marks_continuations_otherwise_is_refused(kind: PlanKind) -> None:
+def test_a_target_with_another_continuation_mark_is_refused(kind: PlanKind) -> None:
     target = WordPieceVocabulary(
         (*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@"
     )

@@ -49,7 +49,7 @@ def left(heuristic: str, going: int, **options: object) -> set[str]:
     return set(gone)
 
 
-def test_last_takes_the_highest_ids() -> None:
+def test_last_removes_the_highest_ids() -> None:
     assert left("last", 2) == {"##shed", "traits"}
     assert left("last", 7) == {
         "[unused0]",
@@ -73,7 +73,7 @@ def test_longest_with_marks() -> None:
     assert left("longest", 4, count_marks=True) == {"[unused0]", "##shed", "traits", "##tard"}
 
 
-def test_freq_takes_the_rarest_in_the_cut_text() -> None:
+def test_freq_removes_the_rarest_tokens_of_the_text() -> None:
     assert left("freq", 3) == {
         "[unused0]",
         "##tard",
@@ -82,12 +82,12 @@ def test_freq_takes_the_rarest_in_the_cut_text() -> None:
     assert left("freq", 5) == {"[unused0]", "##tard", "##shed", "hearts", "trait"}
 
 
-def test_random_is_the_seeds() -> None:
+def test_random_follows_the_seed() -> None:
     assert left("random", 3, seed=4) == left("random", 3, seed=4)
     assert len({frozenset(left("random", 3, seed=seed)) for seed in range(10)}) > 3
 
 
-def test_cost_weighs_what_the_loss_of_a_token_does() -> None:
+def test_cost_is_the_number_of_additional_tokens() -> None:
     """hearts stands once and costs 1 (heart ##s), as does traits nine times (trait ##s): 9; trait
     four times costs 4 · 4 = 16.
     """
@@ -118,7 +118,7 @@ def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(
     assert gone == select_removed_tokens(OWN, ReductionSettings(heuristic, keep), COUNTS)
 
 
-def test_a_share_includes_the_smaller_one() -> None:
+def test_a_reduction_includes_every_smaller_one() -> None:
     for heuristic in REDUCTIONS:
         sizes = [
             set(select_removed_tokens(OWN, ReductionSettings(heuristic, keep), COUNTS))
@@ -172,7 +172,7 @@ def test_settings_that_make_no_sense(settings: dict[str, object], said: str) -> 
         ReductionSettings(**settings)  # type: ignore[arg-type]
 
 
-def test_below_what_must_stay_says_the_smallest_share() -> None:
+def test_a_fraction_below_the_minimum_is_refused_with_the_smallest_one() -> None:
     with pytest.raises(
         InputError,
         match=(

@@ -89,7 +89,7 @@ def test_the_whole_certificate_with_a_fresh_process(tiny_bert: Path, tmp_path: P
     assert edit.after.tokenizer("tachycardia")["input_ids"] == [1, 3, 2]
 
 
-def test_rows_and_biases_go_where_their_token_goes(tiny_bert: Path, tmp_path: Path) -> None:
+def test_embeddings_and_biases_move_with_their_token(tiny_bert: Path, tmp_path: Path) -> None:
     edit = moved(tiny_bert, tmp_path / "out")
     before, after = (model.network.get_output_embeddings() for model in (edit.before, edit.after))
     old, new = TINY_TOKENS.index("placebo"), TARGET.index("placebo")
@@ -101,7 +101,7 @@ def test_rows_and_biases_go_where_their_token_goes(tiny_bert: Path, tmp_path: Pa
     assert len(after.bias) == len(after.weight) == len(TARGET)
 
 
-def test_the_plan_says_what_goes(tiny_bert: Path) -> None:
+def test_the_plan_lists_removed_tokens(tiny_bert: Path) -> None:
     plan, _ = transfer(open_model(tiny_bert))
     assert plan.kept == tuple(token for token in TARGET if token in TINY_TOKENS)
     assert set(plan.kept) | set(plan.removed_tokens) == set(TINY_TOKENS)

@@ -52,7 +52,7 @@ def drawn(seed: int) -> tuple[Vocabulary, dict[str, int], set[str]]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_word_is_cut_as_the_library_cuts_it(seed: int) -> None:
+def test_every_word_is_tokenized_as_by_the_library(seed: int) -> None:
     vocabulary, words, gone = drawn(seed)
     table = build_word_table(vocabulary, words)
     for left_out in (set(), gone, set(vocabulary.tokens[2:])):
@@ -114,14 +114,14 @@ def test_losses_are_what_each_token_costs_alone() -> None:
     assert after == 10
 
 
-def test_continuations_are_cut_as_continuations() -> None:
+def test_continuations_are_tokenized_as_continuations() -> None:
     vocabulary = WordPieceVocabulary((*SPECIAL, "ab", "a", "##a", "##b"), frozenset(SPECIAL))
     table = build_word_table(vocabulary, {"ab": 1.5}, {"ab": 2.0})
     assert table.tokenize().pieces.tolist() == [1, 2]
     assert float(table.counts @ table.tokenize().pieces) == 5.5
 
 
-def test_a_word_longer_than_the_model_cuts_is_unknown() -> None:
+def test_a_word_too_long_for_the_tokenizer_is_unknown() -> None:
     vocabulary = WordPieceVocabulary((*SPECIAL, "a", "##a"), frozenset(SPECIAL))
     assert build_word_table(
         vocabulary, {"a" * 100: 1, "a" * 101: 1}

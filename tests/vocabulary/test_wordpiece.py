@@ -14,7 +14,7 @@ from vocadapt.vocabulary.families.vocab_file import is_lowercase, read_tokens
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 
-def test_cut_is_greedy_longest_match() -> None:
+def test_tokenization_is_greedy_longest_match() -> None:
     vocabulary = WordPieceVocabulary(
         ("[UNK]", "hyper", "hyp", "##tension", "##er", "ten"), frozenset({"[UNK]"})
     )
@@ -55,7 +55,7 @@ def test_casing_can_be_overruled_for_a_bare_vocabulary_only(shared: Path, tiny_b
         read_tokenizer(tiny_bert, lowercase=False)
 
 
-def test_folder_and_vocab_txt_give_the_same_cuts(tiny_bert: Path, tmp_path: Path) -> None:
+def test_folder_and_vocab_txt_give_the_same_tokenizations(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
     text = "Tachycardia, hypertension and Café: 5-fluorouracil?"
     folder, bare = read_tokenizer(tiny_bert), read_tokenizer(tmp_path / "vocab.txt")
@@ -150,7 +150,7 @@ def test_missing_and_binary_vocab_files(tmp_path: Path) -> None:
         read_tokenizer(tmp_path / "vocab.txt")
 
 
-def test_a_continuation_is_cut_as_a_continuation() -> None:
+def test_a_continuation_is_tokenized_as_a_continuation() -> None:
     tokens = ("[UNK]", "o", "om", "oma", "##o", "##om", "##a", "##oma", "melan", "placebo")
     vocabulary = WordPieceVocabulary(tokens, frozenset({"[UNK]"}), whole=frozenset({"placebo"}))
     assert vocabulary.tokenize_token("##oma") == ("##oma",)
@@ -167,7 +167,7 @@ def test_a_continuation_is_cut_as_a_continuation() -> None:
     assert vocabulary.tokenize_token("o" * 101) == vocabulary.tokenize("o" * 101) == ("[UNK]",)
 
 
-def test_a_word_is_cut_as_a_token_as_the_tokenizer_cuts_it(shared: Path) -> None:
+def test_a_word_is_tokenized_as_by_the_tokenizer(shared: Path) -> None:
     vocabulary = vocabulary_of(read_tokenizer(shared / "data/vocab/bert-base-uncased.txt"))
     target = read_tokens(shared / "data/vocab/pubmedbert-abstract-fulltext.txt")
     words = [token for token in target[:8000] if not token.startswith(("##", "["))]

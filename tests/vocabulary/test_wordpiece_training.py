@@ -43,7 +43,7 @@ def test_bpe_merges_the_most_frequent_pair_first() -> None:
     assert merged(HUGS, "bpe-merges") == ["##ug", "##un", "hug", "pun", "hugs", "pug", "bun"]
 
 
-def test_wordpiece_score_merges_the_pieces_first_that_are_seldom_apart() -> None:
+def test_wordpiece_score_first_merges_tokens_that_rarely_occur_apart() -> None:
     """By hand, f: h 15, p 17, b 4, ##u 36, ##g 20, ##n 16, ##s 5. ##g##s 5/(20·5) = 1/20, all the
     others 1/36: ##gs is first. Then all are 1/36, and ##ug is the smallest as text. It leaves ##u
     21, ##ug 15: ##u##gs = ##u##n = b##u = 1/21: ##ugs. Then ##u is 16: h##ugs 5/(15·5) = 1/15:
@@ -114,7 +114,7 @@ def rescanned(counts: dict[str, int], trainer: str, least: int) -> list[str]:
 
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("seed", range(6))
-def test_merging_step_by_step_is_the_same_as_counting_all_anew(trainer: str, seed: int) -> None:
+def test_incremental_merging_equals_counting_all_pairs_again(trainer: str, seed: int) -> None:
     """Few letters, so that words repeat them (aaaa) and the same token comes by two ways (ab+c,
     a+bc).
     """
@@ -188,7 +188,7 @@ def test_only_the_most_frequent_characters_are_kept_ties_by_character() -> None:
     assert tokens[5:] == ("a", "b", "c", "##b", "##c", "ab", "ac")
 
 
-def test_a_word_that_no_model_cuts_teaches_nothing() -> None:
+def test_a_word_too_long_for_any_model_is_ignored() -> None:
     assert "##b" not in train_wordpiece({"a": 5, "b" * 101: 9}, 99)
 
 
