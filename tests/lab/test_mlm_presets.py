@@ -50,7 +50,7 @@ def state(folder):
     return open_model(folder).network.state_dict()
 
 
-def test_greenbiobert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_path, capsys):
+def test_green_bert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_path, capsys):
     given = ("--model", tiny_bert, "--corpus", long_text)
     made(capsys, tmp_path / "a", "--preset", "green-bert", *given, "--no-certificate")
     answer = made(

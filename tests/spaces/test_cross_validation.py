@@ -55,7 +55,7 @@ def test_a_perfect_alignment_finds_every_word():
 
 
 @pytest.mark.parametrize("method", ["random", "identity", "least-squares"])
-def test_an_alignment_of_random_pairs_is_at_chance(method):
+def test_an_uninformative_alignment_is_at_chance(method):
     source, target = spaces(dim=64, noise=1e4 if method == "least-squares" else 0.0)
     result = cross_validate(source, target, AlignmentSettings(method))
     assert result.verdict == "chance"

@@ -403,6 +403,6 @@ def test_added_tokens_do_not_cause_a_correlation_with_frequency():
     assert compare_added_norms(space, frozenset()) is None
 
 
-def test_frequent_original_tokens_have_larger_norms_with_or_without_added_tokens():
+def test_the_norm_correlates_with_frequency_if_added_tokens_are_excluded():
     space = numbered([*([20.0 - i, 0.0] for i in range(15)), *([100.0 + i, 0.0] for i in range(5))])
     assert measure_frequency_bias(space, frozenset(space.words[15:])).norm == pytest.approx(1)

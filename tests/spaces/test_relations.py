@@ -101,7 +101,7 @@ def test_a_word_paired_with_itself_is_left_out_of_random_pairings():
     assert score.null_mean == pytest.approx(np.sqrt(0.5) / 2, abs=0.03)
 
 
-def test_pairs_with_a_single_pairing_have_no_z():
+def test_pairs_whose_pairings_are_all_equal_have_no_z():
     # one word with three others: the same three pairs again
     score = one(PLANE, [("a", "b"), ("a", "c"), ("a", "d")])
     assert score.null_mean == pytest.approx(score.mean) and score.null_sd == pytest.approx(
