@@ -23,8 +23,8 @@ workspace = frame.open_page(
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
     if spaces:
-        made = sources.list_projections(workspace, spaces)
-        view = controls.pick_projection(made)
+        projections = sources.list_projections(workspace, spaces)
+        view = controls.pick_projection(projections)
         with st.popover("Tokens", icon=":material/filter_alt:"):
             choice = controls.pick_tokens(view)
         making = controls.open_form_popover()

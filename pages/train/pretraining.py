@@ -30,17 +30,17 @@ workspace = frame.open_page(
 # 1. The running job, and the selected result: its curves and gates.
 with st.container():
     panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)
-made, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
-selected = result.choose_result(workspace, made) if made else None
+pretrained, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
+selected = result.choose_result(workspace, pretrained) if pretrained else None
 if selected:
-    result.draw_curves(made, selected)
+    result.draw_curves(pretrained, selected)
 with mistakes.show_errors():
     result.draw_gate_section(workspace, corpora, selected.name if selected else "")
 if selected:
     result.draw_details(selected)
 
 # 2. The form of a new one, with its cost.
-st.subheader("Pretrain a model" if not made else "Pretrain another")
+st.subheader("Pretrain a model" if not pretrained else "Pretrain another")
 if not corpora:
     pickers.stop_page(
         "There is no text to pretrain on yet.",
@@ -53,5 +53,5 @@ if not corpora:
     )
 request = view.draw_form(workspace, corpora)
 if request:
-    view.draw_cost(workspace, request, made)
+    view.draw_cost(workspace, request, pretrained)
     view.draw_start_button(workspace, request)

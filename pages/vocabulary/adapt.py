@@ -32,13 +32,13 @@ workspace = frame.open_page(
 )
 
 # 1. The adapted models of the workspace.
-made = list_adapted_models(workspace)
-if made:
-    model.draw_adapted_model(workspace, made)
+adapted = list_adapted_models(workspace)
+if adapted:
+    model.draw_adapted_model(workspace, adapted)
     st.divider()
 
 # 2. A new one: the recipe on the left, its plan and costs on the right.
-st.subheader("Adapt a model" if not made else "Adapt another")
+st.subheader("Adapt a model" if not adapted else "Adapt another")
 form, plan_side = st.columns([1, 1.7], gap="large")
 with form:
     chosen = plan.draw_recipe_form(workspace)

@@ -37,21 +37,21 @@ def choose_files(
     with upload:
         # Save uploads immediately, so that the session keeps their paths and not their data.
         turn = st.session_state.setdefault(f"{key}_turn", 0)
-        given = st.file_uploader(
+        uploaded = st.file_uploader(
             "Files",
             type=list(types),
             accept_multiple_files=several,
             key=f"{key}_{turn}",
             label_visibility="collapsed",
         )
-        uploads = given if isinstance(given, list) else list(filter(None, [given]))
+        uploads = uploaded if isinstance(uploaded, list) else list(filter(None, [uploaded]))
         if uploads:
             with mistakes.show_errors():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
                 st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
                 st.rerun()
-        kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
-        for file in kept:
+        saved = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
+        for file in saved:
             st.markdown(f":material/check: {plain(file.name)} · {megabytes(file.stat().st_size)}")
     with path:
         typed = st.text_input(
@@ -66,7 +66,7 @@ def choose_files(
         ).strip()
     if typed:
         return [resolve_allowed_path(typed)]
-    return kept
+    return saved
 
 
 def choose_file_per_role(

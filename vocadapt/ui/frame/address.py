@@ -174,14 +174,14 @@ def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
     browser may have sent older values. Values that are not allowed in the address are ignored,
     because only the session has them.
     """
-    given = st.query_params.get_all(key)
+    in_address = st.query_params.get_all(key)
     # The page writes the address after each picker: other values come from a link.
-    if given != st.session_state.get(f"{key}_linked", []):
-        return given
+    if in_address != st.session_state.get(f"{key}_linked", []):
+        return in_address
     selected = st.session_state.get(key) or []
     values = [selected] if isinstance(selected, str) else list(selected)
-    is_older = _is_arrival(key) and [value for value in values if allowed(value)] != given
-    return given if is_older else []
+    is_older = _is_arrival(key) and [value for value in values if allowed(value)] != in_address
+    return in_address if is_older else []
 
 
 def _is_arrival(key: str) -> bool:

@@ -195,10 +195,10 @@ def anchors_of(vectors: Artifact, model: LanguageModel) -> int:
 
 def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
     """Return the text that word vectors were trained on; None if it is unknown or has changed."""
-    given = vectors.manifest.inputs.get("text")
-    if given is None or explain_change(given, workspace):
+    text = vectors.manifest.inputs.get("text")
+    if text is None or explain_change(text, workspace):
         return None
-    return _text(vectors, given.stamp)
+    return _text(vectors, text.stamp)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=STAMPS)

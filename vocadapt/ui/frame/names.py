@@ -32,10 +32,10 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
         key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1])
     )
     found = {one.name: str(one.folder) for one in models}
-    there = {Path(folder).resolve() for folder in found.values()}
+    known_folders = {Path(folder).resolve() for folder in found.values()}
     # 2. and 3. Other models; a folder of the workspace is listed once.
     for name in (*used, *filter_cached(common)):
-        if Path(name).resolve() not in there:
+        if Path(name).resolve() not in known_folders:
             found.setdefault(shown_model(name), name)
     return found
 
@@ -48,11 +48,11 @@ def spaces_of(workspace: Workspace) -> dict[str, str]:
     for kind, label in SPACE_KINDS.items():
         for one in workspace.artifacts(kind):
             found[f"{label} · {one.name}"] = str(one.folder)
-    there = {Path(folder).resolve() for folder in found.values()}
+    known_folders = {Path(folder).resolve() for folder in found.values()}
     return found | {
         shown_model(name): name
         for name in models_in_use(workspace)
-        if Path(name).resolve() not in there
+        if Path(name).resolve() not in known_folders
     }
 
 
@@ -106,30 +106,28 @@ def build_address_filter(
 def label_of(name: str, offered: Mapping[str, str]) -> str:
     """Return the display name of a folder or hub name; the name itself if it is not offered."""
     try:
-        place = expand_path(name)
+        path = expand_path(name)
     except InputError:  # not a path on this machine
         return name
-    same = (label for label, known in offered.items() if name == known or place == Path(known))
+    same = (label for label, known in offered.items() if name == known or path == Path(known))
     return next(same, name)
 
 
 def models_in_use(workspace: Workspace) -> list[str]:
-    """Return the models that vectors and alignments of the workspace were made for, newest
-    first.
-    """
-    made: list[Artifact] = []
+    """Return the models that vectors, alignments and corpora were made for, newest first."""
+    artifacts: list[Artifact] = []
     for kind in ("vectors", "alignments", "corpora"):
-        made += workspace.artifacts(kind)
-    models = (model_behind(artifact, workspace) for artifact in made)
+        artifacts += workspace.artifacts(kind)
+    models = (model_behind(artifact, workspace) for artifact in artifacts)
     return list(dict.fromkeys(filter(None, models)))
 
 
 def model_behind(artifact: Artifact, workspace: Workspace) -> str | None:
     """Return the model that an artifact was made for, None if there is none."""
-    given = artifact.manifest.inputs.get("model")
-    if given is None:
+    model_input = artifact.manifest.inputs.get("model")
+    if model_input is None:
         return None
-    return str(workspace.root / given.paths[0])
+    return str(workspace.root / model_input.paths[0])
 
 
 def shown_model(name: str) -> str:

@@ -111,8 +111,8 @@ def _main_figure(artifact: Artifact) -> str:
 
 def list_recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
     """Return the newest artifacts of all steps as table rows."""
-    made = (artifact for step in MAIN_STEPS for artifact in list_results(step, workspace))
-    everything = sorted(made, key=lambda artifact: artifact.manifest.created, reverse=True)
+    artifacts = (artifact for step in MAIN_STEPS for artifact in list_results(step, workspace))
+    everything = sorted(artifacts, key=lambda artifact: artifact.manifest.created, reverse=True)
     names = {step.kind: step.name for step in MAIN_STEPS}
     return [
         {

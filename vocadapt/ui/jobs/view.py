@@ -240,9 +240,9 @@ def _select_alignment(job: queue.Job) -> Address:
 
 
 def _select_leaderboard(job: queue.Job) -> Address:
-    given = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
+    source = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
     return {
-        "initializers_target": label_of(given, spaces_of(job.workspace)),
+        "initializers_target": label_of(source, spaces_of(job.workspace)),
         **_select_model(job, "initializers_model"),
     }
 
@@ -256,17 +256,15 @@ def _select_projection(job: queue.Job) -> Address:
 
 
 def _select_run(job: queue.Job) -> Address:
-    made = [
-        one
-        for one in pickers.list_runs_to_pick(job.workspace, by_tokenization=True)
-        if one.run_set.name == job.target.name
-    ]
-    return {"results_task": made[0].run_set.task, "results_confused": made[0].name} if made else {}
+    for run in pickers.list_runs_to_pick(job.workspace, by_tokenization=True):
+        if run.run_set.name == job.target.name:
+            return {"results_task": run.run_set.task, "results_confused": run.name}
+    return {}
 
 
 def _select_model(job: queue.Job, key: str) -> Address:
-    given = job.spec.one("model")
-    return {key: label_of(given, models_of(job.workspace))} if given else {}
+    model = job.spec.one("model")
+    return {key: label_of(model, models_of(job.workspace))} if model else {}
 
 
 # By step: what else must be selected on its page to see a result.
@@ -294,9 +292,9 @@ def draw_more_steps(workspace: Workspace) -> None:
     with mistakes.show_errors():
         _draw_form(workspace, step)
     # 2. The figures and files of a result.
-    made = workspace.artifacts(step.makes)
-    if made:
-        artifact = pickers.pick("Result", made, RESULT, newest=True)
+    results = workspace.artifacts(step.makes)
+    if results:
+        artifact = pickers.pick("Result", results, RESULT, newest=True)
         pickers.warn_if_stale(artifact, workspace)
         figures = artifact.manifest.numbers.items()
         st.markdown(
@@ -312,11 +310,13 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         st.markdown(plain(step.description))
     left, right = st.columns([1.4, 1], gap="large")
     with left:
-        given = {role.name: _pick_input(workspace, role, key, step) for role in step.roles.values()}
+        inputs = {
+            role.name: _pick_input(workspace, role, key, step) for role in step.roles.values()
+        }
         settings = draw_settings(st, step.settings(), key)
     with right:
         name = pickers.draw_name_input(workspace, step.makes, step.name, f"{key}_name")
-        is_complete = all(given[role.name] for role in step.needs)
+        is_complete = all(inputs[role.name] for role in step.needs)
         if st.button(
             "Start",
             key=f"{key}_start",
@@ -324,7 +324,7 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
             icon=":material/play_arrow:",
             disabled=not is_complete,
         ):
-            panel.start(workspace, Spec(step.name, settings, given), name)
+            panel.start(workspace, Spec(step.name, settings, inputs), name)
 
 
 def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple
     if not role.kind:
         path = st.text_input(role.label, key=key, help="Path of a file on this machine.").strip()
         return (path,) if path else ()
-    offered = {made.name: str(made.folder) for made in workspace.artifacts(role.kind)}
+    offered = {one.name: str(one.folder) for one in workspace.artifacts(role.kind)}
     if role.kind == "models":
         offered = pickers.models_of(workspace)
     help = "Selects from this workspace; or type a path on this machine."

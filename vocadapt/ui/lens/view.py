@@ -152,11 +152,11 @@ def draw_details(workspace: Workspace, models: Sequence[ModelEntry], text: str) 
     for artifact in workspace.artifacts("corpora"):
         if artifact.name == st.session_state.get("lens_corpus"):
             texts.append(str(artifact.folder))
-    named = [argument for entry in models for argument in ("--model", entry.name)]
+    model_arguments = [argument for entry in models for argument in ("--model", entry.name)]
     with open_details():
         st.markdown("The same in a terminal")
-        for given in texts:
-            draw_command(["lens", given, *named])
+        for source in texts:
+            draw_command(["lens", source, *model_arguments])
         st.markdown(
             "*Wordpieces per word* (fertility) is the mean over running words; *per distinct word*,"
             " each word counts once. A word that becomes unknown is one token, but not *whole*."
@@ -197,18 +197,18 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
     """Show the upload of a vocab.txt; return the label of a new one."""
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
         turn = st.session_state.setdefault("vocabulary_turn", 0)
-        given = st.file_uploader(
+        uploaded = st.file_uploader(
             "A WordPiece vocabulary: one token per line", type=["txt"], key=f"vocabulary_{turn}"
         )
         st.markdown(
             ":small[Its casing is inferred from its tokens. A folder or hub name can be typed under"
             " *Models*.]"
         )
-    if not given:
+    if not uploaded:
         return None
     # A new key empties the upload; otherwise each rerun would save the same file again.
     st.session_state["vocabulary_turn"] = turn + 1
-    (file,) = intake.save_uploads([given], workspace, intake.VOCABULARIES)
+    (file,) = intake.save_uploads([uploaded], workspace, intake.VOCABULARIES)
     return file.name
 
 

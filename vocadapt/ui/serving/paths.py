@@ -1,7 +1,7 @@
 """Access control for paths that are typed in a browser: which files of this machine pages may open.
 
 On the loopback address, only users of this machine can type a path: all folders except system
-folders are allowed. On other addresses, anybody in the network can type one: only the workspace,
+folders are allowed. On other addresses, anyone in the network can type one: only the workspace,
 files bundled with vocadapt, downloaded models, and the folder of `--files-root` are allowed. The
 command line is not restricted.
 """
@@ -49,7 +49,7 @@ def check_allowed(typed: str | Path) -> None:
             problem = f"{show_path(typed)}: system folders cannot be opened from a page."
             raise InputError(problem, "Give a folder with your files.")
         return
-    # On other addresses, anybody may type a path: allow only listed folders.
+    # On other addresses, anyone may type a path: allow only listed folders.
     if not any(path.is_relative_to(root) for root in _list_allowed_folders()):
         remedy = (
             "Upload the file, or ask the operator of the lab to start it with a folder for shared"

@@ -104,17 +104,17 @@ def serve(
             "Choose another --port, or omit the option.",
         )
     # 2. Settings that the pages and jobs read from the environment.
-    kept = Workspace(workspace)
-    os.environ[WORKSPACE_VARIABLE] = str(kept.root)
+    opened = Workspace(workspace)
+    os.environ[WORKSPACE_VARIABLE] = str(opened.root)
     os.environ.pop(paths.FILES_ROOT, None)
     if files_root is not None:
         os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
     leave_a_core_free()
-    _remove_leftovers(kept)
+    _remove_leftovers(opened)
     disable_pages_directory()
-    preload.start(kept)
+    preload.start(opened)
     # 4. Announce the address, and serve.
     sys.stdout.write(
         f"The lab is at {_format_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"

@@ -311,11 +311,11 @@ def predict_file(folder: str, run: SavedRun) -> None:
         )
         return
     # 1. The lines of the uploaded file.
-    given = st.file_uploader("Text file, one example per line", type=["txt"], key="try_file")
-    if given is None:
+    uploaded = st.file_uploader("Text file, one example per line", type=["txt"], key="try_file")
+    if uploaded is None:
         return
     try:
-        lines = split_into_lines(given.getvalue().decode("utf-8"))
+        lines = split_into_lines(uploaded.getvalue().decode("utf-8"))
     except UnicodeDecodeError:
         st.error("The file is not UTF-8 text.", icon=":material/error:")
         return
@@ -330,20 +330,20 @@ def predict_file(folder: str, run: SavedRun) -> None:
             " first; the command under *Details & export* predicts all."
         )
     # 3. Predict them, once for this run and file: a rerun of the page must not repeat it.
-    digest = blake2b(given.getvalue(), digest_size=16).hexdigest()
+    digest = blake2b(uploaded.getvalue(), digest_size=16).hexdigest()
     key = f"{folder} {cache.run_stamp(folder)} {digest}"
-    kept: dict[str, str] = st.session_state.setdefault("try_predictions", {})
-    if key not in kept:
+    predictions: dict[str, str] = st.session_state.setdefault("try_predictions", {})
+    if key not in predictions:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):
             return
         # Keep only the newest predictions: the session must not grow with every upload.
-        kept.clear()
-        kept[key] = _predict(run, taken)
+        predictions.clear()
+        predictions[key] = _predict(run, taken)
     # 4. Offer the predictions as a download.
     name = run.kind.prediction_file
     st.download_button(
         f"{name} · {count(len(taken))} of {count(len(lines))} lines",
-        kept[key],
+        predictions[key],
         name,
         on_click="ignore",
         icon=":material/download:",

@@ -61,7 +61,7 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
         st.markdown(_describe_vectors(workspace, corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
-        made = pickers.draw_name_input(workspace, "vectors", wish, "contextual_name")
+        artifact_name = pickers.draw_name_input(workspace, "vectors", wish, "contextual_name")
         if st.button(
             "Make contextual vectors",
             key="make_contextual",
@@ -70,7 +70,9 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         ):
             inputs = {"text": (str(corpus.folder),), "model": (name,)}
             panel.start(
-                workspace, Spec("contextual", ContextualStep(contextual=settings), inputs), made
+                workspace,
+                Spec("contextual", ContextualStep(contextual=settings), inputs),
+                artifact_name,
             )
 
 

@@ -85,19 +85,21 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
 
     model: examples are words that it splits; None for any words.
     """
-    space, here = cache.space_of(vectors), None
+    space, opened_model = cache.space_of(vectors), None
     with suppress(InputError):  # the model may not be on this machine
-        here = cache.model_of(model) if model else None
+        opened_model = cache.model_of(model) if model else None
     typed = word_query.draw_word_input(
-        "vectors_word", "Type a word", word_query.choose_example_words(space, here), space
+        "vectors_word", "Type a word", word_query.choose_example_words(space, opened_model), space
     )
     if typed:
         with mistakes.show_errors():
-            word = resolve_word(typed, here.splitter, space) if here else typed
+            word = resolve_word(typed, opened_model.splitter, space) if opened_model else typed
             listed = word_query.find_similar_words(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
             markup.draw_neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
-        keyword_in_context.draw_lines_of_vectors(typed, vectors, workspace, model if here else None)
+        keyword_in_context.draw_lines_of_vectors(
+            typed, vectors, workspace, model if opened_model else None
+        )
 
 
 def draw_frequencies(space: EmbeddingSpace, min_count: int) -> None:
@@ -265,9 +267,10 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
         disabled=not files,
         key="import",
     ):
-        needed = model if fold or text else None  # otherwise no model is read
-        given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
-        inputs = {role: (path,) for role, path in given.items() if path}
+        # A model is read only to fold case or to limit the words to a text.
+        needed_model = model if fold or text else None
+        candidates = {"file": str(files[0]), "model": needed_model, "words": words, "text": text}
+        inputs = {role: (path,) for role, path in candidates.items() if path}
         panel.start(
             workspace,
             Spec("import", ImportStep(limit=limit, fold=fold), inputs),

@@ -93,14 +93,14 @@ def _draw_statistics(models: Sequence[ModelEntry]) -> None:
     if len(models) > 1:
         draw_note(f"{count(shared)} single characters are tokens in all of these vocabularies.")
     for entry, one in zip(models, profiles, strict=True):
-        named = one.unreachable_others
-        if named:
-            listed = ": " + " ".join(plain(token) for token in named[:MAX_LISTED])
-            if len(named) > MAX_LISTED:
+        unreachable = one.unreachable_others
+        if unreachable:
+            listed = ": " + " ".join(plain(token) for token in unreachable[:MAX_LISTED])
+            if len(unreachable) > MAX_LISTED:
                 listed = f", {MAX_LISTED} of them{listed}"
             draw_note(
                 f"{plain(entry.label)}: the tokenizer never produces"
-                f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
+                f" {count(one.unreachable_unused)} placeholders and {count(len(unreachable))} other"
                 f" tokens{listed}"
             )
 
