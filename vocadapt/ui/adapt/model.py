@@ -117,15 +117,15 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
 
 
 def draw_deviations(numbers: Mapping[str, Any]) -> None:
-    """Show how often the tokenizer deviates from the exact-word rule, or why this was not counted."""
+    """Draw how often the tokenizer deviates from the exact-word rule, if this was counted."""
     occurrences = numbers.get("added_occurrences")
     why = numbers.get(NOT_COUNTED)
     if why:
         st.markdown(f":small[Deviations from the exact-word rule were not counted: {plain(why)}.]")
     if occurrences and not numbers["departures"]:
         st.markdown(
-            f":small[All {count(occurrences)} occurrences of added words in the text are tokenized by"
-            " the exact-word rule.]"
+            f":small[All {count(occurrences)} occurrences of added words in the text are tokenized"
+            " by the exact-word rule.]"
         )
     elif occurrences:
         frequency = (

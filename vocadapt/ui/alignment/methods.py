@@ -41,14 +41,14 @@ class MethodScores:
     @property
     def values(self) -> tuple[float, ...]:
         """The scores of the table's columns."""
-        held = self.held_out
+        scores = self.held_out
         return (
-            held["cosine"],
-            held["p@1"],
-            held["p@5"],
-            held["p@10"],
-            held["csls"]["p@5"],
-            held["all_pieces"]["p@5"],
+            scores["cosine"],
+            scores["p@1"],
+            scores["p@5"],
+            scores["p@10"],
+            scores["csls"]["p@5"],
+            scores["all_pieces"]["p@5"],
         )
 
     @property

@@ -80,8 +80,8 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
         st.warning(
             (
                 "**At chance.** This alignment finds the right wordpiece no more often than"
-                f" chance, on {count(row.anchors)} anchors, so its neighbors are meaningless. The usual"
-                " cause is too little text: a few million words of one domain are enough. Another"
+                f" chance, on {count(row.anchors)} anchors, so its neighbors are meaningless. The"
+                " usual cause is too little text: a few million words of one domain are enough. Another"
                 " possible cause is that the text is not in the model's language."
             ),
             icon=":material/casino:",
@@ -91,8 +91,8 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
 def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
     """Explain why the default alignment is not available."""
     st.markdown(
-        f":material/info: Showing **{methods.describe_method(first)}**: the default, {DEFAULT_METHOD} (Poerner et"
-        f" al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
+        f":material/info: Showing **{methods.describe_method(first)}**: the default,"
+        f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
         f" anchors for {count(dim)}. More text gives more anchors."
     )
 
@@ -100,8 +100,8 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
 def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
-        f"**{methods.describe_method(settings)}** is not fitted yet. Fitting takes minutes in the background;"
-        " then its scores and neighbor lists appear here."
+        f"**{methods.describe_method(settings)}** is not fitted yet. Fitting takes"
+        " minutes in the background; then its scores and neighbor lists appear here."
     )
     _evaluate_button(settings, evaluate)
 
@@ -254,14 +254,14 @@ def _draw_comparison(
         seconds = methods.estimate_seconds(spaces)
         which = "The others are" if shown else "The alignments are"
         st.markdown(
-            f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about {format_estimate(seconds)}"
-            " in the background."
+            f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about"
+            f" {format_estimate(seconds)} in the background."
         )
         if st.button(
             "Evaluate all methods", key="judge_all", type="primary", icon=":material/balance:"
         ):
             evaluate(methods.list_feasible(spaces)[0], True)
-    # Infeasible methods, for example with fewer anchors than dimensions, are listed with the reason.
+    # List infeasible methods with the reason, for example fewer anchors than dimensions.
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
     ).items():
@@ -310,8 +310,8 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
     ordered = sorted(words, key=lambda anchor: anchor.cosine)
     st.subheader("Worst-aligned words")
     st.markdown(
-        f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST} letters"
-        f" or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"
+        f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST}"
+        f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"
         " often has another meaning in your domain, or is too rare."
     )
     draw_table(

@@ -152,28 +152,30 @@ def draw_charts_and_list(
     with left:
         st.subheader("Most changed words")
         histogram = st.container()  # drawn above the slider on which it depends
-        kept = _choose_range(change.settings.k)
+        kept_range = _choose_range(change.settings.k)
         # The same histogram for the noise baseline, to compare with.
         noise = None
         if baseline is not None:
             noise = count_by_overlap(baseline.overlap, change.settings.k)
         with histogram:
-            draw_figure(figures.plot_overlap_histogram(change.histogram, noise, kept), "overlaps")
-        rows = select_rows(change, kept)
-        _draw_ranked_list(change, baseline, rows, kept)
-        _save_slice_form(workspace, change, rows, kept)
+            draw_figure(
+                figures.plot_overlap_histogram(change.histogram, noise, kept_range), "overlaps"
+            )
+        rows = select_rows(change, kept_range)
+        _draw_ranked_list(change, baseline, rows, kept_range)
+        _save_slice_form(workspace, change, rows, kept_range)
     with right:
         _draw_word(change, baseline, select_examples(change, rows))
     _draw_overlap_by_frequency(change, baseline)
 
 
-def select_rows(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
+def select_rows(change: NeighborhoodChange, kept_range: tuple[int, int]) -> list[int]:
     """Return the rows of the words that keep a number of neighbors in the range, most changed
     first.
     """
     # An overlap is a multiple of 1/k in floating point: rounding recovers the number of neighbors.
     numbers = np.rint(change.overlap * change.settings.k).astype(int)
-    return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
+    return [row for row in change.order.tolist() if kept_range[0] <= numbers[row] <= kept_range[1]]
 
 
 def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
@@ -218,8 +220,8 @@ def draw_details(
         draw_command(command, "The same in a terminal")
         st.markdown(
             "Neighbors are ranked by cosine in the original spaces, without projection or"
-            f" alignment, among {AMONG[settings.among]}. Words with a zero vector are excluded. A word"
-            " counts as changed if its overlap is below the 5 % quantile of the noise"
+            f" alignment, among {AMONG[settings.among]}. Words with a zero vector are excluded. A"
+            " word counts as changed if its overlap is below the 5 % quantile of the noise"
             " baseline among words of similar frequency."
         )
         if baseline is not None:
@@ -302,14 +304,14 @@ def _draw_ranked_list(
     change: NeighborhoodChange,
     baseline: NoiseBaseline | None,
     rows: list[int],
-    kept: tuple[int, int],
+    kept_range: tuple[int, int],
 ) -> None:
     """Draw the ranked list; selecting a row searches for its word."""
     ties = "most frequent first"
     if change.counts is None:
         ties = "alphabetical, since counts are unknown"
     draw_note(
-        f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
+        f"{count(len(rows))} of {count(len(change.words))} words keep {kept_range[0]} to {kept_range[1]}"
         f" neighbors; ties: {ties}"
     )
     chosen = np.array(rows, dtype=np.int64)
@@ -327,7 +329,7 @@ def _draw_ranked_list(
             "changed": baseline.below[chosen],
         }
     # Another range lists other words: a new key clears the selected row.
-    key = f"ranked_{kept[0]}_{kept[1]}"
+    key = f"ranked_{kept_range[0]}_{kept_range[1]}"
     draw_table(
         columns,
         height=300,
@@ -353,7 +355,7 @@ def _draw_ranked_list(
 
 
 def _save_slice_form(
-    workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
+    workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept_range: tuple[int, int]
 ) -> None:
     """Draw the form that saves the listed words as a named slice."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -372,11 +374,12 @@ def _save_slice_form(
             between = {
                 "before": change.before.name,
                 "after": change.after.name,
-                "neighbors kept": f"{kept[0]} to {kept[1]}",
+                "neighbors kept": f"{kept_range[0]} to {kept_range[1]}",
             }
             made = save_slice(workspace, name, [change.words[row] for row in rows], between)
             st.toast(
-                f"Saved {count(len(rows))} words as {plain(made.name)}. A projection can be colored by it."
+                f"Saved {count(len(rows))} words as {plain(made.name)}. A projection can be colored"
+                " by it."
             )
 
 

@@ -1,4 +1,4 @@
-"""Parts of the page Diagnostics: picker of spaces, cosine tables, and one card of figures per space."""
+"""Parts of the page Diagnostics: picker of spaces, cosine tables, and a card of figures per space."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -233,9 +233,9 @@ def interpret(mean: float | None, found: Diagnosis) -> str:
 def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
     """Interpret the correlation of norm and frequency in a sentence."""
     bias = found.frequency_bias
-    whose, known = "an embedding", "by id, as a proxy for frequency"
+    owner, known = "an embedding", "by id, as a proxy for frequency"
     if found.added:
-        whose = "an original token's embedding"
+        owner = "an original token's embedding"
     if bias.by == "counts":
         known = "by count"
     tendency = "hardly depends on frequency"
@@ -243,7 +243,8 @@ def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
         tendency = "tends to be larger for frequent tokens"
     elif correlation <= -WEAK:
         tendency = "tends to be smaller for frequent tokens"
-    return f"The norm of {whose} {tendency} (ρ = {fraction(correlation)}, n = {count(bias.n)}, {known})."
+    basis = f"ρ = {fraction(correlation)}, n = {count(bias.n)}, {known}"
+    return f"The norm of {owner} {tendency} ({basis})."
 
 
 def compare_added_tokens(found: AddedNorms) -> str:

@@ -229,7 +229,8 @@ def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
         elsewhere = f"Matches with other outcomes: {', '.join(others)}."
     label = plain(SHORT.get(outcome, outcome))
     st.markdown(
-        f":gray[No entry with outcome {label} matches the search “{plain(query[:60])}”. {elsewhere}]"
+        f":gray[No entry with outcome {label} matches the search “{plain(query[:60])}”."
+        f" {elsewhere}]"
     )
 
 

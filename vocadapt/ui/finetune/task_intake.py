@@ -54,7 +54,7 @@ def _draw_download_form(workspace: Workspace) -> None:
 def _describe_card(card: Card) -> str:
     """Describe a benchmark in one line: what it is, its sizes, score and license."""
     sizes = ", ".join(
-        f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items()
+        f"{split} {count(next(iter(counts.values())))}" for split, counts in card.sizes.items()
     )
     parts = [card.about]
     if sizes:

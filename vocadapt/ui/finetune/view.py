@@ -72,8 +72,8 @@ IN_COLUMNS = (
 class FinetuneRequest:
     """The fine-tuning jobs that the form describes.
 
-    models: label → folder or hub name. task_path: the path of the task. runs: number of trainings per
-    model, one for each seed, times the folds if all of them are selected.
+    models: label → folder or hub name. task_path: the path of the task.
+    runs: number of trainings per model: one per seed, or one per seed and fold with all folds.
     """
 
     models: dict[str, str]
@@ -191,7 +191,7 @@ def choose_task(workspace: Workspace) -> Path | None:
 
 
 def _choose_fold(n_folds: int) -> int:
-    """Draw the picker of a fold of a k-fold task; return the fold or ALL_FOLDS, 0 for other tasks."""
+    """Draw the picker of a fold of a k-fold task; return it or ALL_FOLDS, 0 for other tasks."""
     if not n_folds:
         return 0
     folds = ["all", *map(str, range(1, n_folds + 1))]
@@ -232,7 +232,7 @@ def _describe_freezing(name: str) -> str:
 
 
 def parse_seeds(typed: str) -> tuple[int, ...]:
-    """Parse seeds: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for more than 50."""
+    """Parse seeds: 1 2 3, 1,2,3 or 1-8. Raises InputError if invalid or more than 50."""
     seeds: list[int] = []
     for part in typed.replace(",", " ").split():
         # "3" is the range from 3 to 3. Signs and ranges of three parts are invalid.

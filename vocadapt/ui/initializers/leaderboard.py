@@ -99,12 +99,12 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
 
 def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
     """Return the leaderboards of these inputs, newest first."""
-    wanted = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
+    inputs = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
     boards = []
     for board in workspace.artifacts("leaderboards"):
         paths = {role: given.paths[0] for role, given in board.manifest.inputs.items()}
         paths.pop("held_out", None)  # the text for the masked loss
-        if {role: (workspace.root / path).resolve() for role, path in paths.items()} == wanted:
+        if {role: (workspace.root / path).resolve() for role, path in paths.items()} == inputs:
             boards.append(board)
     return boards
 
@@ -167,7 +167,7 @@ def _draw_standings(compared: InitializerComparison) -> None:
     draw_figure(figures.plot_leaderboard(names, cosines, errors, baselines), "board")
     # 2. The table; it has the masked loss only if a text was given.
     labels = {True: " (baseline)", False: ""}
-    kept = f"neighbors kept, of {board.k}"
+    neighbors_kept = f"neighbors kept, of {board.k}"
     table: dict[str, list[Any]] = {
         "initializer": [f"{row.initializer}{labels[row.is_baseline]}" for row in board.rows],
         "centered cosine": cosines,
@@ -175,7 +175,7 @@ def _draw_standings(compared: InitializerComparison) -> None:
         "MRR": [row.mrr for row in board.rows],
         "median rank": [row.median_rank for row in board.rows],
         "norm ratio": [row.norm_ratio for row in board.rows],
-        kept: [row.neighbor_overlap for row in board.rows],
+        neighbors_kept: [row.neighbor_overlap for row in board.rows],
     }
     if compared.masked:
         table["masked loss"] = [row.masked_loss for row in board.rows]
@@ -187,7 +187,7 @@ def _draw_standings(compared: InitializerComparison) -> None:
                 name: st.column_config.NumberColumn(format="%.3f", help=HELP[name])
                 for name in MEANS
             },
-            kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
+            neighbors_kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
             **{
                 name: st.column_config.NumberColumn(help=HELP[name])
                 for name in ("median rank", "fallbacks")

@@ -181,7 +181,10 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
     sizes = dict.fromkeys(
         f"{count(one.curve.n_evaluated)} of {count(one.curve.n_held_out)}" for one in shown
     )
-    note = f"Each point is measured on {', '.join(sizes)} held-out windows; evaluation time is not counted."
+    note = (
+        f"Each point is measured on {', '.join(sizes)} held-out windows; evaluation time is not"
+        " counted."
+    )
     if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
         note += (
             " On all windows, models with similar losses may rank differently: the table shows these"

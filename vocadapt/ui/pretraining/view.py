@@ -183,7 +183,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
-            # Drawn only if they apply: to the stage `extension`, to a model with a next-sentence head.
+            # Drawn only for the stage `extension`, and for a model with a next-sentence head.
             heads = stage == "extension" and draw_setting(st, ContinuedSettings, "train_heads")
             pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")

@@ -49,7 +49,7 @@ CONFIG = {
     "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "toImage"],
 }
 PICKED = "projection_picked"  # query parameter: the selected ids
-BY_HAND = "projection_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
+BY_HAND = "projection_by_hand"  # session key: (stamp of the space, all selected ids)
 MAX_IN_ADDRESS = 50  # ids; a larger selection can be saved as a slice
 MARKS = "projection_marks"
 _draw_over_charts = st.components.v2.component(

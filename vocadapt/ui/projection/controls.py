@@ -120,8 +120,8 @@ def pick_tokens(saved: Artifact | None = None) -> TokenChoice:
     """
     if saved:
         st.markdown(
-            f":small[{plain(saved.name)} has its own tokens. This selection applies only to PCA and to"
-            " new projections.]"
+            f":small[{plain(saved.name)} has its own tokens. This selection applies only to PCA and"
+            " to new projections.]"
         )
     # 1. How tokens are chosen.
     mode = st.segmented_control(

@@ -50,9 +50,12 @@ def draw_confusion(task: str) -> None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -> ConfusionMatrix:
-    kept = _chosen.run.test_predictions
+    predictions = _chosen.run.test_predictions
     return build_confusion_matrix(
-        _chosen.run.kind, kept.split.gold, kept.predicted[tokenization], _chosen.run.rules.untyped
+        _chosen.run.kind,
+        predictions.split.gold,
+        predictions.predicted[tokenization],
+        _chosen.run.rules.untyped,
     )
 
 
@@ -98,7 +101,8 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         cells[f"{escape_invisible(gold)} → {escape_invisible(predicted)}"] = (gold, predicted)
     if not cells:
         st.markdown(
-            "There is no confusion matrix: neither the gold labels nor the predictions contain a label."
+            "There is no confusion matrix: neither the gold labels nor the predictions contain a"
+            " label."
         )
         return
     first = next(

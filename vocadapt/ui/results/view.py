@@ -49,7 +49,9 @@ HELP = {
         "Selects another score of the same predictions. Its exact definition is shown below"
         " the table."
     ),
-    "interval": "95 % confidence interval: percentile bootstrap over the test units, averaged over seeds.",
+    "interval": (
+        "95 % confidence interval: percentile bootstrap over the test units, averaged over seeds."
+    ),
     "Δ points": "Difference of the mean from that of the baseline, in points.",
     "p": (
         "Two-sided approximate randomization test over the test units; not corrected for multiple"
