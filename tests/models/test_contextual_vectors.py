@@ -200,7 +200,7 @@ def test_any_head_will_do(make_bert, read, head):
         (dict(unit="letters"), "Unknown unit"),
         (dict(min_count=1000), "No word of this text"),
         (dict(wanted=["nosuch"]), "1: not in the text"),
-        (dict(wanted=[]), "it holds none"),
+        (dict(wanted=[]), "the text has none"),
     ],
 )
 def test_bad_settings(model, read, settings, said):

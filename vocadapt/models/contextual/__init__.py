@@ -1,5 +1,5 @@
-"""What a model computes for words in a text: contextual vectors and masked-token loss.
+"""Contextual vectors of words, and masked-token loss.
 
-Read in this order: `occurrences` (which occurrences are read), `word_vectors` (averaged vectors),
-`masked_loss` (and the last layer at masked positions only).
+Read in this order: `occurrences` (which occurrences of words are used), `word_vectors` (averaged
+vectors), `masked_loss` (loss of masked words, computed only at masked positions).
 """

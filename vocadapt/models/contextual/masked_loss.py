@@ -4,9 +4,9 @@ Words, not wordpieces, are masked, and the loss is divided by their characters, 
 different vocabularies can be compared.
 
 Only masked positions are predicted, so the last layer of a BERT runs only there
-(`compute_states_at`). The layers below are needed at every position, because attention reads all of
-them. In the last layer only keys and values are; its queries and feed-forward part (and those of an
-exBERT's extension module) are computed only at masked positions, about one in seven.
+(`compute_states_at`). The lower layers run at every position, because attention reads all of them.
+In the last layer, keys and values are computed at every position, but queries and the feed-forward
+part (also of an exBERT's extension module) only at masked positions, about one in seven.
 
 Warning: `layer.forward` of the last layer is replaced during the call.
 """
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     import transformers
 
 Ids = NDArray[np.int64]
-BATCH = 16  # windows at a time
-PIECES_OF_A_WORD = 3  # at most, on average
+BATCH = 16  # windows per batch
+MAX_PIECES_PER_WORD = 3  # upper bound of the mean over the words of a window
 
 
 @dataclass(frozen=True)
 class WindowSettings(CheckedSettings):
-    """Windows of a text, and the fraction of their words that is masked.
+    """Length of the windows of a text, and the fraction of their words that is masked.
 
-    Words are drawn, not wordpieces, so that every vocabulary predicts the same words in the same
-    context.
+    Words are masked instead of wordpieces, so that models with different vocabularies predict the
+    same words in the same context.
     """
 
     words: int = setting(48, "words of a window", low=1, high=10_000, flag="")
@@ -50,16 +50,18 @@ class WindowSettings(CheckedSettings):
     seed: int = setting(1, "random seed of the masked words", high=MAX_SEED, flag="")
 
     def within(self, positions: int) -> "WindowSettings":
-        """Return settings with windows short enough that their wordpieces rarely exceed the
+        """Return settings with windows that rarely have more wordpieces than `positions`, the
         positions of a network.
         """
-        return replace(self, words=min(self.words, max(1, positions // PIECES_OF_A_WORD)))
+        return replace(self, words=min(self.words, max(1, positions // MAX_PIECES_PER_WORD)))
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedWindow:
-    """Wordpiece ids (n,) of a stretch of text with its special tokens, which are masked (n,) bool,
-    and the number of masked words and of their characters.
+    """A window of a text with masked words.
+
+    ids: (n,) int64, wordpieces with special tokens; hidden: (n,) bool, which of them are masked.
+    words, characters: number of masked words, and of their characters.
     """
 
     ids: Ids
@@ -70,9 +72,7 @@ class MaskedWindow:
 
 @dataclass(frozen=True)
 class MaskedLoss:
-    """Summed loss of the masked words in nats, and the numbers of words and characters in
-    the sum.
-    """
+    """Total loss of the masked words in nats, with their number and that of their characters."""
 
     nats: float
     words: int
@@ -99,16 +99,16 @@ def build_loss_windows(
     """Split lines of text into windows and draw the words to mask; all pieces of a word are masked
     together.
 
-    Words that the vocabulary cannot spell ([UNK]) are never hidden: they have no characters to
-    share the loss.
+    Words that the vocabulary cannot spell are never masked: predicting [UNK] is not predicting
+    their characters.
     """
     settings = settings or WindowSettings()
     rng = np.random.default_rng(settings.seed)
     for line in lines:
         words = splitter.words(line)
         for start in range(0, len(words), settings.words):
-            stretch = words[start : start + settings.words]
-            yield _build_window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
+            window = words[start : start + settings.words]
+            yield _build_window(window, rng.random(len(window)) < settings.share, vocabulary)
 
 
 def compute_masked_loss(
@@ -125,7 +125,7 @@ def compute_masked_loss(
     nats: list[float] = []
     fitting: list[MaskedWindow] = []
     too_long = 0
-    # Dropout off; the caller's mode is restored, because this also runs during training.
+    # Switch dropout off, and restore the mode afterwards: this also runs during training.
     training = network.training
     network.eval()
     source = iter(windows)
@@ -143,9 +143,9 @@ def compute_masked_loss(
 
 
 def compute_unigram_loss(counts: Ids, windows: Iterable[MaskedWindow]) -> MaskedLoss:
-    """Compute the masked-word loss of a unigram model: the frequency of each wordpiece.
+    """Compute the masked-word loss of a unigram model, which predicts wordpieces by frequency.
 
-    counts: (tokens,) int64 by id; one is added to each.
+    counts: (tokens,) int64 by id; one is added to each count (Laplace smoothing).
     """
     table = np.asarray(counts, dtype=np.float64) + 1
     logs = np.log(table / table.sum())
@@ -158,8 +158,8 @@ def compute_unigram_loss(counts: Ids, windows: Iterable[MaskedWindow]) -> Masked
 def get_masked_head(
     network: "transformers.PreTrainedModel",
 ) -> Callable[["torch.Tensor"], "torch.Tensor"]:
-    """Return the masked-language-model head of a network, from hidden states (n, width) to scores
-    (n, tokens), to score masked positions only.
+    """Return the masked-language-model head of a network, which computes logits (n, tokens) from
+    hidden states (n, width).
 
     Raises InputError if the network has none.
     """
@@ -178,8 +178,8 @@ def compute_scores_at(
     attended: "torch.Tensor",
     places: "torch.Tensor",
 ) -> "torch.Tensor":
-    """Compute the scores (positions, tokens) of the masked-language-model head where `places`
-    (batch, length) bool is true.
+    """Compute the logits (positions, tokens) of the masked-language-model head at the positions at
+    which `places`, (batch, length) bool, is true.
     """
     return get_masked_head(network)(compute_states_at(network.base_model, ids, attended, places))
 
@@ -205,12 +205,12 @@ def _compute_losses(
     """Return the summed masked-word loss of each window, in nats."""
     import torch
 
-    # 1. Pad the windows to one batch.
+    # 1. Pad the windows to equal length.
     shape = (len(batch), max(len(window.ids) for window in batch))
     ids, hidden = np.full(shape, pad), np.zeros(shape, dtype=bool)
     for row, window in enumerate(batch):
         ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
-    # 2. Predict the masked pieces from the text without them.
+    # 2. Replace the masked pieces by the mask token, and predict them.
     truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
     masked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
     scores = compute_scores_at(
@@ -223,14 +223,14 @@ def _compute_losses(
 
 
 def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -> MaskedLoss:
-    """Sum up the losses of the windows with masked words, too long windows excluded."""
+    """Sum the losses of the windows with masked words."""
     words = sum(window.words for window in fitting)
     characters = sum(window.characters for window in fitting)
     if not words and too_long:
         raise InputError(
-            f"No word of this text could be masked: {too_long} windows of it have more wordpieces"
-            " than the network has positions.",
-            "Take shorter windows.",
+            f"No word of this text could be masked: {too_long} windows have more wordpieces than the"
+            " network has positions.",
+            "Use shorter windows.",
         )
     if not words:
         raise InputError("No word of this text could be masked.", "Give more text.")
@@ -241,18 +241,18 @@ def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -
 def compute_states_at(
     base: Any, ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
 ) -> "torch.Tensor":
-    """Return the output of the last layer at the given positions, (positions, width) float32.
+    """Compute the output of the last layer at some positions, (positions, width) float32.
 
-    places: (batch, length) bool; the positions, in row-major order.
-    If the layers are not BERT's, the whole output is computed and the positions are selected.
+    places: (batch, length) bool, true at these positions; the output is in row-major order.
+    For layers other than those of BERT or exBERT, the output at every position is computed first.
     """
     import torch
 
     layer = _find_last_layer(base)
     if layer is None or not places.any():
         return cast("torch.Tensor", base(ids, attention_mask=attended)[0][places])
-    # 1. The columns of the true entries of each row, (batch, longest), padded with others; and
-    #    which of them are no padding. [F T T / T F F] → columns [1 2 / 0 1], [T T / T F].
+    # 1. Find the columns of the true entries of each row, (batch, longest), padded with others, and
+    #    mark those that are not padding. [F T T / T F F] → columns [1 2 / 0 1], [T T / T F].
     counts = places.sum(dim=1)
     longest = int(counts.max())
     columns = places.int().argsort(dim=1, descending=True, stable=True)[:, :longest]
@@ -267,7 +267,7 @@ def compute_states_at(
 
 
 def _find_last_layer(base: Any) -> Any:
-    """Return the last layer of an encoder; None if it is not BERT's or an exBERT's."""
+    """Return the last layer of an encoder; None if it is not a layer of BERT or exBERT."""
     from transformers.models.bert.modeling_bert import BertLayer
 
     layers = getattr(getattr(base, "encoder", None), "layer", None)
@@ -286,11 +286,11 @@ def _forward_at(
     *more: Any,
     **named: Any,
 ) -> "torch.Tensor":
-    """Replacement of the layer's forward at the chosen columns: (batch, positions, width)."""
+    """Run a layer at the chosen columns only, (batch, positions, width); replaces its forward."""
     selected = hidden.gather(1, columns[..., None].expand(-1, -1, hidden.shape[-1]))
-    if mask is not None:  # the same for every query
+    if mask is not None:  # the mask is the same for every query
         mask = mask[..., :1, :].expand(-1, -1, selected.shape[1], -1)
-    if hasattr(layer, "at"):  # an exBERT's
+    if hasattr(layer, "at"):  # a layer of exBERT
         return cast("torch.Tensor", layer.at(selected, hidden, mask))
     return run_bert_layer_at(layer, selected, hidden, mask)
 
@@ -303,11 +303,12 @@ def run_bert_layer_at(
     selected: (batch, positions, width), inputs at these positions; hidden: (batch, length, width),
     inputs at all positions, for keys and values. Returns (batch, positions, width).
     """
-    own = layer.attention.self
-    query, key, value = own.query(selected), own.key(hidden), own.value(hidden)
-    read = attend(own, query, key, value, own.num_attention_heads, mask)
-    read = layer.attention.output(read, selected)
-    return cast("torch.Tensor", layer.output(layer.intermediate(read), read))
+    attention = layer.attention.self
+    query = attention.query(selected)
+    key, value = attention.key(hidden), attention.value(hidden)
+    context = attend(attention, query, key, value, attention.num_attention_heads, mask)
+    attended = layer.attention.output(context, selected)
+    return cast("torch.Tensor", layer.output(layer.intermediate(attended), attended))
 
 
 def attend(
@@ -318,15 +319,17 @@ def attend(
     heads: int,
     mask: "torch.Tensor | None",
 ) -> "torch.Tensor":
-    """Compute attention as the module's config wants it: (batch, queries, units)."""
+    """Compute attention with the implementation that the module's config names, (batch, queries,
+    units).
+    """
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
     from transformers.models.bert.modeling_bert import eager_attention_forward
 
     parts = [part.view(*part.shape[:-1], heads, -1).transpose(1, 2) for part in (query, key, value)]
-    how = ALL_ATTENTION_FUNCTIONS.get_interface(
+    compute_attention = ALL_ATTENTION_FUNCTIONS.get_interface(
         module.config._attn_implementation, eager_attention_forward
     )
-    found, _ = how(
+    context, _ = compute_attention(
         module, *parts, mask, dropout=module.dropout.p * module.training, scaling=module.scaling
     )
-    return cast("torch.Tensor", found.reshape(*query.shape))
+    return cast("torch.Tensor", context.reshape(*query.shape))

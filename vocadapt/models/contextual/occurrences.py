@@ -1,8 +1,8 @@
 """Select the occurrences of words or tokens for which contextual vectors are computed, and the
 windows of text around them.
 
-The text is a file of words (`write_sentences`), one line per context. Every distinct word is
-tokenized once.
+The text is a words file (`write_sentences`), one context per line. Each distinct word is tokenized
+only once.
 """
 
 from collections import Counter
@@ -27,9 +27,9 @@ LAST = -1
 
 @dataclass(frozen=True)
 class ContextualSettings(CheckedSettings):
-    """Which contextual vectors are computed; a window includes [CLS] and [SEP].
+    """Settings of contextual vectors; the length of a window includes [CLS] and [SEP].
 
-    Layer 0 is the embedding output: token, position and type embedding, normalized.
+    Layer 0 is the embedding output: the normalized sum of token, position and type embedding.
     """
 
     layer: int = setting(
@@ -68,8 +68,10 @@ class ContextualSettings(CheckedSettings):
 
 @dataclass(frozen=True, eq=False)
 class VectorTargets:
-    """The words or tokens that get a vector, most frequent first, their counts (targets,) int64,
-    and the numbers of those that get none, by reason.
+    """The words or tokens that get a vector, most frequent first.
+
+    counts: (targets,) int64, their counts in the text.
+    left_out: number of words or tokens that get no vector, by reason.
     """
 
     names: tuple[str, ...]
@@ -82,16 +84,16 @@ class VectorTargets:
         return {name: i for i, name in enumerate(self.names)}
 
     def taken(self, occurrences: int) -> NDArray[np.int64]:
-        """Return the number of occurrences of each target that are read, (targets,) int64."""
+        """Return the number of occurrences of each target that are used, (targets,) int64."""
         return np.minimum(self.counts, occurrences)
 
 
 @dataclass(frozen=True, eq=False)
 class OccurrenceWindow:
-    """Wordpiece ids of a stretch of a line between [CLS] and [SEP], and what is taken from it.
+    """Wordpiece ids of a part of a line between [CLS] and [SEP], and the targets in it.
 
-    The vector at `places` counts towards `targets` with `weights`: 1 over the number of pieces of
-    the word.
+    The vector at each of `places` is added to the target in `targets` with the weight in `weights`:
+    1 over the number of pieces of the word.
     """
 
     ids: list[int]
@@ -108,19 +110,20 @@ def find_targets(
 ) -> VectorTargets:
     """Choose the words or tokens of a text that get a vector.
 
-    counts: word counts of the text. wanted: the only words to consider, at any count. Words that
-    the vocabulary cannot spell, or only with more pieces than fit into a window, get none. Raises
-    InputError if nothing is left.
+    counts: word counts of the text. wanted: consider only these words, at any count.
+    Words that the vocabulary cannot spell, and words with more pieces than fit into a window, get
+    no vector. Raises InputError if no word is left.
     """
-    whole, left_out = _count_units(counts, vocabulary, settings), Counter[str]()
-    # 1. The candidates: frequent enough, or wanted.
+    unit_counts, left_out = _count_units(counts, vocabulary, settings), Counter[str]()
+    # 1. Select the candidates: those that are frequent enough, or wanted.
     if wanted is None:
-        candidates = {name: n for name, n in whole.items() if n >= settings.min_count}
-        left_out[f"occurs less than {settings.min_count} times"] = len(whole) - len(candidates)
+        candidates = {name: n for name, n in unit_counts.items() if n >= settings.min_count}
+        n_rare = len(unit_counts) - len(candidates)
+        left_out[f"occurs less than {settings.min_count} times"] = n_rare
     else:
-        candidates = {name: whole[name] for name in wanted if name in whole}
+        candidates = {name: unit_counts[name] for name in wanted if name in unit_counts}
         left_out["not in the text"] = len(set(wanted)) - len(candidates)
-    # 2. Those that the vocabulary can spell, most frequent first.
+    # 2. Keep those that the vocabulary can spell, most frequent first.
     spellable = {
         name: count
         for name, count in candidates.items()
@@ -131,13 +134,13 @@ def find_targets(
     if settings.first:
         left_out[f"not among the first {settings.first}"] = len(ordered[settings.first :])
         ordered = ordered[: settings.first]
-    # 3. Report what was left out.
+    # 3. Report the reasons why others get no vector.
     reasons = {reason: number for reason, number in left_out.items() if number}
     if not ordered:
         listed = "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items())
         raise InputError(
-            f"No {settings.unit[:-1]} of this text gets a vector ({listed or 'it holds none'}).",
-            "Give more text, or ask for others.",
+            f"No {settings.unit[:-1]} of this text gets a vector ({listed or 'the text has none'}).",
+            "Give more text, or choose other words.",
         )
     return VectorTargets(
         tuple(ordered), np.array([spellable[name] for name in ordered], dtype=np.int64), reasons
@@ -147,7 +150,7 @@ def find_targets(
 def draw_occurrences(
     targets: VectorTargets, settings: ContextualSettings
 ) -> list[frozenset[int] | None]:
-    """Draw the occurrences of each target, by number from 0; None if all of them are read."""
+    """Draw the occurrences of each target, numbered from 0; None if all of them are used."""
     rng = np.random.default_rng(settings.seed)
     n = settings.occurrences
     drawn: list[frozenset[int] | None] = []
@@ -166,8 +169,8 @@ def iterate_windows(
     """Yield the windows with a drawn occurrence, in the order of the text, each with the number of
     bytes of the file read so far.
 
-    Windows end between words; a word that is longer than a window becomes the unknown token. Raises
-    InputError for a vocabulary without [CLS] and [SEP].
+    A window always ends after a word; a word that is longer than a window becomes the unknown
+    token. Raises InputError for a vocabulary without [CLS] and [SEP].
     """
     reader = _Reader(vocabulary, targets, settings)
     n_bytes = 0
@@ -179,7 +182,7 @@ def iterate_windows(
 
 
 class _Reader:
-    """Splits lines into windows; tokenizes each distinct word once, and counts the occurrences."""
+    """Split lines into windows, tokenize each distinct word once, and count the occurrences."""
 
     def __init__(
         self, vocabulary: Vocabulary, targets: VectorTargets, settings: ContextualSettings
@@ -187,8 +190,8 @@ class _Reader:
         lacking = vocabulary.list_missing("cls", "sep")
         if lacking:
             raise InputError(
-                f"This model has no {lacking[0]} token: how a text begins and ends for it is not"
-                " known."
+                f"The vocabulary of this model has no {lacking[0]} token.",
+                "Choose a BERT-type model with [CLS] and [SEP].",
             )
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.start, self.end = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
@@ -200,12 +203,12 @@ class _Reader:
         """Yield the windows of one line that contain a drawn occurrence."""
         windows = [OccurrenceWindow([self.start], [], [], [])]
         for word in words:
-            # 1. A word that does not fit opens the next window; one id is left for the end.
+            # 1. Start a new window if the word does not fit; one id is reserved for [SEP].
             ids, spans = self.look_up(word)
             if len(windows[-1].ids) + len(ids) > self.settings.length - 1:
                 windows.append(OccurrenceWindow([self.start], [], [], []))
             window = windows[-1]
-            # 2. Record its drawn occurrences, each with equal weights of its pieces.
+            # 2. Record the drawn occurrences, with equal weights for the pieces of each.
             for target, first, n_pieces in spans:
                 if self._is_drawn(target):
                     start = len(window.ids) + first
@@ -213,7 +216,7 @@ class _Reader:
                     window.targets.extend([target] * n_pieces)
                     window.weights.extend([1 / n_pieces] * n_pieces)
             window.ids.extend(ids)
-        # 3. Only windows with an occurrence are read.
+        # 3. Yield only windows with a drawn occurrence.
         for window in windows:
             if window.places:
                 window.ids.append(self.end)
@@ -221,7 +224,7 @@ class _Reader:
 
     def _look_up(self, word: str) -> tuple[list[int], list[tuple[int, int, int]]]:
         """Return the ids of a word's pieces, and its targets: (target, first piece, number of
-        pieces). A word is one target over all its pieces; as tokens, each piece is a target.
+        pieces). The target is the whole word, or each of its pieces if the unit is `tokens`.
         """
         pieces = self.vocabulary.tokenize(word)
         if len(pieces) > self.settings.length - 2:
@@ -243,8 +246,8 @@ class _Reader:
 def _count_units(
     counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
 ) -> Mapping[str, int]:
-    """Return the words with their counts, or the wordpieces of these words with theirs, without
-    those of words that do not fit into a window.
+    """Return the counts of the words, or of their wordpieces if the unit is `tokens`; wordpieces of
+    words that do not fit into a window are not counted.
     """
     if settings.unit == "words":
         return counts

@@ -1,7 +1,7 @@
 """Contextual vectors of words: the output of a layer, averaged over the occurrences in a text.
 
-Not to be confused with the model's input embeddings, which Fast 2023 calls contextual embeddings:
-those are one vector for each token, independent of its context (`LanguageModel.space`).
+Fast 2023 calls something else contextual embeddings: the model's input embeddings, one vector for
+each token, independent of its context (`LanguageModel.space`).
 """
 
 import time
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     import transformers
 
 POOL = 32  # batches of windows that are sorted by length together, so that little is padding
-SPEED = 45e9  # multiplications and additions a second (two cores, 2.5 GHz)
+SPEED = 45e9  # multiplications and additions per second (two cores, 2.5 GHz)
 
 
 @dataclass(frozen=True, eq=False)
 class ContextualVectors:
-    """Averaged vectors with the corpus counts of their words, and the amount of text read."""
+    """Averaged vectors with the corpus counts of their words, and the amount of text processed."""
 
     space: EmbeddingSpace
     layer: int
@@ -55,16 +55,18 @@ def compute_contextual_vectors(
     settings: ContextualSettings,
     progress: Progress = silent,
 ) -> ContextualVectors:
-    """Run the network over the windows with a drawn occurrence, and average the vectors of each
+    """Run the network on the windows with a drawn occurrence, and average the vectors of each
     target.
 
-    1. Take windows of the text, 32 batches at a time, and sort them by length: less padding.
+    1. Read windows of the text, 32 batches at a time, and sort them by length: less padding.
     2. Run the network up to the layer on each batch.
-    3. Add each occurrence's vector (a word's is the mean of its pieces) to the sum of its target.
+    3. Add the vector of each occurrence (for a word, the mean of its pieces) to the sum of its
+       target.
     4. Divide the sums (targets, width) by the numbers of occurrences.
 
-    sentences: a words file of the text on which `targets` were counted. Float32 on the CPU. Raises
-    InputError for a layer that the model lacks and windows longer than its positions.
+    sentences: words file of the text in which `targets` were counted.
+    Computes in float32 on the CPU. Raises InputError for a layer that the model lacks, and for
+    windows longer than its positions.
     """
     import torch
 
@@ -101,10 +103,10 @@ def compute_contextual_vectors(
 
 
 def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
-    """Return the number of the layer to read, −1 resolved; raises InputError for a layer that the
-    model lacks and for too long windows.
+    """Return the number of the layer to read, that of the last layer for −1; raises InputError for
+    a layer that the model lacks, and for windows longer than its positions.
     """
-    # Checked before any text is read: transformers would fail in the middle of it.
+    # Checked before the text is read, because transformers would fail only on a long window.
     layers, positions = count_layers(model), int(model.config.get("max_position_embeddings", 0))
     if settings.layer > layers:
         raise InputError(
@@ -127,7 +129,7 @@ def count_layers(model: LanguageModel) -> int:
     layers = model.config.get("num_hidden_layers")
     if not isinstance(layers, int) or layers < 1:
         raise InputError(
-            f"{model.path}: config.json does not say how many layers it has.",
+            f"{model.path}: config.json does not have the number of layers.",
             "Choose a BERT-type model.",
         )
     return layers
@@ -139,12 +141,12 @@ def count_max_tokens(
     model: LanguageModel,
     settings: ContextualSettings,
 ) -> int:
-    """Return the maximum number of wordpieces to process: those of the whole text, or of a full
-    window for each occurrence.
+    """Return an upper bound of the wordpieces to process: those of the text, or of a full window
+    for each occurrence, whichever is smaller.
     """
     tokenize = model.vocabulary.tokenize
-    whole = sum(count * len(tokenize(word)) for word, count in counts.items())
-    return min(whole, int(targets.taken(settings.occurrences).sum()) * settings.length)
+    total = sum(count * len(tokenize(word)) for word, count in counts.items())
+    return min(total, int(targets.taken(settings.occurrences).sum()) * settings.length)
 
 
 def estimate_contextual_seconds(
@@ -153,15 +155,21 @@ def estimate_contextual_seconds(
     """Estimate the seconds to process `tokens` wordpieces up to the layer on two cores."""
     width = model.dim
     inner = int(model.config.get("intermediate_size", 4 * width))
-    # Multiplications per wordpiece in one layer.
-    each = 4 * width**2 + 2 * width * inner + settings.length * width
+    multiplications = 4 * width**2 + 2 * width * inner + settings.length * width
     relative_size = 1 + ModuleSize.from_config(model.config).share  # with an extension module
-    return 2.0 * tokens * each * relative_size * max(check_layer(model, settings), 1) / SPEED
+    return (
+        2.0
+        * tokens
+        * multiplications
+        * relative_size
+        * max(check_layer(model, settings), 1)
+        / SPEED
+    )
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
-    """Load the network in float32 without its head and without the layers above `layer`, if its
-    layers are a plain list; at least one layer remains.
+    """Load the network in float32 without its head and, if it is a BERT, without the layers above
+    `layer`; the first layer is always kept.
     """
     from vocadapt.models.loading import load_network
 
@@ -172,7 +180,7 @@ def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrain
 
 
 def pad_batch(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Pad id sequences with `pad` to the longest one; returns the ids and the attention mask, both
+    """Pad id sequences with `pad` to the longest one; return the ids and the attention mask, both
     (rows, longest) int64.
     """
     import torch

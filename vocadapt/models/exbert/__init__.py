@@ -1,12 +1,12 @@
-"""exBERT (Tai et al. 2020) as models of transformers: importing this package makes the Auto classes
-know them.
+"""exBERT (Tai et al. 2020) as models of transformers: importing this package registers them with
+the Auto classes.
 
     import vocadapt.models.exbert
     model = AutoModel.from_pretrained(folder)
 
 Read in this order: `layers` (a layer of BERT, its extension module and the gate that mixes them),
-`config`, `model` (BERT's heads over such layers), `separated_embeddings` (training the embeddings
-of some tokens only).
+`config`, `model` (models with such layers and BERT's heads), `separated_embeddings` (training the
+embeddings of some tokens only).
 """
 
 import transformers
@@ -34,7 +34,7 @@ __all__ = [
     "ExBertPreTrainedModel",
 ]
 
-HEADS: dict[str, type[ExBertPreTrainedModel]] = {  # BERT's class: the one that takes its place
+HEADS: dict[str, type[ExBertPreTrainedModel]] = {  # class of BERT: corresponding class of exBERT
     "BertModel": ExBertModel,
     "BertForMaskedLM": ExBertForMaskedLM,
     "BertForPreTraining": ExBertForPreTraining,

@@ -1,4 +1,4 @@
-"""Config of an exBERT: that of BERT, and the sizes of the extension."""
+"""Config of an exBERT: the config of BERT with the sizes of the extension."""
 
 from transformers import BertConfig
 

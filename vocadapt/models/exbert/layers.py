@@ -3,8 +3,8 @@ mixes both.
 
     H' = g · T_ofs(H) + (1 − g) · T_ext(H),   g = σ(w · H + b), a number for each token       (Tai et al. 2020, 3.2)
 
-Both sides end in their own LayerNorm before they are mixed. The names of BERT's own tensors are
-BERT's.
+Each of the two layers ends in its own LayerNorm. The tensors of BERT's layer have the same names as
+in BERT.
 """
 
 import copy
@@ -47,17 +47,18 @@ class ExtensionAttention(nn.Module):
         weight, bias = (
             torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")
         )
-        # One wide product: three narrow ones, with the sum of their gradients, take longer.
-        read = linear(hidden, weight, bias)
-        query, key, value = read.view(*hidden.shape[:-1], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        # One wide matrix product is faster than three narrow ones and the sum of their gradients.
+        projected = linear(hidden, weight, bias)
+        projected = projected.view(*hidden.shape[:-1], 3, self.heads, -1)
+        query, key, value = projected.permute(2, 0, 3, 1, 4)
         attend: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward
         )
         dropout = self.dropout.p if self.training else 0.0
-        found, _ = attend(
+        context, _ = attend(
             self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **more
         )
-        return cast(Tensor, found.reshape(*hidden.shape[:-1], -1))
+        return cast(Tensor, context.reshape(*hidden.shape[:-1], -1))
 
     def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """Compute the same at the selected positions only: (batch, positions, width) → (batch,
@@ -69,8 +70,8 @@ class ExtensionAttention(nn.Module):
 
 
 class ExtensionModule(nn.Module):
-    """The extension module of a layer: attention and feed-forward in its own units, each ending at
-    the model's width with a residual.
+    """The extension module of a layer: attention and feed-forward of a smaller size, each followed
+    by a projection to the model's width and a residual connection.
     """
 
     def __init__(self, config: ExBertConfig) -> None:
@@ -92,13 +93,13 @@ class ExtensionModule(nn.Module):
         """
         return self._add_feed_forward(self.attention.at(selected, hidden, mask), selected)
 
-    def _add_feed_forward(self, read: Tensor, hidden: Tensor) -> Tensor:
-        attended = self.attention_output(read, hidden)
+    def _add_feed_forward(self, context: Tensor, hidden: Tensor) -> Tensor:
+        attended = self.attention_output(context, hidden)
         return cast(Tensor, self.output(self.intermediate(attended), attended))
 
 
 class Gate(nn.Linear):
-    """How much of a token's vector comes from BERT's own layer, 0 to 1."""
+    """The weight of BERT's layer in a token's output vector, between 0 and 1."""
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(batch, length, width) → (batch, length, 1)."""
@@ -106,7 +107,7 @@ class Gate(nn.Linear):
 
 
 class ExBertLayer(BertLayer):
-    """BERT's layer, with an extension module and a gate where the config has one."""
+    """BERT's layer, with an extension module and a gate if the config has one."""
 
     def __init__(self, config: ExBertConfig, layer_idx: int | None = None) -> None:
         super().__init__(config, layer_idx=layer_idx)
@@ -139,10 +140,10 @@ class ExBertLayer(BertLayer):
 
 
 class ExBertEncoder(BertEncoder):
-    """BERT's encoder over such layers."""
+    """BERT's encoder with the layers of exBERT."""
 
     def __init__(self, config: ExBertConfig) -> None:
-        nn.Module.__init__(self)  # BertEncoder's own would build BERT's layers first
+        nn.Module.__init__(self)  # that of BertEncoder would build BERT's layers first
         self.config = config
         self.layer = nn.ModuleList(
             [ExBertLayer(config, place) for place in range(config.num_hidden_layers)]
@@ -150,7 +151,7 @@ class ExBertEncoder(BertEncoder):
 
 
 def _set_intermediate_size(config: ExBertConfig, units: int) -> ExBertConfig:
-    """Return a copy of a config with which BERT's classes build a feed-forward part of `units` units."""
+    """Return a copy of a config with another intermediate size, for BERT's feed-forward classes."""
     changed = copy.deepcopy(config)
     changed.intermediate_size = units
     return changed

@@ -1,8 +1,7 @@
-"""ExBertModel and its heads: BERT's own classes over layers with an extension, under BERT's names
-of tensors.
+"""ExBertModel and its heads: BERT's classes with layers that have an extension module.
 
-A head of BERT's weights fits the head here of the same name; only what belongs to the extension is
-new.
+Tensors have the same names as in BERT, so the weights of a BERT model with the same head can be
+loaded; only the tensors of the extension are new.
 """
 
 from torch import nn
@@ -31,13 +30,13 @@ from vocadapt.models.extension_size import compute_gate_bias
 class ExBertPreTrainedModel(BertPreTrainedModel):
     """Base class: the config, the initialization of weights, and additional outputs.
 
-    `output_gates=True` returns the gate of each layer, (batch, length, 1). All weights but the
-    gates' biases are initialized as in BERT.
+    `output_gates=True` returns the gate of each layer, (batch, length, 1). All weights except the
+    biases of the gates are initialized as in BERT.
     """
 
     config: ExBertConfig
     config_class = ExBertConfig
-    # As transformers declares them.
+    # The names are fixed by transformers.
     _no_split_modules = ["BertEmbeddings", "ExBertLayer"]  # noqa: RUF012
     _can_record_outputs = {  # noqa: RUF012
         "hidden_states": ExBertLayer,
@@ -64,7 +63,7 @@ class ExBertModel(ExBertPreTrainedModel, BertModel):
 
 
 class ExBertForMaskedLM(ExBertPreTrainedModel, BertForMaskedLM):
-    """With BERT's masked-language-model head, over the old and the added tokens."""
+    """exBERT with a masked-language-model head, which predicts old and added tokens."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)
@@ -74,7 +73,7 @@ class ExBertForMaskedLM(ExBertPreTrainedModel, BertForMaskedLM):
 
 
 class ExBertForPreTraining(ExBertPreTrainedModel, BertForPreTraining):
-    """With BERT's masked-language-model and next-sentence heads."""
+    """exBERT with a masked-language-model head and a next-sentence head."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)
@@ -84,7 +83,7 @@ class ExBertForPreTraining(ExBertPreTrainedModel, BertForPreTraining):
 
 
 class ExBertForTokenClassification(ExBertPreTrainedModel, BertForTokenClassification):
-    """With a label for each wordpiece."""
+    """exBERT with a head that predicts a label for each wordpiece."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)
@@ -95,7 +94,7 @@ class ExBertForTokenClassification(ExBertPreTrainedModel, BertForTokenClassifica
 
 
 class ExBertForSequenceClassification(ExBertPreTrainedModel, BertForSequenceClassification):
-    """With labels for the whole text."""
+    """exBERT with a head that predicts one or more labels for the whole text."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)
@@ -106,7 +105,7 @@ class ExBertForSequenceClassification(ExBertPreTrainedModel, BertForSequenceClas
 
 
 class ExBertForQuestionAnswering(ExBertPreTrainedModel, BertForQuestionAnswering):
-    """With a start and an end for the answer in a text."""
+    """exBERT with a head that predicts the start and the end of an answer in a text."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)

@@ -1,13 +1,13 @@
 """Train the embeddings of some tokens only, and leave those of all other tokens unchanged.
 
-Masking the gradient would not suffice: weight decay changes rows without a gradient, too. So the
-trained embeddings are a parameter of their own during training:
+Setting the gradient of the others to zero is not enough, because weight decay changes them as well.
+So the trained embeddings are a separate parameter during training:
 
 1. `SeparatedEmbeddings.separate` replaces the embedding layer and the output layer of a network by
-   modules with a fixed matrix and a small trained one. The outputs stay the same.
-2. Train.
+   modules with a fixed matrix and a small trained one. The outputs do not change.
+2. The network is trained.
 3. `SeparatedEmbeddings.merge` writes the trained embeddings into the original matrix, whose other
-   rows are bit-identical to before.
+   rows remain bit-identical.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class PartlyTrainedEmbedding(nn.Module):
 class PartlyTrainedOutput(nn.Module):
     """The output layer of a network with a PartlyTrainedEmbedding.
 
-    It scores with the embeddings of the input if they are tied (`tied`), else with its own.
+    It uses the input embeddings if the two layers are tied (`tied`), else embeddings of its own.
     """
 
     def __init__(self, layer: nn.Linear, ids: Tensor, tied: PartlyTrainedEmbedding | None) -> None:
@@ -60,7 +60,7 @@ class PartlyTrainedOutput(nn.Module):
         self.own: PartlyTrainedEmbedding | None = None
         if tied is None:
             self.own = PartlyTrainedEmbedding(layer.weight, ids)
-        self._tied = (tied,)  # in a tuple: it is a submodule of the embedding layer, not of this
+        self._tied = (tied,)  # in a tuple, so that torch does not register it as a submodule here
         self.register_buffer("ids", ids.clone(), persistent=False)
 
         # First trained id if the trained tokens are the last ones of the vocabulary, else None.
@@ -77,7 +77,7 @@ class PartlyTrainedOutput(nn.Module):
 
     @property
     def rows(self) -> PartlyTrainedEmbedding:
-        """The embeddings that score the tokens."""
+        """The embeddings with which logits are computed."""
         return cast(PartlyTrainedEmbedding, self._tied[0] if self.own is None else self.own)
 
     @property
@@ -86,12 +86,12 @@ class PartlyTrainedOutput(nn.Module):
         return self.rows.weight
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Score the tokens: hidden states (…, width) → logits (…, tokens)."""
+        """Compute the logits of tokens: hidden states (…, width) → (…, tokens)."""
         trained = linear(hidden, self.rows.weight, self.bias)
         if self.first is None:
             logits = linear(hidden, self.rows.fixed, self.fixed_bias)
             return logits.index_copy(-1, cast(Tensor, self.ids), trained.to(logits.dtype))
-        # The trained tokens are the last ones: their fixed rows need not be multiplied.
+        # The trained tokens are the last ones: skip the product with their fixed embeddings.
         bias = None
         if self.fixed_bias is not None:
             bias = self.fixed_bias[: self.first]
@@ -115,12 +115,12 @@ class SeparatedEmbeddings:
             self.output = PartlyTrainedOutput(self.layer, ids, tied)
 
     def separate(self) -> None:
-        """Replace the layers of the network: only the embeddings of the ids are trained."""
+        """Replace the layers of the network, so that only the embeddings of the ids are trained."""
         self._set_layers(self.rows, self.output)
 
     def merge(self) -> None:
         """Restore the layers of the network, with the trained embeddings of the ids."""
-        # The layers stayed on the CPU if the network was moved while they were separated.
+        # While they are separated, the original layers do not move with the network to a GPU.
         device = self.rows.weight.device
         self.original.to(device)
         _write_rows(self.original.weight, self.rows.weight, self.ids)
@@ -129,7 +129,7 @@ class SeparatedEmbeddings:
             if self.output.own is not None:
                 _write_rows(self.layer.weight, self.output.own.weight, self.ids)
             if self.output.bias is not None and self.output.fixed_bias is not None:
-                # The fixed bias is trained, too, if the heads are.
+                # If the heads are trained, the fixed bias is trained, too.
                 with torch.no_grad():
                     self.layer.bias.copy_(self.output.fixed_bias)
                 _write_rows(self.layer.bias, self.output.bias, self.ids)
