@@ -546,7 +546,7 @@ def test_a_busy_machine_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> N
     tokenizer_trial.try_parts(
         {"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}}
     )
-    monkeypatch.setattr(tokenizer_trial, "PATIENCE", 0.5)
+    monkeypatch.setattr(tokenizer_trial, "MAX_WALL_SECONDS", 0.5)
     tokenizer_trial._try.cache_clear()
     with pytest.raises(InputError, match=r"it takes more than 0\.5 s"):
         tokenizer_trial.try_parts(

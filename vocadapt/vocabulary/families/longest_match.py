@@ -1,16 +1,16 @@
-"""Tokenize every distinct word of a text again after tokens were removed from a vocabulary: exact,
-all words at once, in milliseconds.
+"""Tokenize every distinct word of a text again after tokens were removed from a vocabulary: exactly,
+and in milliseconds, because all words are tokenized together.
 
 WordPiece takes, at each place of a word, the longest token that matches there. All tokens that
-match at one place are prefixes of one another, so two tables that do not depend on what is removed
-are enough:
+match at one place are prefixes of one another, so two tables are enough, neither of which depends
+on the removed tokens:
 
 1. `LongestMatchTable.longest`: at each place of each word, the longest token of the whole
 vocabulary.
 2. `LongestMatchTable.shorter`: for each token, the next shorter token that is a prefix of it.
 
-If some tokens are removed, the token taken at a place is the first one on the chain longest →
-shorter → shorter … that is still there (`replace_removed`).
+If some tokens are removed, the token that matches at a place is the first one on the chain longest
+→ shorter → shorter … that is not removed (`replace_removed`).
 
 Example: "hypertension" with the tokens hyper, h, ##y, ##per, ##tension, ##ten, ##sion.
 
@@ -42,13 +42,13 @@ from vocadapt.vocabulary.families.vocabulary import (
     sum_by_id,
 )
 
-UNREADABLE = 10**6  # number of pieces of a rest of a word that cannot be tokenized
+UNREADABLE = 10**6  # number of pieces of the rest of a word if it cannot be tokenized
 WORD_START, CONTINUATION = 0, 1  # root nodes of the two prefix trees
 
 
 @dataclass(frozen=True, eq=False)
 class LongestMatchTable(WordTable):
-    """Distinct words with their counts, written one after the other: one place for each character,
+    """Distinct words with their counts, stored one after the other: one place for each character,
     and one for the end of each word.
 
     V is the size of the vocabulary; as a token id it means "no token".
@@ -59,7 +59,7 @@ class LongestMatchTable(WordTable):
     length: (V + 1,) int64, characters of each token without its continuation mark.
     starts, ends: (words,) int64, place of the first character of each word, and after its last.
     whole: (words,) int64, id of the exact-word token that equals the word, or V.
-    readable: (words,) bool, False if the word is longer than the model reads.
+    readable: (words,) bool, False if the word is longer than the longest word of the vocabulary.
     """
 
     longest: Ints
@@ -97,13 +97,13 @@ class LongestMatchTable(WordTable):
         unknown, place = ~self.readable, self.starts.copy()
         pieces = np.zeros(len(place), dtype=np.int64)
 
-        # 1. Exact-word tokens that are still there: the word is one token.
+        # 1. A word that is an exact-word token, and not removed, is one token.
         is_whole = match[self.whole] == self.whole
         is_whole &= self.whole < self.size
         pieces[is_whole] = 1
         found = [(self.starts[is_whole], self.whole[is_whole], np.flatnonzero(is_whole))]
 
-        # 2. All other words: take the longest match at the place reached, and advance.
+        # 2. In all other words, take the longest match at the current place, and advance.
         active = np.flatnonzero(self.readable & ~is_whole & (self.starts < self.ends))
         while len(active):
             token = match[self.longest[place[active]]]
@@ -115,7 +115,7 @@ class LongestMatchTable(WordTable):
             place[active] += self.length[token]
             active = active[place[active] < self.ends[active]]
 
-        # 3. A word with an unknown rest is one [UNK]: the wordpieces found before do not count.
+        # 3. A word with a place at which no token matches is one [UNK]: discard its wordpieces.
         pieces[unknown] = 1
         places, tokens, words = (np.concatenate(part) for part in zip(*found, strict=True))
         known = ~unknown[words]
@@ -134,11 +134,11 @@ class LongestMatchTable(WordTable):
         return rest
 
     def compute_removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
-        """Count for each token the additional wordpieces of the text if that token is removed too,
-        (V,) float64.
+        """Compute for each token how many more wordpieces the text has if that token is removed
+        too, (V,) float64.
 
-        Exact for words that contain the token once. If a word contains it twice, the rest of the
-        word after the first one is counted as if the token were still there.
+        Exact for words that contain the token once. If a word contains it twice, the second one is
+        counted as if it were not removed.
         """
         match, tokenization = self.replace_removed(removed), self.tokenize(removed)
         rest = self.count_pieces_from(match)
@@ -150,7 +150,7 @@ class LongestMatchTable(WordTable):
 
     @cached_property
     def _places_by_distance(self) -> list[Ints]:
-        """The places of characters, grouped by their distance to the end of the word: 1, 2, …"""
+        """The places of characters, grouped by their distance from the end of the word: 1, 2, …"""
         sizes = self.ends - self.starts
         order = np.argsort(sizes, kind="stable")
         ends, sizes = self.ends[order], sizes[order]
@@ -169,16 +169,16 @@ def build_word_table(
     """Build the table of some words and their counts; see `Vocabulary.build_word_table`."""
     words, rests = list(counts), list(continuations or ())
     texts = words + rests
-    # 1. One place for each character, and one behind each word.
+    # 1. Assign one place to each character, and one to the end of each word.
     sizes = np.array([len(text) for text in texts], dtype=np.int64)
     starts = np.cumsum(sizes + 1) - sizes - 1
-    # 2. The longest token at each place, from the tree of its position in the word.
+    # 2. Find the longest token at each place, in the tree of word starts or of continuations.
     trees = _build_prefix_trees(vocabulary)
     letters = trees.encode("\0".join([*texts, ""]))
     roots = np.zeros(len(letters), dtype=np.int64) + CONTINUATION
     roots[starts[: len(words)]] = WORD_START
     longest = trees.find_longest(letters, roots)
-    # 3. Words that are exact-word tokens.
+    # 3. Find the words that are exact-word tokens.
     no_token = len(vocabulary)
     whole = np.full(len(texts), no_token)
     for i, word in enumerate(words):
@@ -254,7 +254,7 @@ def _build_prefix_trees(vocabulary: Vocabulary) -> _PrefixTrees:
     Example: the word starts "h" (id 5) and "hyper" (id 4) give the path root –h– y – p – e – r;
     the longest token is 5 at the nodes h, y, p and e, and 4 at r, and shorter[4] = 5.
     """
-    # The tree and the text (without its mark) of each token that longest match can take, by id.
+    # The tree and the text (without its mark) of each token in the trees, by id.
     no_token = len(vocabulary)
     bodies: dict[int, tuple[int, str]] = {}
     for i, spelling in enumerate(vocabulary.tokens):

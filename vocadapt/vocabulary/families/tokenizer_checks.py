@@ -1,7 +1,7 @@
-"""Checks of the tokenizer files of a model folder before a library reads them.
+"""Check the tokenizer files of a model folder before a library reads them.
 
-They cover types, bounds of ids, and one token per id. The effect of normalizers on text is tested
-in `tokenizer_trial`.
+The checks cover types, ranges of ids, and that each id has only one token. The effect of
+normalizers on text is tested in `tokenizer_trial`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,12 +18,13 @@ TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
     "special_tokens_map.json",
     "added_tokens.json",
 )
-MAX_TOKENS = 10_000_000  # upper limit of ids, so that a list of all tokens by id stays small
-WORD_LENGTHS = Bounds(1, 1_000)  # of WordPiece: its time grows with the third power of the length
+MAX_TOKENS = 10_000_000  # upper limit of ids: a list of all tokens by id must fit in memory
+# Longest word of WordPiece, whose time grows with the third power of the length.
+WORD_LENGTHS = Bounds(1, 1_000)
 MAX_SHOWN = 60  # characters of a value in a message
 EXPECTED_ID = f"a whole number below {MAX_TOKENS:,}"
 REMEDY = "Correct the file, or download the model again."
-# Entries that may be missing, with the type of their values and its name in messages.
+# Types of entries that may be missing, with the names of the types in messages.
 OBJECT, LIST, FLAG = (dict, "an object"), (list, "a list"), (bool, "true or false")
 TOKENIZER_TYPES = {
     **dict.fromkeys(
@@ -52,13 +53,13 @@ class UnfitError(Exception):
 def check_tokenizer_files(
     folder: Path, check_model: Callable[[Json], dict[str, int] | None]
 ) -> dict[str, Any] | None:
-    """Read tokenizer.json of a folder, None if there is none; raise InputError if a tokenizer file
-    is invalid.
+    """Read tokenizer.json of a folder; return None if there is none. Raises InputError if a
+    tokenizer file is invalid.
 
     Also checks tokenizer_config.json, special_tokens_map.json and added_tokens.json, which
     transformers reads.
-    check_model: checks the model of a tokenizer.json and returns its ids by token; None if no
-    family can read it: such a file is refused later, with its own message.
+    check_model: checks the model of a tokenizer.json and returns its ids by token, or None if no
+    family recognizes it; the caller raises the error for such a file.
     """
     checks: dict[str, Callable[[Json], None]] = {
         TOKENIZER: lambda content: _check_tokenizer(content, check_model),
@@ -81,7 +82,7 @@ def check_tokenizer_files(
 
 def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] | None]) -> None:
     """Check tokenizer.json: the model, the added tokens, and tokens named by other parts."""
-    # 1. The model, and the types of all parts.
+    # 1. Check the model, and the types of all parts.
     model = content.get("model")
     _demand(isinstance(model, dict), '"model"', model, "an object")
     _check_types(content, TOKENIZER_TYPES)
@@ -89,7 +90,7 @@ def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int]
     if ids is None:
         return
 
-    # 2. The added tokens: the library takes their ids as they are, so one token must not have two.
+    # 2. Check the added tokens: the library does not check their ids, and a token must not have two.
     for token in content.get("added_tokens") or ():
         _check_added_token(token, "an added token")
         name, i = token["content"], token.get("id")
@@ -99,7 +100,7 @@ def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int]
             raise UnfitError(f"the token {_format_value(name)} has two ids, {known:,} and {i:,}")
     _refuse_shared_ids(ids)
 
-    # 3. The special tokens that are added to a text.
+    # 3. Check the special tokens that are added to a text.
     _check_post_processor(content.get("post_processor"), ids)
 
 
@@ -150,8 +151,8 @@ def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
         other = first.setdefault(i, token)
         if other != token:
             raise UnfitError(
-                f"two tokens with one id: {_format_value(other)} and {_format_value(token)} are"
-                f" both {i:,}"
+                f"two tokens with one id: {_format_value(other)} and {_format_value(token)} both have"
+                f" {i:,}"
             )
 
 
@@ -180,7 +181,7 @@ def _check_config(content: Json) -> None:
     """Check the tokens and settings of tokenizer_config.json."""
     _check_types(content, CONFIG_TYPES)
     for i, token in (content.get("added_tokens_decoder") or {}).items():
-        known = i.isdecimal() and is_id(int(i[:20]))  # int() of a very long text would take long
+        known = i.isdecimal() and is_id(int(i[:20]))  # int() of a very long string is slow
         _demand(known, 'a key of "added_tokens_decoder"', i, EXPECTED_ID)
         _check_added_token(token, f"the added token {i}")
     longest = content.get("model_max_length", 0)
@@ -235,13 +236,13 @@ def _check_types(content: Json, types: Mapping[str, tuple[type, str]]) -> None:
 
 
 def _demand(holds: bool, what: str, value: Any, expected: str) -> None:
-    """Raise UnfitError if a value does not have the required form."""
+    """Raise UnfitError if a condition on a value does not hold."""
     if not holds:
         raise UnfitError(f"{what} is {_format_value(value)}, expected {expected}")
 
 
 def _format_value(value: Any) -> str:
-    """Format a value for a message: a text or number, shortened; of other values the type."""
+    """Format a value for a message: a shortened text or number, or the type of a list or object."""
     text = repr(value)
     if isinstance(value, dict | list):
         text = type(value).__name__

@@ -4,8 +4,8 @@ A regular expression may take exponential time, and a replacement may expand a t
 full. Both happen inside a library that cannot be interrupted, so:
 
 1. Parts of types that can do neither (SAFE: BERT's and others) are accepted without a test.
-2. All others normalize or split adversarial lines, in a subprocess with limits on time and memory.
-3. If the subprocess fails, the last name that it printed tells which part failed.
+2. All others process adversarial lines, in a subprocess with limits on time and memory.
+3. If the subprocess fails, the last name that it printed is that of the part that failed.
 
 Example: the pattern "(a+)+$" takes exponential time on "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", so the
 subprocess times out.
@@ -23,10 +23,11 @@ from typing import Any
 
 from vocadapt.errors import InputError
 
-# Limits of the process; of processor time, not wall time, so that a busy machine changes no verdict.
+# Limits of the subprocess. Processor time instead of wall time: the result must not depend on how
+# busy the machine is.
 SECONDS, MEGABYTES = 5.0, 2048
-PATIENCE = 60.0  # seconds of wall time, for a process that gets little processor time
-POLL_SECONDS = 0.25  # between two readings of the processor time
+MAX_WALL_SECONDS = 60.0  # for a process that gets little processor time
+POLL_SECONDS = 0.25  # between two measurements of the processor time
 # Maximum length of a processed text, relative to the text; Unicode normal forms reach 18.
 MAX_GROWTH = 100
 SAFE = {
@@ -83,7 +84,7 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
     """Test the normalizer and pre-tokenizer of a parsed tokenizer.json; raise InputError if one of
     them fails.
 
-    Parts that are known to be safe are not tested. Results are cached for the life of the process.
+    Parts of SAFE types are not tested. Results are cached until the program ends.
     """
     for kind in ("normalizer", "pre_tokenizer"):
         part = tokenizer.get(kind)
@@ -98,17 +99,15 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
 
 @lru_cache(maxsize=256)
 def _try(kind: str, part: str) -> str:
-    """Return which part of a normalizer or pre-tokenizer (as JSON) fails and why; "" if none
-    does.
-    """
-    # 1. Test each part of a Sequence alone, then all of them in order.
+    """Test a normalizer or pre-tokenizer (as JSON); return which part fails and why, "" if none."""
+    # 1. Prepare the tests: each part of a Sequence alone, then the whole Sequence.
     whole = json.loads(part)
     single = [one for one in _list_parts(whole) if one.get("type") not in SAFE]
     parts = [(_describe(one), kind, one) for one in single]
     if whole not in single:
         parts.append(("all parts in sequence", kind, whole))
     work = json.dumps({"parts": parts, "lines": list(build_adversarial_lines(part))})
-    # 2. Run the test in a subprocess, and kill its process group if it exceeds a limit of time.
+    # 2. Run them in a subprocess, and kill its process group if it exceeds a time limit.
     command = [sys.executable, "-I", "-c", SCRIPT, str(MEGABYTES), str(MAX_GROWTH)]
     environment = {
         **os.environ,
@@ -144,7 +143,7 @@ def _try(kind: str, part: str) -> str:
 
 def _communicate(process: "subprocess.Popen[str]", work: str) -> tuple[str, str]:
     """Return the output of a process; raises TimeoutExpired after SECONDS of processor time or
-    PATIENCE of wall time.
+    MAX_WALL_SECONDS of wall time.
     """
     start = time.monotonic()
     pending: str | None = work
@@ -152,12 +151,13 @@ def _communicate(process: "subprocess.Popen[str]", work: str) -> tuple[str, str]
         try:
             return process.communicate(pending, timeout=POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            if _processor_time(process.pid) > SECONDS or time.monotonic() - start > PATIENCE:
+            wall_seconds = time.monotonic() - start
+            if _measure_processor_time(process.pid) > SECONDS or wall_seconds > MAX_WALL_SECONDS:
                 raise
-        pending = None  # the input was taken by the first call
+        pending = None  # the first call has sent the input
 
 
-def _processor_time(pid: int) -> float:
+def _measure_processor_time(pid: int) -> float:
     """Return the seconds of processor time that a process has used; 0 if it has ended."""
     import psutil
 
@@ -169,11 +169,11 @@ def _processor_time(pid: int) -> float:
 
 
 def build_adversarial_lines(part: str) -> Iterator[str]:
-    """Generate lines on which patterns backtrack exponentially and replacements expand, the
+    """Generate lines on which patterns may backtrack exponentially and replacements may expand,
     shortest first.
 
-    They repeat each character of the part's own JSON, and common ones, and end in a character that
-    may not match.
+    Lines repeat a character of the part's JSON, or a common one, and end in a character that may
+    not match.
     """
     characters = sorted({*" \t!.,-_'#▁0aAxé中", *(one for one in part if one.isalnum())})[:80]
     for length in (10, 30, 1_000):

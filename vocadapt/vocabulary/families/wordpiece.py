@@ -4,8 +4,8 @@ A word is tokenized from the left, always by the longest token that matches; tok
 word are marked by ##: hypertension → hyper ##tension.
 
 The tokenizer.json of a folder takes precedence over its tokenizer class: transformers 5 rebuilds a
-BertTokenizer from the vocabulary and would drop a custom normalizer that the model was trained
-with.
+BertTokenizer from the vocabulary, without the custom normalizer that the model may have been
+trained with.
 """
 
 import re
@@ -72,10 +72,10 @@ NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
 PLACEHOLDER = re.compile(r"\[unused\d+\]")
-# Word starts to which a continuation is appended in a test; two kinds, because a pre-tokenizer may
-# split letters from digits.
+# Characters before a continuation in a test: a letter and a digit, because a pre-tokenizer may split
+# letters from digits.
 STEMS = "a0"
-CARRIERS = 8  # word starts that are tried before a continuation counts as unreachable
+MAX_CARRIERS = 8  # word starts to try before a continuation counts as unreachable
 EXACT_WORD = {
     "single_word": True,
     "lstrip": False,
@@ -147,7 +147,7 @@ class WordPieceVocabulary(Vocabulary):
 
     @cached_property
     def _indivisible(self) -> frozenset[str]:
-        """Exact words, and the empty token of a faulty published vocabulary."""
+        """Exact-word tokens, and the empty token of SciBERT's published vocabulary."""
         return self.whole.union({""}.intersection(self.ids))
 
     def tokenize(self, word: str) -> tuple[str, ...]:
@@ -158,14 +158,14 @@ class WordPieceVocabulary(Vocabulary):
 
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
         """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a")."""
-        # 1. Tokens that longest match never takes.
+        # 1. Return tokens that longest match never produces.
         if not without and token in self._indivisible:
             return (token,)
-        # 2. Its mark, and the rest that has to be spelled.
+        # 2. Separate its mark and the text that has to be spelled.
         mark, rest = "", token
         if token.startswith(self.continuation) and token != self.continuation:
             mark, rest = self.continuation, token.removeprefix(self.continuation)
-        # 3. Take the longest entry that matches; what follows it are continuations.
+        # 3. Take the longest entry that matches; all later ones are continuations.
         excluded = token if without else None
         pieces: list[str] = []
         while 0 < len(rest) <= self.longest_word:
@@ -175,7 +175,7 @@ class WordPieceVocabulary(Vocabulary):
             pieces.append(piece)
             rest = rest[len(piece) - len(mark) :]
             mark = self.continuation
-        # 4. A rest that no entry matches, or nothing at all to spell.
+        # 4. A token is unknown if no entry matches a rest of it, or if it has no text.
         if rest or not pieces:
             return (self.unknown,)
         return tuple(pieces)
@@ -197,10 +197,10 @@ class WordPieceVocabulary(Vocabulary):
     def explain_unreachable(
         self, token: str, splitter: Splitter, exact: bool = False
     ) -> str | None:
-        """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if
-        it can.
+        """Return why a tokenizer with this vocabulary and splitter can never produce a token; None
+        if it can.
 
-        A continuation can be emitted if a word can contain it after its first character: "##oma"
+        A continuation can be produced if a word can contain it after its first character: "##oma"
         can, "##-" cannot in BERT.
         exact: the token would be an exact-word token; CJK characters can only be WordPiece entries.
         """
@@ -209,7 +209,7 @@ class WordPieceVocabulary(Vocabulary):
         body = token.removeprefix(self.continuation)
         if not body:
             return NEVER_ONE_WORD
-        # A continuation stands behind other characters; one is enough to see whether it can.
+        # A continuation follows other characters; one is enough for the test.
         words = [body]
         if body != token:
             words = [stem + body for stem in STEMS]
@@ -231,11 +231,11 @@ class WordPieceVocabulary(Vocabulary):
 
         - A word start is reachable if the splitter keeps it as one word.
         - A continuation is reachable if the splitter keeps a carrier followed by it as one word. A
-          carrier is a word start that is no prefix of a longer one, so longest match takes it
-          first; the rest is the continuation, and is taken as a whole.
+          carrier is a word start that is no prefix of a longer one: longest match takes the carrier
+          first, and then the whole continuation.
         - A token longer than `longest_word` is never reachable.
 
-        Example: "##oma" behind the carrier "tachy": tachyoma → tachy ##oma.
+        Example: "##oma" after the carrier "tachy": tachyoma → tachy ##oma.
         """
         carriers = self._find_carriers(splitter)
         examined = self.tokens if tokens is None else tokens
@@ -255,21 +255,21 @@ class WordPieceVocabulary(Vocabulary):
         return any(len(word) <= self.longest_word and splitter.can_output(word) for word in words)
 
     def _find_carriers(self, splitter: Splitter) -> tuple[str, ...]:
-        """Return up to CARRIERS word starts of letters and digits that no longer word start begins
-        with: ASCII ones first, then the shortest.
+        """Return up to MAX_CARRIERS word starts of letters and digits that are no prefix of another
+        word start: ASCII ones first, then the shortest.
         """
-        # Sorted as text, a word start is followed directly by those that it begins.
+        # In alphabetical order, a word start comes directly before those of which it is a prefix.
         starts = sorted(token for token in self.tokens if self.position(token) == "word start")
         carriers: list[str] = []
         for token, following in pairwise([*starts, ""]):
-            begins_another = following.startswith(token)
-            if not begins_another and token.isalnum() and splitter.can_output(token):
+            is_prefix = following.startswith(token)
+            if not is_prefix and token.isalnum() and splitter.can_output(token):
                 carriers.append(token)
         carriers.sort(key=lambda token: (not token.isascii(), len(token), token))
-        return tuple(carriers[:CARRIERS])
+        return tuple(carriers[:MAX_CARRIERS])
 
     def is_irreplaceable(self, token: str) -> bool:
-        """Return whether no single-character tokens, which are never removed, spell the token."""
+        """Return whether single-character tokens, which are never removed, cannot spell the token."""
         continues = self.continues(token)
         for character in self.body(token):
             if self.spell(character, continues) not in self.ids:
@@ -308,7 +308,7 @@ class WordPieceFamily(TokenizerFamily):
         )
 
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
-        """Return why no model can be used with a tokenizer: it lacks its unknown token."""
+        """Return why a model cannot use a tokenizer: it lacks its unknown token."""
         unknown = tokenizer.model.unk_token
         if tokenizer.token_to_id(unknown) is None:
             return f"its vocabulary lacks {unknown}, its unknown token"
@@ -327,7 +327,7 @@ class WordPieceFamily(TokenizerFamily):
     def inspect_file(
         self, path: Path, lowercase: bool | None = None
     ) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
-        """Read a vocab.txt as it is, with its faults."""
+        """Read a vocab.txt and list its faults, without raising an error for them."""
         listing = read_listing(path)
         if lowercase is None:
             lowercase = is_lowercase(listing.tokens)
@@ -340,7 +340,8 @@ class WordPieceFamily(TokenizerFamily):
 
     def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
         """Return the kinds of words that may be wordpieces: ##continuations and [unused] slots."""
-        likely = [word for word in words if word.startswith(("##", "["))]  # of millions of words
+        # There may be millions of words: examine only those that look like such wordpieces.
+        likely = [word for word in words if word.startswith(("##", "["))]
         return WordPieceVocabulary((), frozenset()).find_kinds(likely, likely)
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
@@ -356,7 +357,8 @@ class WordPieceFamily(TokenizerFamily):
     def insert_tokens(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy whose WordPiece vocabulary also has `tokens`, with the next free ids.
 
-        Raises InputError if there are exact-word tokens: their ids must follow all wordpieces.
+        Raises InputError if there are exact-word tokens: their ids must be higher than those of all
+        wordpieces.
         """
         content, vocabulary = fill_id_gaps(tokenizer), self.read_vocabulary(tokenizer)
         if vocabulary.whole:
@@ -373,7 +375,8 @@ class WordPieceFamily(TokenizerFamily):
     def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
         """Return a copy with other tokens and ids; normalizer and template are kept.
 
-        Exact-word tokens that are kept stay such; those of a vocabulary taken over become such.
+        Exact-word tokens of the old vocabulary that are kept, and those of the new vocabulary, are
+        exact-word tokens of the copy.
         """
         content = to_json(tokenizer)
         ids, whole = vocabulary.ids, vocabulary.whole
@@ -393,7 +396,7 @@ class WordPieceFamily(TokenizerFamily):
     def generate_tokens(
         self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str
     ) -> Iterator[str]:
-        """Generate the alphabet, then the tokens of the merges."""
+        """Generate the alphabet, then the merged tokens."""
         return generate_tokens(counts, TrainerSettings(trainer), vocabulary.notation.continuation)
 
     def train(
@@ -407,7 +410,7 @@ class WordPieceFamily(TokenizerFamily):
         return build_tokenizer(tokens, lowercase)
 
     def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
-        """Write BERT's tokenizer over trained tokens into a model folder, and its vocab.txt."""
+        """Write BERT's tokenizer over trained tokens and its vocab.txt into a model folder."""
         from transformers import BertTokenizer
 
         lines = "".join(f"{token}\n" for token in tokens)
@@ -447,8 +450,8 @@ def build_tokenizer(
 
 
 def _read_flags(folder: Path) -> dict[str, bool]:
-    """Return the settings of BERT's normalizer in tokenizer_config.json, under the normalizer's own
-    keys.
+    """Read the settings of BERT's normalizer from tokenizer_config.json, by the normalizer's
+    parameter names.
     """
     path = folder / CONFIG
     stored = read_json_object(path) if path.exists() else {}

@@ -1,17 +1,17 @@
 """Train a WordPiece vocabulary on the distinct words of a text and their counts.
 
 Both trainers start from single characters and merge adjacent pieces until there are enough tokens;
-they differ in which pair is merged next. Ties go to the token that is smaller as text, so the same
-counts give the same vocabulary in any order.
+they differ in the choice of the next pair. Ties go to the token that comes first alphabetically, so
+the vocabulary does not depend on the order of the counts.
 
-The plain algorithm fits in a few lines; the tests keep it as a reference (`rescanned`):
+The plain algorithm is short; the tests compare with it (`rescanned`):
 
     pieces = words split into characters
     while a pair of adjacent pieces occurs at least `min_count` times:
         score every pair, choose the best one, ties by the token that it gives
         replace it by one piece in every word
 
-On a real text that is too slow. Here a merge
+On a real text this is too slow. In this module, a merge
 
 1. changes only the words that contain the pair (`Pieces.words_with_pair`), and the counts of the
    pairs in them;
@@ -37,8 +37,9 @@ from vocadapt.progress import Progress, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.vocabulary.families.vocab_file import MAX_WORD_LENGTH, SPECIAL_TOKENS
 
-ALPHABET = 1000  # characters that are kept, the most frequent ones; words with others become [UNK]
-MIN_COUNT = 2  # a pair that occurs once is no evidence for a token
+# Number of characters to keep, the most frequent ones; words with other characters become [UNK].
+ALPHABET = 1000
+MIN_COUNT = 2  # a pair that occurs only once is never merged
 PROGRESS_INTERVAL = 100  # tokens between two progress reports
 
 Pair = tuple[str, str]
@@ -54,7 +55,7 @@ MAX_ENTRIES_PER_PAIR = 4  # the heap is rebuilt when it has more: bounds the mem
 
 @dataclass(frozen=True)
 class Trainer:
-    """A score by which pairs are merged, with its explanation, formula and source.
+    """A score that determines which pair is merged next, with its explanation, formula and source.
 
     uses_piece_counts: the score also depends on the counts of the two pieces.
     min_fraction: minimum occurrences of a pair, as a fraction of the running words. A score that
@@ -124,25 +125,25 @@ def train_wordpiece(
 ) -> tuple[str, ...]:
     """Train a vocabulary of at most `size` tokens: special tokens, alphabet, then merged tokens.
 
-    It has fewer tokens if no pair is left that is frequent enough.
-    Raises InputError if `size` has no room for the special tokens and the alphabet.
+    It has fewer tokens if too few pairs are frequent enough.
+    Raises InputError if `size` is less than the number of special tokens and characters.
     """
     if size <= len(SPECIAL_TOKENS):
         raise InputError(
             f"A vocabulary needs more than its {len(SPECIAL_TOKENS)} special tokens, got {size}.",
-            "16000 is usual.",
+            "A usual size is 16000.",
         )
     settings = settings or TrainerSettings()
-    # 1. Special tokens and single characters come first: with them every word can be spelled.
+    # 1. Start with special tokens and single characters, which can spell every word.
     words = _keep_alphabet(counts, settings.alphabet)
     tokens = dict.fromkeys([*SPECIAL_TOKENS, *_list_characters(words, "##")])
     if len(tokens) > size:
         raise InputError(
-            f"A vocabulary of {size:,} tokens has no room for the {len(tokens):,} special tokens and"
+            f"A vocabulary of {size:,} tokens is too small for the {len(tokens):,} special tokens and"
             " characters of this text.",
             f"Choose a size of {len(tokens):,} or more.",
         )
-    # 2. Merge until there are enough; a token that two pairs give is counted once.
+    # 2. Merge until there are enough tokens; a token that results from two pairs is counted once.
     for merged in _merge_words(words, settings, "##"):
         if len(tokens) == size:
             break
@@ -155,7 +156,7 @@ def train_wordpiece(
 def generate_tokens(
     counts: Mapping[str, int], settings: TrainerSettings, continuation: str = "##"
 ) -> Iterator[str]:
-    """Generate the alphabet, then the tokens of the merges; each token once, no special tokens."""
+    """Generate the alphabet, then the merged tokens: each token once, without special tokens."""
     words = _keep_alphabet(counts, settings.alphabet)
     characters = _list_characters(words, continuation)
     seen = set(characters)
@@ -169,8 +170,8 @@ def generate_tokens(
 def _keep_alphabet(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:
     """Return the words, with counts, that consist of the `alphabet` most frequent characters.
 
-    Ties go to the smaller character. Words that the model does not read are excluded: those with
-    other characters and those that are too long.
+    Ties go to the character with the lower code point. Words with other characters, and words that
+    are too long for the model, are excluded.
     """
     characters: Counter[str] = Counter()
     for word, count in counts.items():
@@ -197,7 +198,7 @@ def _list_characters(words: Mapping[str, int], continuation: str) -> list[str]:
 def _merge_words(
     words: Mapping[str, int], settings: TrainerSettings, continuation: str
 ) -> Iterator[str]:
-    """Return the tokens of the merges of some words, by the chosen trainer."""
+    """Merge pairs in some words with the trainer in the settings, and yield the merged tokens."""
     trainer = TRAINERS[settings.trainer]
     min_count = settings.min_count or trainer.min_count(sum(words.values()))
     return merge_best_pairs(
@@ -220,8 +221,8 @@ class Pieces:
         self.word_counts = list(counts.values())
         self.pair_counts: Counter[Pair] = Counter()
         self.piece_counts: Counter[str] = Counter()
-        # Both are kept as supersets, because removing entries would cost more than skipping them:
-        # a word or pair in them may have lost the pair or piece by a later merge.
+        # Both may contain outdated entries: a later merge may have removed the pair from the word,
+        # or the piece from the pair. Skipping these entries is faster than removing them.
         self.words_with_pair: defaultdict[Pair, list[int]] = defaultdict(list)
         self.pairs_with_piece: defaultdict[str, set[Pair]] = defaultdict(set)
         for i, (word, count) in enumerate(zip(self.words, self.word_counts, strict=True)):
@@ -294,9 +295,9 @@ class PairQueue:
     """Priority queue of the pairs that occur at least `min_count` times.
 
     The entries hold upper bounds of the scores. A score may rise when a piece of the pair becomes
-    rarer, which happens at almost every merge; entering all pairs of that piece again each time
-    would be slow. So the bound assumes that a piece is rarer than it is, by up to 1/16 (see
-    `round_down`), and stays valid until the rounded count falls.
+    rarer, as in almost every merge. Entering all pairs of that piece again each time would be slow,
+    so the bound is computed from a count rounded down by up to 1/16 (see `round_down`), and remains
+    valid until the rounded count falls.
 
     Example: the piece ##u occurs 1,000 times, and the bounds of its pairs are computed for 992. As
     long as it occurs 992 times or more, no bound changes; at 991 its pairs are entered again, with
@@ -311,8 +312,8 @@ class PairQueue:
         """Remove and return the pair with the highest score, ties by token; None if no pair is
         left.
         """
-        # 1. Take entries, best bound first, and compute their true scores, until no bound that is
-        #    left is better than the best true score.
+        # 1. Take entries, best bound first, and compute their exact scores, until no remaining bound
+        #    is better than the best exact score.
         best: Entry | None = None
         examined: set[Pair] = set()
         while self.heap and (best is None or self.heap[0] < best):
@@ -324,7 +325,7 @@ class PairQueue:
             best = entry if best is None else min(best, entry)
         if best is None:
             return None
-        # 2. The others that were examined go back, with their bounds.
+        # 2. Enter the other examined pairs again, with their bounds.
         self.push(examined - {best[2]})
         return best[2]
 
@@ -361,16 +362,16 @@ def round_down(count: int) -> int:
 def merge_best_pairs(
     pieces: Pieces, score: Score, min_count: int, uses_piece_counts: bool
 ) -> Iterator[str]:
-    """Merge the best pair again and again and yield its token, until no pair occurs `min_count`
-    times.
+    """Merge the best pair repeatedly and yield its token, until no pair occurs `min_count` times.
 
-    A token can be yielded twice, if two pairs give it: ("hy", "##per") and ("hyp", "##er").
+    A token is yielded twice if two pairs result in it: ("hy", "##per") and ("hyp", "##er").
 
-    uses_piece_counts: the score depends on the counts of the two pieces, and rises as they fall.
+    uses_piece_counts: whether the score depends on the counts of the two pieces, and rises as they
+    fall.
     """
     queue = PairQueue(pieces, score, min_count)
     while pair := queue.pop_best():
-        # 1. Remember the rounded counts of the two pieces: the bounds of their pairs rely on them.
+        # 1. Store the rounded counts of the two pieces, from which the bounds were computed.
         rounded_counts: dict[str, int] = {}
         if uses_piece_counts:
             rounded_counts = {piece: round_down(pieces.piece_counts[piece]) for piece in pair}
@@ -378,7 +379,7 @@ def merge_best_pairs(
         increased = pieces.merge(pair)
         yield pieces.join(pair)
         queue.push(increased)
-        # 3. If a rounded count fell, the bounds of all pairs of that piece are too low: renew them.
+        # 3. If a rounded count fell, the bounds of the pairs of that piece are too low: update them.
         for piece, before in rounded_counts.items():
             if round_down(pieces.piece_counts[piece]) < before:
                 queue.push(pieces.list_frequent_pairs(piece, min_count))
