@@ -201,7 +201,7 @@ def test_every_word_can_be_spelled() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="more than its 5 special tokens, got 5"):
         train_wordpiece(HUGS, 5)
-    with pytest.raises(InputError, match="no room for the 16 special tokens and characters"):
+    with pytest.raises(InputError, match="too small for the 16 special tokens and characters"):
         train_wordpiece(HUGS, 15)
     with pytest.raises(InputError, match="Unknown WordPiece trainer 'best'"):
         TrainerSettings("best")

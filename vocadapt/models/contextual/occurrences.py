@@ -191,7 +191,7 @@ class _Reader:
         if lacking:
             raise InputError(
                 f"The vocabulary of this model has no {lacking[0]} token.",
-                "Choose a BERT-type model with [CLS] and [SEP].",
+                "Choose a BERT-type model.",
             )
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.start, self.end = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]

@@ -1,5 +1,5 @@
 """Advice on whether to adapt a vocabulary, from word counts alone.
 
-Read in this order: `rules` (the thresholds and their reasons), `forecast` (expected quality of the
+Read in this order: `rules` (the thresholds, their reasons, and the forecast of the quality of an
 alignment), `advice` (the entry point).
 """

@@ -1,7 +1,7 @@
-"""Advise whether adapting a vocabulary to a text is worth it, and with which recipe, from word
-counts alone; nothing is trained.
+"""Advise whether to adapt a vocabulary to a text, and with which recipe, from word counts alone;
+nothing is trained.
 
-The rules and their thresholds are in `rules`, the expected quality of the alignment in `forecast`.
+`rules` has the rules with their thresholds, and the forecast of the quality of an alignment.
 """
 
 from collections.abc import Mapping
@@ -36,9 +36,10 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
 SHOWN = 200  # number of split words to list, the most frequent ones
-# On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
-# of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 are nearest to their
-# kind, against .02, .05, .12 (benchmarks/domain_words.py).
+# The alignment of the suggested recipes. On .28, .93 and 2.9 million words of biomedical papers its
+# held-out P@5 is .034, .105, .199; for the alignment of Poerner et al. 2020 it is .025, .062, .135.
+# The nearest neighbor is of the same kind for .06, .15, .25 of new disease and drug names, against
+# .02, .05, .12 (benchmarks/domain_words.py).
 SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
@@ -47,8 +48,8 @@ VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 class Finding:
     """A rule that applies.
 
-    says: the finding with its figures; why: the reason for the threshold; stops: whether it alone
-    decides against a change.
+    stops: whether the rule decides against a change of the vocabulary.
+    says: the finding with its figures; why: the reason for the threshold.
     """
 
     rule: str
@@ -59,8 +60,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A recipe to try: a preset, the maximum number of words to add, the alignment (None if none is
-    needed), and its purpose.
+    """A recipe to try: a preset, the maximum number of words to add, the alignment (`map`; None if
+    none is needed), and the purpose of the recipe.
     """
 
     name: str
@@ -85,8 +86,8 @@ class SplitWord:
 
 @dataclass(frozen=True)
 class Advice:
-    """The verdict ("adapt" or "keep") with its reasons, figures, recipes to try, and the words that
-    are split most often.
+    """The verdict ("adapt" or "keep") with its reasons and figures, recipes to try, and the most
+    frequent words that are split.
     """
 
     verdict: str
@@ -126,8 +127,8 @@ class Advice:
 
 
 def tokenization_as_json(statistics: TokenizationStatistics) -> dict[str, Any]:
-    """Return tokenization statistics as fractions; `pieces`: fractions of the running words with 1,
-    2, …, 6 or more wordpieces.
+    """Return tokenization statistics as JSON values; `pieces` has the fractions of the running words
+    with 1, 2, …, 6 or more wordpieces.
     """
     return {
         "words": statistics.words,
@@ -182,7 +183,8 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
     """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control
     with random embeddings.
     """
-    recipes: dict[int, Suggestion] = {}  # by number of words: equal numbers are the same words
+    # Recipes by number of words: with equal numbers the words are the same.
+    recipes: dict[int, Suggestion] = {}
     names = {"frequent words": ENOUGH_OCCURRENCES, "more words": FEW_OCCURRENCES}
     for name, floor in names.items():
         gain = figures.gain(floor)
@@ -191,8 +193,8 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
         if not recipes:
             name = "frequent words"
         about = (
-            f"Words seen {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
-            f" tokens, {format_fraction(gain.mended)} of the split words become one token."
+            f"Words that occur {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
+            f" tokens; {format_fraction(gain.mended)} of the split words become one token."
         )
         recipes[gain.words] = Suggestion(name, "green-bert", gain.words, SUGGESTED_ALIGNMENT, about)
     about = (
@@ -218,11 +220,11 @@ def _measure(
     size: ModelSize,
     min_count: int,
 ) -> Figures:
-    # 1. Words that get a vector; those that are tokens already are anchors of the alignment.
+    # 1. Count the words that get a vector; those that are tokens are anchors of the alignment.
     frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
     special = vocabulary.special
     anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
-    # 2. What adding the others would bring, by their minimum number of occurrences.
+    # 2. Measure the gain of adding the others, by their minimum number of occurrences.
     words, _ = split_addable_words(vocabulary, splitter, frequent)
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
@@ -245,14 +247,14 @@ def _measure(
 
 
 def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
-    """Return the verdict in a sentence, with the figures that matter most."""
+    """Return the verdict in a sentence, with the most important figures."""
     if verdict == "keep":
         clauses = {rule.name: rule.stops for rule in RULES}
         first = next(finding.rule for finding in findings if finding.stops)
         return f"{VERDICTS[verdict]}: {clauses[first]}."
     gain, expected = figures.gain(FEW_OCCURRENCES), figures.forecast
     return (
-        f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save"
+        f"{VERDICTS[verdict]}: {gain.words:,} new words that occur {gain.floor} times or more would save"
         f" {format_fraction(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"
         f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}, chance {format_fraction(expected.chance)})."
     )

@@ -1,26 +1,27 @@
-"""The rules of the advice, in one table: when to keep a vocabulary, and what to be careful about,
-with the reason for each threshold; and the forecast that some of them compare.
+"""The rules of the advice, in one table: when to keep a vocabulary, and when to be careful, with the
+reason for each threshold. Some rules use the forecast of the quality of an alignment, also here.
 
-Measured with MiniLM (uncased), November 2026, on five English texts (biomedical papers and
-abstracts, contracts, encyclopedia, film reviews), on program messages in German, French, Spanish
-and Italian, on Bulgarian encyclopedia, and, for what occurrences are worth, on vectors of .28, .93
-and 2.9 million words of biomedical papers (least squares, held-out P@5 of anchors by count):
+The thresholds were measured with MiniLM (uncased), November 2026, on five English texts (biomedical
+papers and abstracts, contracts, encyclopedia, film reviews), on program messages in German, French,
+Spanish and Italian, and on a Bulgarian encyclopedia. The effect of the number of occurrences was
+measured on vectors of .28, .93 and 2.9 million words of biomedical papers (least squares, held-out
+P@5 of anchors by count):
 
     occurrences of the anchor    5–9          10–19        20–49        50–99        100–199      200–999
     P@5                          .000–.004    .003–.007    .013–.041    .065–.157    .145–.289    .176–.491
 
-The forecast of the quality of an alignment, before anything is trained, is
+The forecast of the quality of an alignment, before training, is
 
     logit P@5 = INTERCEPT + SLOPE · log10(words)
 
-fitted on 20 runs of `benchmarks/advise.py` (November 2026): lines of five English texts (biomedical
-papers and their abstracts, contracts, encyclopedia, film reviews) drawn with seed 1, 78 000 to 9.7
-million words, CBOW with the defaults, MiniLM (width 384, uncased), least squares over 1 646 to 18
-668 anchors, P@5 held out over ten folds. Root-mean-square error of the logit: .192 leaving one run
-out, .202 leaving one text out. Adding the anchors to the words took .018 off the second; their
-counts nothing. Four samples of 20 000 to 27 000 words were all at chance. Two runs with vectors of
-width 768 into the same model (.022 and .059, at .28 and .93 million words) lie within the interval;
-no other model and no other language was measured: outside of all this the forecast says so.
+fitted on 20 runs of `benchmarks/advise.py` (November 2026): lines of the five English texts, drawn
+with seed 1, 78 000 to 9.7 million words, CBOW with the defaults, MiniLM (width 384, uncased), least
+squares over 1 646 to 18 668 anchors, P@5 held out over ten folds. The root-mean-square error of the
+logit is .192 with one run left out, and .202 with one text left out. With the number of anchors as
+a second variable the latter decreases by .018, with their counts not at all. Four samples of 20 000
+to 27 000 words were all at chance. Two runs with vectors of width 768 into the same model (.022 and
+.059, at .28 and .93 million words) are within the interval. No other model and no other language
+was measured; the rule "not measured" applies outside of the measured range.
 """
 
 import math
@@ -36,37 +37,40 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     TokenizationStatistics,
 )
 
-MAX_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
-# Of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85.
+# Fraction of running words that are unknown: in the five English texts at most .0003.
+MAX_UNKNOWN = 0.02
+# Fraction of running words that are split: in the five English texts .05 to .12, in the other
+# languages .40 (French) to .85.
 MAX_SPLIT = 0.30
 # Expected P@5: at .022 new disease and drug names have neighbors of their kind twice as often as
-# with random embeddings, at .063 five times.
+# with random embeddings, at .063 five times as often.
 USABLE = 0.05
-# Times chance: four samples of 20 000 to 27 000 words reached .6 to 1.2 times chance, those of
-# 78 000 words and more over 4 times.
+# Expected P@5 divided by chance: four samples of 20 000 to 27 000 words reached .6 to 1.2, those of
+# 78 000 words and more reached more than 4.
 NEAR_CHANCE = 3.0
-# Expected P@5: what 4 to 5 million words reached; below, most new embeddings are far from words of
+# Expected P@5: 4 to 5 million words reached it; below, most new embeddings are far from words of
 # their kind.
 GOOD = 0.15
-# The most frequent words that could be added; a fixed number, so that more text does not change the
-# verdict.
+# Number of the most frequent words that could be added; it is fixed, so that more text does not
+# change the verdict.
 TOP = 1_000
-# Of the tokens, by adding these: general texts save .008 and .015, biomedical and legal ones .05
-# and more.
+# Fraction of the tokens saved by adding the TOP words: general texts save .008 and .015, biomedical
+# and legal texts .05 and more.
 MIN_SAVED = 0.03
-# Words that occur 20 times or more: the effect of fewer would not show in any test set.
+# Number of new words that occur 20 times or more: fewer would have no measurable effect on a test
+# set.
 MIN_ADDED = 100
-# A task alone is reason enough if this fraction of its entity words is split, and the words of the
-# text join at least the second fraction of those into one token.
+# A task alone is a sufficient reason if this fraction of its entity words is split, and adding the
+# words of the text turns at least the second fraction of those into one token each.
 MIN_SPLIT_ENTITIES, MIN_JOINED = 0.25, 0.10
-MAX_RARE = 0.5  # of the words that could be added
+MAX_RARE = 0.5  # fraction of the words that could be added
 
 # The forecast.
 INTERCEPT, SLOPE = -11.783, 1.509
-# Half the 95 % interval of the logit: Student's t with 18 degrees of freedom, 2.10, times .202, the
-# error on a text that was left out; 19 of the 20 runs lie within it.
+# Half of the 95 % interval of the logit: Student's t with 18 degrees of freedom, 2.10, times .202,
+# the error on a text that was left out; 19 of the 20 runs are within it.
 HALF = 0.42
-# Ranges of what was measured.
+# Measured ranges of the inputs.
 WORDS = (78_000, 9_700_000)
 ANCHORS = (1_646, 18_668)
 WIDTH = 384
@@ -79,7 +83,7 @@ class Forecast:
     `high`.
 
     chance: P@5 by chance; words: running words that get a vector.
-    outside: in which ways the inputs are outside of the measured range.
+    outside: descriptions of the inputs that are outside of the measured ranges.
     """
 
     p5: float
@@ -107,12 +111,12 @@ def forecast(words: int, anchors: int, width: int | None) -> Forecast:
 
 
 def compute_needed_words(p5: float) -> int:
-    """Return the number of running words for which a P@5 is expected: the inverse of the line."""
+    """Compute the number of running words for which the forecast reaches a P@5."""
     return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
 
 
 def _describe_extrapolation(words: int, anchors: int, width: int | None) -> list[str]:
-    """Describe in which ways the inputs are outside of the measured range."""
+    """Describe the inputs that are outside of the measured ranges."""
     ranges = (("words", words, WORDS), ("anchors", anchors, ANCHORS))
     outside = [
         f"{value:,} {name}, measured were {low:,} to {high:,}"
@@ -130,10 +134,11 @@ def _describe_extrapolation(words: int, anchors: int, width: int | None) -> list
 class Figures:
     """The figures that the rules compare with thresholds.
 
-    task: statistics of the entity words of a task; anchors: words with a vector that are wordpieces
-    too.
-    lines, lines_read: lines that were counted, of those that were read.
-    gains: by rising floor; the first is `min_count`, below which a word has no vector.
+    task: statistics of the entity words of a task.
+    lines, lines_read: number of lines that were counted, and that were read.
+    anchors: number of words with both a vector and a wordpiece.
+    gains: gains by increasing floor; the first floor is `min_count`, below which a word has no
+        vector.
     top_saved: fraction of the tokens that adding the 1,000 most frequent words would save.
     """
 
@@ -157,9 +162,9 @@ class Figures:
         """Whether a task's entity words are often split, and enough of them become one token if
         the words of the text are added.
         """
-        mended = self.gain(FEW_OCCURRENCES).mended_task or 0.0
+        joined = self.gain(FEW_OCCURRENCES).mended_task or 0.0
         return (
-            self.task is not None and self.task.share >= MIN_SPLIT_ENTITIES and mended >= MIN_JOINED
+            self.task is not None and self.task.share >= MIN_SPLIT_ENTITIES and joined >= MIN_JOINED
         )
 
 
@@ -167,7 +172,7 @@ class Figures:
 class Rule:
     """A reason to keep the vocabulary or to be careful.
 
-    stops: clause of the verdict; empty if the rule is only a warning.
+    stops: reason in the sentence of the verdict; empty if the rule is only a warning.
     says: formats the finding with its figures; why: the reason for the threshold.
     """
 
@@ -179,8 +184,8 @@ class Rule:
 
 
 def format_fraction(value: float | None) -> str:
-    """Format a fraction without its leading zero: .095; small ones with two digits: .00051; – for
-    none.
+    """Format a fraction without its leading zero (.095), a small one with two digits (.00051);
+    None as –.
     """
     if value is None:
         return "–"
@@ -198,19 +203,19 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f"The model cannot read {format_fraction(f.corpus.unknown_share)} of the running words at all."
         ),
-        f"From {format_fraction(MAX_UNKNOWN)}: the text's script or characters are not the model's. Choose a"
-        " model of that script.",
+        f"At {format_fraction(MAX_UNKNOWN)} or more, the text has a script or characters that the model does"
+        " not know. Choose a model for this script.",
     ),
     Rule(
         "other language",
-        "the text seems to be of another language or casing than the model",
+        "the text seems to have another language or casing than the model",
         lambda f: f.corpus.share >= MAX_SPLIT,
         lambda f: (
-            f"{format_fraction(f.corpus.share)} of the running words are split: the text seems to be of another"
+            f"{format_fraction(f.corpus.share)} of the running words are split: the text seems to have another"
             " language or casing."
         ),
-        f"From {format_fraction(MAX_SPLIT)}: English texts have at most .12. Choose a model of this language"
-        " and casing.",
+        f"The threshold is {format_fraction(MAX_SPLIT)}: English texts have at most .12. Choose a model for"
+        " this language and casing.",
     ),
     Rule(
         "too few anchors",
@@ -226,14 +231,14 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "too little text",
         "too little text",
-        # With few anchors, chance is high.
+        # Chance is high if there are few anchors.
         lambda f: f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance),
         lambda f: (
             f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
             f" {format_fraction(f.forecast.p5)}, chance {format_fraction(f.forecast.chance)}."
         ),
-        f"Below {format_fraction(USABLE)} new words were not near words of their kind: about"
-        f" {compute_needed_words(USABLE):,} words that get a vector are expected to reach it. Get more text.",
+        f"Below {format_fraction(USABLE)} new words were not near words of their kind. About"
+        f" {compute_needed_words(USABLE):,} words that get a vector should suffice. Get more text.",
     ),
     Rule(
         "too few words",
@@ -243,7 +248,7 @@ RULES: tuple[Rule, ...] = (
             f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur {f.gain(FEW_OCCURRENCES).floor} times or"
             " more."
         ),
-        f"Under {MIN_ADDED} there is nothing to gain; rarer words get poor embeddings.",
+        f"With fewer than {MIN_ADDED} words the gain is negligible; rarer words get poor embeddings.",
     ),
     Rule(
         "hardly split",
@@ -253,8 +258,7 @@ RULES: tuple[Rule, ...] = (
             f"The {TOP:,} most frequent words that could be added would save {format_fraction(f.top_saved)}"
             " of the tokens."
         ),
-        f"Under {format_fraction(MIN_SAVED)} the text is much like what the model knows: general texts save"
-        " at most .015.",
+        f"Below {format_fraction(MIN_SAVED)} the text is similar to general texts, which save at most .015.",
     ),
     Rule(
         "weak map",
@@ -264,7 +268,7 @@ RULES: tuple[Rule, ...] = (
             f"Expected held-out P@5 {format_fraction(f.forecast.p5)} ({format_fraction(f.forecast.low)} to"
             f" {format_fraction(f.forecast.high)})."
         ),
-        f"Under {format_fraction(GOOD)} most new embeddings are far from words of their kind:"
+        f"Below {format_fraction(GOOD)} most new embeddings are far from words of their kind, and"
         " fine-tuning has to correct them. More text helps.",
     ),
     Rule(
@@ -273,10 +277,11 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.gain(0).under_few >= MAX_RARE,
         lambda f: (
             f"{format_fraction(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
-            f" occur under {FEW_OCCURRENCES} times, {format_fraction(f.gain(0).under_enough)} under {ENOUGH_OCCURRENCES}."
+            f" occur fewer than {FEW_OCCURRENCES} times, {format_fraction(f.gain(0).under_enough)} fewer than"
+            f" {ENOUGH_OCCURRENCES} times."
         ),
-        f"Anchors seen under {FEW_OCCURRENCES} times found their wordpiece in at most .007 of the cases: cap"
-        " the number of words.",
+        f"The P@5 of anchors that occur fewer than {FEW_OCCURRENCES} times was at most .007: limit the"
+        " number of added words.",
     ),
     Rule(
         "task elsewhere",
@@ -290,7 +295,7 @@ RULES: tuple[Rule, ...] = (
             f"{format_fraction(f.gain(FEW_OCCURRENCES).mended_task)} of the task's entity words that"
             " are split become one token if these words are added."
         ),
-        f"Under {format_fraction(MIN_JOINED)} this is not the text of that task.",
+        f"Below {format_fraction(MIN_JOINED)} the text does not match the task.",
     ),
     Rule(
         "task hardly split",
@@ -307,15 +312,17 @@ RULES: tuple[Rule, ...] = (
         "",
         lambda f: bool(f.forecast.outside),
         lambda f: (
-            f"The expectation reaches beyond what was measured: {'; '.join(f.forecast.outside)}."
+            f"The forecast is outside of the measured range: {'; '.join(f.forecast.outside)}."
         ),
-        "Take it as a guess, and evaluate the alignment on held-out words first.",
+        "The forecast may be wrong: evaluate the alignment on held-out words first.",
     ),
     Rule(
         "sample",
         "",
         lambda f: f.lines < f.lines_read,
-        lambda f: f"{f.lines:,} of {f.lines_read:,} lines were counted; all figures are of these.",
-        "The whole text has more anchors, more words and more occurrences of each.",
+        lambda f: (
+            f"{f.lines:,} of {f.lines_read:,} lines were counted; all figures are for these lines."
+        ),
+        "The whole text has more anchors, more words and more occurrences of each word.",
     ),
 )

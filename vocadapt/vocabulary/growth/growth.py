@@ -1,13 +1,14 @@
-"""Measure the length of a text under a reduced or an extended vocabulary: exact, from its distinct
+"""Measure the length of a text with a reduced or an extended vocabulary: exactly, from its distinct
 words and their counts.
 
-*Reduction* (`study`): how much longer the text becomes; these are the figures of Fast 2023, table
-6.10 (more tokens) and figure 3.1 (fewer parameters).
+*Reduction* (`study`): how much longer the text becomes, as in Fast 2023, table 6.10 (more tokens)
+and figure 3.1 (fewer parameters).
 
-*Extension* (`measure_extension_curve`): how much shorter it becomes by the first n new tokens, and
-how often each of them occurs. Tai et al. 2020 (exBERT) chose their 17,748 tokens by such a
-frequency curve. Tokens are added in a fixed order, so every size is a prefix of the same plan: the
-words are tokenized under the whole extended vocabulary, without the tokens after the prefix.
+*Extension* (`measure_extension_curve`): how much shorter the text becomes with the first n new
+tokens, and how often each of them occurs. Tai et al. 2020 (exBERT) chose their 17,748 tokens by
+such a frequency curve. Tokens are added in a fixed order, so the tokens of every size are a prefix
+of the same plan: the words are tokenized with the whole extended vocabulary without the later
+tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ from vocadapt.vocabulary.plan.reduction import (
     rank_removable,
 )
 
-STEPS = 9  # default number of sizes above 0; each is half of the next
+STEPS = 9  # default number of sizes above 0; each is half of the next larger one
 RARE = 20  # occurrences below which an embedding is hardly trained
 KEEPS = (0.75, 0.5, 0.25)
 SEEDS = (1, 2, 3)
@@ -37,12 +38,12 @@ SEEDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Growth:
-    """Length of a text under a reduced vocabulary.
+    """Length of a text with a reduced vocabulary.
 
-    vocabulary: tokens left in the vocabulary.
+    vocabulary: number of tokens left in the vocabulary.
     tokens: wordpieces of the text; the mean over seeds if the heuristic is random.
-    growth: additional wordpieces, as a fraction of those under the whole vocabulary.
-    unknown: running words that became [UNK] by the reduction.
+    growth: additional wordpieces, as a fraction of those with the whole vocabulary.
+    unknown: running words that become [UNK] because of the reduction.
     sd: standard deviation of the growth over seeds; None if the heuristic is not random.
     """
 
@@ -57,9 +58,7 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Reducer:
-    """A vocabulary and the word counts of a text, to measure many reductions; rankings are
-    cached.
-    """
+    """Measures many reductions of a vocabulary on the word counts of a text; caches the rankings."""
 
     vocabulary: Vocabulary
     counts: Mapping[str, int]
@@ -72,12 +71,12 @@ class Reducer:
 
     @cached_property
     def tokenization(self) -> Tokenization:
-        """The tokenization under the whole vocabulary."""
+        """The tokenization with the whole vocabulary."""
         return self.table.tokenize()
 
     @cached_property
     def tokens(self) -> int:
-        """Number of wordpieces of the text under the whole vocabulary, without special tokens."""
+        """Number of wordpieces of the text with the whole vocabulary, without special tokens."""
         return round(float(self.table.counts @ self.tokenization.pieces))
 
     @cached_property
@@ -105,7 +104,7 @@ class Reducer:
         return mask
 
     def measure_growth(self, settings: ReductionSettings) -> Growth:
-        """Measure how much longer the text becomes by a reduction."""
+        """Measure how much longer a reduction makes the text."""
         removed = self.build_removed_mask(settings)
         tokenization = self.table.tokenize(removed)
         tokens = round(float(self.table.counts @ tokenization.pieces))
@@ -122,9 +121,9 @@ class Reducer:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Growth by heuristic and by fraction kept.
+    """Growth for each heuristic and each fraction kept.
 
-    tokens: wordpieces of the text under the whole vocabulary.
+    tokens: wordpieces of the text with the whole vocabulary.
     left_out: fractions to which the vocabulary cannot be reduced, with the reason.
     """
 
@@ -143,15 +142,15 @@ def study(
 ) -> Study:
     """Measure the growth for every heuristic and every fraction kept.
 
-    `random` is measured once for each seed, and given as mean and standard deviation (n − 1).
-    Fractions that are too small for the protected tokens are left out with a reason; raises
-    InputError if none is left.
+    `random` is measured once for each seed; the result is the mean and the standard deviation
+    (n − 1). Fractions that are too small for the protected tokens are left out with a reason.
+    Raises InputError if no fraction is left.
     """
     if not (heuristics and keeps and seeds):
         raise InputError(
             "A study needs a heuristic, a fraction of the vocabulary to keep, and a seed."
         )
-    # 1. Leave out the fractions that cannot be kept.
+    # 1. Leave out the fractions to which the vocabulary cannot be reduced.
     possible, errors = list[float](), dict[float, InputError]()
     for keep in dict.fromkeys(keeps):
         try:
@@ -164,7 +163,7 @@ def study(
     if not possible:
         raise next(iter(errors.values()))
     left_out = {keep: f"{error.problem} {error.remedy}" for keep, error in errors.items()}
-    # 2. Measure each heuristic at each of the others.
+    # 2. Measure each heuristic with each of the others.
     cells = [(heuristic, keep) for heuristic in dict.fromkeys(heuristics) for keep in possible]
     rows = []
     for i, (heuristic, keep) in enumerate(cells):
@@ -177,8 +176,9 @@ def study(
 def measure_growth_over_seeds(
     reducer: Reducer, settings: ReductionSettings, seeds: Sequence[int]
 ) -> Growth:
-    """Measure the growth; for a random heuristic the mean over seeds, with its standard deviation
-    if there are two or more.
+    """Measure the growth; for a random heuristic, the mean and standard deviation over the seeds.
+
+    The standard deviation is None for a single seed.
     """
     if not REDUCTIONS[settings.heuristic].seeded:
         return reducer.measure_growth(settings)
@@ -196,10 +196,10 @@ def measure_growth_over_seeds(
 
 
 def compute_parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> float:
-    """Return the fraction of a model's parameters that a reduction removes, if the output layer
-    shares the embeddings.
+    """Compute the fraction of a model's parameters that a reduction removes if the output layer is
+    tied to the embeddings.
 
-    rows, width: shape of the embedding matrix; keep: fraction of its rows that is kept.
+    rows, width: shape of the embedding matrix; keep: fraction of its rows to keep.
     """
     return (rows - round(keep * rows)) * width / parameters
 
@@ -208,8 +208,9 @@ def compute_parameter_fraction(parameters: int, rows: int, width: int, keep: flo
 class ExtensionSize:
     """A text tokenized with the first `size` new tokens.
 
-    tokens: wordpieces of the text; fertility: wordpieces per word; new_share: fraction of the
-    wordpieces that are new tokens; seldom: new tokens that occur less than RARE times.
+    tokens: wordpieces of the text; fertility: wordpieces per word.
+    new_share: fraction of the wordpieces that are new tokens.
+    seldom: number of new tokens that occur less than RARE times.
     """
 
     size: int
@@ -237,15 +238,15 @@ class ExtensionCurve:
         """Occurrences of the new tokens, (new tokens,) int64, most frequent first."""
         return np.sort(self.counts)[::-1]
 
-    def shorter(self, at: ExtensionSize) -> float:
-        """Return the fraction of its original wordpieces by which the text gets shorter."""
-        return 1 - at.tokens / max(self.sizes[0].tokens, 1)
+    def shorter(self, size: ExtensionSize) -> float:
+        """Return the fraction of the original wordpieces that the text needs less at this size."""
+        return 1 - size.tokens / max(self.sizes[0].tokens, 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as JSON values."""
         return {
             "words": self.words,
-            "sizes": [{**vars(at), "shorter": self.shorter(at)} for at in self.sizes],
+            "sizes": [{**vars(size), "shorter": self.shorter(size)} for size in self.sizes],
         }
 
 
@@ -257,13 +258,13 @@ def measure_extension_curve(
 ) -> ExtensionCurve:
     """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
-    sizes: numbers of new tokens to try; if empty, all of them, a half, a quarter, and so on.
-    Raises InputError for a plan that removes or moves tokens, and for a size beyond the plan.
+    sizes: numbers of new tokens; if empty, all of them, a half, a quarter, and so on.
+    Raises InputError for a plan that removes or moves tokens, and for a size larger than the plan.
     """
     total = len(plan.added)
     if plan.order is not None or not total:
         raise InputError(
-            "The effect of extension sizes needs a plan that appends new tokens.",
+            "The sizes of an extension can be compared only for a plan that appends new tokens.",
             "Choose a recipe such as exbert-s3.",
         )
     if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
@@ -271,13 +272,13 @@ def measure_extension_curve(
             f"Sizes range from 0 to the {total:,} tokens of the plan, got {min(sizes)} to"
             f" {max(sizes)}."
         )
-    # 1. The sizes, smallest first; 0 is the original vocabulary.
+    # 1. List the sizes, smallest first; 0 is the original vocabulary.
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
     table, n_old = plan.after.build_word_table(counts), len(plan.base)
     n_words = sum(counts.values())
     curve: list[ExtensionSize] = []
     occurrences = np.zeros(total, dtype=np.int64)
-    # 2. Tokenize with each prefix: all new tokens after it are removed.
+    # 2. Tokenize with each prefix of the new tokens: remove all later ones.
     for done, size in enumerate(wanted):
         removed = np.zeros(n_old + total, dtype=np.bool_)
         removed[n_old + size :] = True

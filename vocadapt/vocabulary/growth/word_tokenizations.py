@@ -1,5 +1,5 @@
-"""Statistics of how a vocabulary tokenizes the words of a text, from distinct words and their
-counts; and what adding words to the vocabulary would bring and cost (`measure_gain`).
+"""Statistics of the tokenization of a text, from its distinct words and their counts, and the
+benefit and cost of adding words to the vocabulary (`measure_gain`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,9 +8,9 @@ from statistics import median
 
 from vocadapt.vocabulary.families import Vocabulary
 
-MAX_PROFILE_PIECES = 6  # last class of the profile: this many wordpieces or more
-FLOAT32 = 4  # bytes
-# Occurrences of an added word; the reasons are in `advice.rules`.
+MAX_PROFILE_PIECES = 6  # words with this number of wordpieces or more are one class of the profile
+FLOAT32_BYTES = 4
+# Occurrences of an added word; `advice.rules` gives the reasons for these thresholds.
 FEW_OCCURRENCES, ENOUGH_OCCURRENCES = 20, 50
 
 Pieces = Mapping[str, tuple[str, ...]]
@@ -20,12 +20,12 @@ Pieces = Mapping[str, tuple[str, ...]]
 class TokenizationStatistics:
     """Counts of the words of a text by how they are tokenized.
 
-    All fields except `running` and `tokens` count only words that contain a letter: numbers and
-    punctuation are no evidence about a vocabulary.
+    All fields except `running` and `tokens` count only words that contain a letter, because numbers
+    and punctuation do not show whether a vocabulary fits a text.
 
     words, distinct: running words, and distinct words.
-    split, split_distinct: those of them with several wordpieces.
-    unknown: running words with a piece that is [UNK].
+    split, split_distinct: running and distinct words with several wordpieces.
+    unknown: running words with [UNK] among their wordpieces.
     profile: running words with 1, 2, …, and MAX_PROFILE_PIECES or more wordpieces.
     running, tokens: all running words of the text, and their wordpieces.
     """
@@ -40,7 +40,7 @@ class TokenizationStatistics:
     tokens: int
 
     def shares(self) -> dict[str, float]:
-        """Return the fraction of the running words by number of wordpieces: "1", "2", …, "6+"."""
+        """Return the fraction of the running words with "1", "2", …, "6+" wordpieces."""
         names = [*map(str, range(1, MAX_PROFILE_PIECES)), f"{MAX_PROFILE_PIECES}+"]
         total = max(self.words, 1)
         return {name: count / total for name, count in zip(names, self.profile, strict=True)}
@@ -57,7 +57,7 @@ class TokenizationStatistics:
 
     @property
     def unknown_share(self) -> float:
-        """Fraction of the running words that the model cannot read."""
+        """Fraction of the running words with [UNK] among their wordpieces."""
         return self.unknown / self.words if self.words else 0.0
 
     @property
@@ -105,9 +105,7 @@ def measure_tokenization(
 
 @dataclass(frozen=True)
 class ModelSize:
-    """Width of the wordpiece embeddings and number of parameters; None if only a vocabulary is
-    known.
-    """
+    """Width of the wordpiece embeddings and number of parameters of a model; None if unknown."""
 
     width: int | None = None
     parameters: int | None = None
@@ -118,15 +116,15 @@ class Gain:
     """Benefit and cost of adding the words that a model lacks and that occur at least `floor`
     times.
 
-    words: number of these words.
-    parameters, bytes: of the new embeddings in float32 (a tied output layer shares them).
-    model_share: these parameters as a fraction of the model's.
-    saved: fraction of the tokens of the text that is saved.
-    fertility: wordpieces per word afterwards.
+    words: number of added words.
+    parameters, bytes: size of the new embeddings in float32 (a tied output layer shares them).
+    model_share: number of new parameters as a fraction of the model's.
+    saved: fraction by which the number of tokens of the text decreases.
+    fertility: wordpieces per word after the addition.
     mended: fraction of the split running words (with a letter) that become one token.
-    mended_task: the same of the words of a task; None without a task.
+    mended_task: the same fraction for the words of a task; None without a task.
     under_few, under_enough: fraction of the added words that occur less than 20 and 50 times.
-    median: median of their occurrences; None if there are no words.
+    median: median number of occurrences of the added words; None if there are none.
     """
 
     floor: int
@@ -159,7 +157,7 @@ def measure_gain(
     task: TokenizedText | None,
     size: ModelSize,
 ) -> Gain:
-    """Measure what adding these words, which occur at least `floor` times, would bring and cost."""
+    """Measure the benefit and cost of adding these words, which occur at least `floor` times."""
     occurrences = [text.counts[word] for word in added]
     saved = count_saved_tokens(added, text)
     parameters = None if size.width is None else len(added) * size.width
@@ -171,7 +169,7 @@ def measure_gain(
         floor=floor,
         words=len(added),
         parameters=parameters,
-        bytes=None if parameters is None else parameters * FLOAT32,
+        bytes=None if parameters is None else parameters * FLOAT32_BYTES,
         model_share=model_share,
         saved=saved / tokens if tokens else 0.0,
         fertility=(tokens - saved) / running if running else 0.0,
@@ -184,7 +182,7 @@ def measure_gain(
 
 
 def count_saved_tokens(added: Sequence[str], text: TokenizedText) -> int:
-    """Count the tokens that a text is shorter by if each of these words is one token."""
+    """Count the tokens that a text has less if each of these words is one token."""
     return sum(text.counts[word] * (len(text.pieces[word]) - 1) for word in added)
 
 
@@ -192,12 +190,12 @@ def _compute_joined_fraction(added: Sequence[str], text: TokenizedText) -> float
     """Return the fraction of the split running words of a text that are among these words."""
     if not text.statistics.split:
         return 0.0
-    mended = 0
+    joined = 0
     for word in added:
         is_split = len(text.pieces.get(word, ())) > 1
         if is_split and has_letter(word):
-            mended += text.counts.get(word, 0)
-    return mended / text.statistics.split
+            joined += text.counts.get(word, 0)
+    return joined / text.statistics.split
 
 
 def _compute_fraction_below(occurrences: Sequence[int], floor: int) -> float:
