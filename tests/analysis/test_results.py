@@ -289,7 +289,7 @@ def test_exports_name_score_metric_seeds_and_test(workspace):
         assert (
             "F1 of entity-strict" in text
             and "10 test units" in text
-            and "approximate randomisation" in text
+            and "approximate randomization" in text
         )
         assert "Δ is to base (base)" in text
     assert (

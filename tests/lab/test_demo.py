@@ -79,10 +79,12 @@ def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
 def test_a_demo_that_is_not_there_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "DEMO", tmp_path / "nowhere")
     assert not demo.is_demo_installed()
-    with pytest.raises(InputError, match="did not come with this installation"):
+    with pytest.raises(InputError, match="not part of this installation"):
         open_demo(Workspace(tmp_path / "w"))
     assert main(["demo", "--out", str(tmp_path / "w")]) == 2
-    assert "did not come" in capsys.readouterr().err and not (tmp_path / "w").exists()
+    assert (
+        "not part of this installation" in capsys.readouterr().err and not (tmp_path / "w").exists()
+    )
 
 
 def test_every_step_of_the_demo_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):

@@ -56,7 +56,7 @@ def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
             workspace.folder("predictions", name),
             "token" if name == "b" else "",
         )
-    by_name = {one.name: one.of for one in list_imported_predictions(workspace)}
+    by_name = {one.name: one.gold_stamp for one in list_imported_predictions(workspace)}
     assert by_name["a"] == by_name["b"] != by_name["c"]
     assert [one.scorer for one in list_imported_predictions(workspace)] == ["", "token", ""]
 
@@ -96,7 +96,7 @@ def test_what_is_refused_names_the_file_and_leaves_nothing(
     ("names", "second", "problem"),
     [
         (("x", "taken"), GOLD, "taken already exists"),
-        (("x", "x"), GOLD, "Both predictions are called x"),
+        (("x", "x"), GOLD, "Both predictions are named x"),
         (("x", "y"), "No\tO\n", r"second\.conll: holds 1 sentences"),
     ],
 )

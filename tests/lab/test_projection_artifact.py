@@ -208,7 +208,7 @@ def test_without_a_browser_a_picture_is_one_clear_line(hostile, tmp_path, monkey
         raise RuntimeError("Kaleido requires Google Chrome\nto be installed.")
 
     monkeypatch.setattr(go.Figure, "to_image", none)
-    with pytest.raises(InputError, match="A picture needs a browser") as caught:
+    with pytest.raises(InputError, match="rendered by a browser") as caught:
         export_projection(drawn_of(hostile), tmp_path / "m.png")
     assert "\n" not in caught.value.problem and ".html" in caught.value.remedy
     assert list(tmp_path.iterdir()) == []

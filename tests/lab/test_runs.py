@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     assert (
         list(found) == ["green", "base"]
         and "not valid JSON" in found["base"]
-        and "not one of a run" in found["green"]
+        and "lacks entries that a run must have" in found["green"]
     )
     told = describe_unreadable(found, 2)
     assert (
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
         describe_unreadable({"a": "x", "b": "y."}, 7)
         == "2 of 7 runs cannot be read and are skipped: a (x); b (y)."
     )
-    with pytest.raises(InputError, match="not one of a run"):
+    with pytest.raises(InputError, match="lacks entries that a run must have"):
         open_runs(workspace.root / "runs" / "green")
 
 

@@ -291,7 +291,7 @@ def test_a_task_is_found_by_its_place_and_by_its_name(known, source, tmp_path):
     assert find_task(str(folder)) == find_task("mine", workspace) == folder
     assert find_task(str(folder / "task.toml")) == folder / "task.toml"
     assert [task.name for task in workspace.artifacts("tasks")] == ["mine"]
-    with pytest.raises(InputError, match=r"not here yet(.|\n)*tasks download x/free"):
+    with pytest.raises(InputError, match=r"have not been downloaded(.|\n)*tasks download x/free"):
         find_task("free", workspace)
     with pytest.raises(InputError, match="no benchmark 'yours'"):
         find_task("yours", workspace)

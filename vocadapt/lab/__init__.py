@@ -1,7 +1,7 @@
-"""The workspace and everything that is done in it.
+"""The workspace and all operations in it.
 
-Read in this order: `workspace` (folders, manifests, safe writing), `artifacts` (what a folder of
-each kind holds), `steps` (a spec in, an artifact out), `jobs` (steps in background processes),
-`reports` (answers computed from artifacts, for page and command line alike), `demo` (all steps on
-the demo's data).
+Read in this order: `workspace` (folders, manifests, atomic writing), `artifacts` (the contents of
+each kind of folder), `steps` (a spec in, an artifact out), `jobs` (steps in background processes),
+`reports` (results computed from artifacts, for page and command line), `demo` (all steps on the
+demo's data).
 """

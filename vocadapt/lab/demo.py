@@ -1,9 +1,9 @@
-"""The demo: small general and biomedical models, biomedical vectors and an alignment, and all steps
-on them.
+"""The demo: a small general and a small biomedical model, biomedical vectors, an alignment, and all
+steps on them.
 
-`assets/demo/` is laid out as a workspace. Opening the demo copies its artifacts into another
-workspace. Running it takes under a minute on two cores: gensim's news text shows the mechanics, the
-biomedical vectors the rest.
+`assets/demo/` has the layout of a workspace. Opening the demo copies its artifacts into another
+workspace. Running it takes under a minute on two cores: some steps are run on gensim's small news
+corpus, the others on the biomedical vectors.
 """
 
 import shutil
@@ -40,7 +40,7 @@ Place = tuple[str, str]  # kind and name of an artifact
 Outcome = tuple[str, Numbers, str]  # sentence, figures and command line of a step
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
 
-# Artifacts by kind and name: those that ship with the demo, and those that its steps make.
+# Artifacts by kind and name: those that are shipped, and those that the demo's steps create.
 MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
 VECTORS, MAP = ("vectors", "demo-biomedical"), ("alignments", "demo-map")
 SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP)
@@ -55,13 +55,13 @@ REFITTED, ADAPTED, MOVED = (
     ("models", "demo-transferred"),
 )
 
-# Words that general text can place, and one that it cannot.
+# Two words that also occur in general text, and one that does not.
 WORDS = ("disorders", "asthma", "tachycardia")
 
 
 @dataclass(frozen=True)
 class DemoStepResult:
-    """Result of one step: what it did in a sentence, its figures, seconds and command line."""
+    """Result of one step: a sentence on what it did, its figures, seconds and command line."""
 
     step: str
     did: str
@@ -72,9 +72,10 @@ class DemoStepResult:
 
 @dataclass(frozen=True)
 class ArtifactStep:
-    """A step of the demo that makes the artifact `place` of others.
+    """A step of the demo that creates the artifact `place` from other artifacts.
 
-    sentence: what it did, with the names of figures in braces, and `{note}` where it has a note.
+    sentence: template of the result's sentence, with the names of figures in braces. note: computes
+    the value of `{note}` in it.
     """
 
     place: Place
@@ -100,21 +101,21 @@ class ArtifactStep:
 
 
 def is_demo_installed() -> bool:
-    """Whether the demo's artifacts came with this installation."""
+    """Return whether the demo's artifacts are part of this installation."""
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
 
 def open_demo(workspace: Workspace) -> list[Artifact]:
-    """Copy the demo's artifacts into a workspace; existing ones are left alone.
+    """Copy the demo's artifacts into a workspace; existing artifacts are not replaced.
 
-    Raises InputError if they did not come with this installation.
+    Raises InputError if they are not part of this installation.
     """
     for kind, name in SHIPPED:
         source, target = DEMO / kind / name, workspace.folder(kind, name)
         if not (source / MANIFEST).is_file():
             raise InputError(
-                f"The demo did not come with this installation: {source} is missing.",
-                "Run from a clone.",
+                f"The demo is not part of this installation: {source} is missing.",
+                "Run vocadapt from a clone of the repository.",
             )
         if not (target / MANIFEST).is_file():
             with open_draft(target) as draft:
@@ -123,8 +124,8 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
 
 
 def find_news_text() -> Path:
-    """Return gensim's 300 news stories: enough to show how each step works, too little to learn
-    from.
+    """Return gensim's 300 news stories: enough to demonstrate the steps, too little for a useful
+    alignment.
     """
     return find_gensim_file("lee_background.cor")
 
@@ -148,14 +149,13 @@ def _judge_news_alignment(workspace: Workspace, numbers: Numbers) -> str:
         return "better than chance, but far from useful"
     words = workspace.artifact(*NEWS).manifest.numbers["words"]
     return (
-        f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for"
-        " an alignment that generalizes to unseen words; a few million words of one domain are"
-        " enough"
+        f"too little text: {words:,} words of news contain too few anchors, each too rare, for an"
+        " alignment that generalizes to unseen words; a few million words of one domain are enough"
     )
 
 
 def _find_neighbors(workspace: Workspace, progress: Progress) -> Outcome:
-    """Find the wordpieces nearest to a few words in the model, by the fitted alignment."""
+    """Find the wordpieces nearest to a few aligned words in the embeddings of the model."""
     vectors, model_folder = workspace.folder(*VECTORS), workspace.folder(*MODEL)
     model, space = open_model(model_folder), load_space(vectors)
     alignment = Alignment.load(workspace.folder(*REFITTED))
@@ -165,20 +165,20 @@ def _find_neighbors(workspace: Workspace, progress: Progress) -> Outcome:
     for word in words:
         listed = spaces.lists(word, ListSettings(3))["to_pieces"] or []
         nearest[word] = [name for name, _ in listed]
-    did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
+    did = "; ".join(f"{word} is nearest to {', '.join(names)}" for word, names in nearest.items())
     arguments = f"neighbors {' '.join(words)} --vectors {vectors} --model {model_folder}"
     return did, {"nearest": nearest}, f"python -m vocadapt {arguments}"
 
 
 def _check_adapted(workspace: Workspace, numbers: Numbers) -> str:
-    """Return the certificate's result, and one word that is a single token only now."""
+    """Return the result of the certificate, and one word that has become a single token."""
     before = open_model(workspace.folder(*MODEL)).vocabulary
     after = open_model(workspace.folder(*ADAPTED)).vocabulary
     example = ""
     for word in sorted(WORDS, key=lambda word: -len(before.tokenize(word))):
         tokens = before.tokenize(word)
         if len(tokens) > 1 and len(after.tokenize(word)) == 1:
-            example = f"; {word} was {' '.join(tokens)} and is one token now"
+            example = f"; {word} was tokenized as {' '.join(tokens)} and is now one token"
             break
     return _check_certificate(workspace, numbers) + example
 
@@ -196,9 +196,9 @@ def _compare_models(workspace: Workspace, progress: Progress) -> Outcome:
     }
     did = (
         f"the general and the biomedical model share {shared.common[0][1]:,} of {shared.sizes[0]:,}"
-        f" tokens; two tokens have a mean cosine of {tables.mean_cosine[0][0]:.3f} in the one and"
-        f" {tables.mean_cosine[1][1]:.3f} in the other, a common token's two rows"
-        f" {tables.mean_cosine_common[0][1]:.3f}"
+        f" tokens; the mean cosine of two tokens is {tables.mean_cosine[0][0]:.3f} in the general"
+        f" and {tables.mean_cosine[1][1]:.3f} in the biomedical model, and that of a common token's"
+        f" two embeddings {tables.mean_cosine_common[0][1]:.3f}"
     )
     return did, numbers, f"python -m vocadapt diagnose {' '.join(places)}"
 
@@ -218,7 +218,7 @@ STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Outcome]], ...] = (
             "corpus",
             CorpusStep(copy=True),
             {},
-            "took in and counted {words:,} words of news",
+            "imported and counted {words:,} words of news",
         ),
     ),
     (
@@ -236,7 +236,7 @@ STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Outcome]], ...] = (
         ArtifactStep(
             NEWS_MAP,
             "alignment",
-            # Ridge: the news holds fewer common words than least squares needs.
+            # Ridge regression: there are fewer anchors than least squares needs.
             AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3),
             {"vectors": NEWS_VECTORS},
             f"{SCORES}: {{note}}",
@@ -261,7 +261,7 @@ STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Outcome]], ...] = (
             "model",
             ModelStep(),
             {"vectors": VECTORS},
-            "gave the model {added:,} words, {note}",
+            "added {added:,} words to the model; {note}",
             _check_adapted,
         ),
     ),
@@ -273,8 +273,8 @@ STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Outcome]], ...] = (
             "model",
             ModelStep(PRESETS["transfer-semantic"]),
             {"target": BIOMEDICAL},
-            "gave the general model the biomedical vocabulary, {added:,} tokens of it new, by their"
-            " neighbors there; {note}",
+            "replaced the general model's vocabulary by the biomedical one; {added:,} new tokens were"
+            " initialized from their neighbors in the biomedical model; {note}",
             _check_certificate,
         ),
     ),

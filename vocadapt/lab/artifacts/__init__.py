@@ -1,5 +1,5 @@
-"""Artifacts: what the folders of a workspace hold, one module per kind.
+"""Artifacts: the contents of the folders of a workspace, one module per kind.
 
-Read `corpora` and `open_space` first; then `projection_files`, `tasks`
-(with imported predictions) and `runs` (with what a run was trained on).
+Read `corpora` and `open_space` first; then `projection_files`, `tasks` (also imported predictions)
+and `runs` (also the training data of a run).
 """

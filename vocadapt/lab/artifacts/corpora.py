@@ -1,7 +1,6 @@
-"""Text in the workspace: a corpus artifact lists files, or holds copies of them, with its settings.
+"""Text in the workspace: a corpus artifact lists or copies text files, and records its settings.
 
-Word counts are cached in the workspace by content: the same text with the same splitter is counted
-once.
+Word counts are cached in the workspace by content: a text is counted only once with each splitter.
 """
 
 import logging
@@ -34,21 +33,21 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
     Raises InputError if a corpus artifact is combined with other text or other settings.
     """
     settings = settings or CorpusSettings()
-    kept = [
-        Path(path) for path in paths if os.path.isfile(Path(path) / RECORD)
-    ]  # unlike Path, false for a name too long
-    if not kept:
+    # os.path.isfile returns False for a name that is too long; Path.is_file would raise.
+    artifacts = [Path(path) for path in paths if os.path.isfile(Path(path) / RECORD)]
+    if not artifacts:
         return open_corpus(paths, settings)
+    artifact = artifacts[0]
     if len(paths) > 1 or settings != CorpusSettings():
         raise InputError(
-            f"{kept[0]} is a corpus with its own settings.",
-            "Give it alone, without options for text.",
+            f"{artifact} is a corpus with its own settings.",
+            "Give it as the only text, without options for text.",
         )
-    record = strict_json.read(kept[0] / RECORD)
-    # An absolute path stays itself.
+    record = strict_json.read(artifact / RECORD)
+    # Joining an absolute path leaves it unchanged.
     return open_corpus(
-        [kept[0] / file for file in record["files"]],
-        settings_from(CorpusSettings, record["settings"], str(kept[0])),
+        [artifact / file for file in record["files"]],
+        settings_from(CorpusSettings, record["settings"], str(artifact)),
     )
 
 
@@ -57,7 +56,7 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
     files = [str(file.resolve()) for file in corpus.files]
     if copy:
         (draft / COPIES).mkdir()
-        # Numbered, so that equal names do not collide.
+        # Numbers keep files of the same name apart.
         files = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
         for source, name in zip(corpus.files, files, strict=True):
             shutil.copyfile(check_file(source), draft / name)
@@ -71,13 +70,14 @@ def load_or_count_words(
     if root is None:
         return count_words(corpus, splitter, progress)
 
-    # 1. Counts of this content with this splitter may be there.
+    # 1. Use the cached counts of this content and this splitter if there are any.
     path = build_counts_path(root, corpus, splitter)
     if path.is_file():
         return WordCounts.read(path)
 
-    # 2. Count, and save. The shared lock says that a draft is being written: `remove_stale_counts`
-    #    removes drafts only when nobody holds it. Without space the counts are returned unsaved.
+    # 2. Count the words and save the counts. The shared lock is held while a draft is written:
+    #    `remove_stale_counts` removes drafts only if no process holds it. If the counts cannot be
+    #    saved, they are still returned.
     counts = count_words(corpus, splitter, progress)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -88,23 +88,23 @@ def load_or_count_words(
                 os.replace(draft, path)
             finally:
                 draft.unlink(missing_ok=True)
-    except OSError as error:  # the words will be counted again
+    except OSError as error:  # not fatal: the words will be counted again
         logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
     return counts
 
 
 def find_training_text(vectors: Path) -> Corpus | None:
-    """Return the text that word vectors were trained on; None if unknown, unreadable or changed
-    since.
+    """Return the text that word vectors were trained on; None if it is unknown, unreadable or has
+    changed since.
     """
     folder = vectors.resolve()
     try:
-        manifest, around = open_artifact(folder).manifest, Workspace(folder.parent.parent)
-        if explain_change(manifest.inputs["text"], around):
+        manifest, workspace = open_artifact(folder).manifest, Workspace(folder.parent.parent)
+        if explain_change(manifest.inputs["text"], workspace):
             return None
-        # An absolute path stays itself.
+        # Joining an absolute path leaves it unchanged.
         return read_corpus(
-            [around.root / path for path in manifest.inputs["text"].paths],
+            [workspace.root / path for path in manifest.inputs["text"].paths],
             settings_from(CorpusSettings, manifest.settings["corpus"]),
         )
     except (InputError, KeyError, OSError):
@@ -112,7 +112,7 @@ def find_training_text(vectors: Path) -> Corpus | None:
 
 
 def remove_stale_counts(root: Path) -> None:
-    """Remove drafts of killed processes; does nothing while counts are being written."""
+    """Remove the drafts of killed processes; do nothing while counts are being written."""
     with suppress(BlockingIOError, FileNotFoundError), hold_lock(root / COUNTS):
         for draft in (root / COUNTS).glob(".*.tsv.*"):
             draft.unlink()

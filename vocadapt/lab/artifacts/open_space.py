@@ -31,16 +31,16 @@ class OpenedSpace:
 
     @cached_property
     def added(self) -> frozenset[str]:
-        """Tokens that the pretrained model did not have; empty for word vectors.
+        """Tokens that the original model did not have; empty for word vectors.
 
-        They are known for a model adapted here. For other models they are the tokenizer's added
-        tokens.
+        For a model that vocadapt adapted they come from its original model, for other models from
+        the tokenizer's list of added tokens.
         """
         if self.model is None:
             return frozenset()
         from vocadapt.models.adapted_model import open_base_model
 
-        # A model adapted here names the model it was made from: tokens that one lacks were added.
+        # An adapted model records its original model: tokens that it lacks were added.
         before = open_base_model(self.model)
         if before is not None:
             known = frozenset(before.vocabulary.tokens)
@@ -50,9 +50,7 @@ class OpenedSpace:
 
     @cached_property
     def splitter(self) -> Splitter | None:
-        """The splitter that normalizes a typed word for this space; None if words are taken
-        literally.
-        """
+        """The splitter that normalizes the user's queries; None if they are taken literally."""
         return self.model.splitter if self.model else detect_casing(self.space)
 
 
@@ -62,7 +60,7 @@ def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:
     Raises InputError for anything else, and for a bare vocabulary, which has no embeddings.
     """
     folder = expand_path(name)
-    if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long
+    if os.path.isfile(folder / VECTORS):  # Path.is_file would raise for a name that is too long
         space = load_space(folder)
         return OpenedSpace(folder, replace(space, kinds=find_word_kinds(space.words)))
     try:

@@ -1,4 +1,4 @@
-"""Export a projection as one file: an offline page, a table or an image, by the file's extension."""
+"""Export of a projection as one file: an offline page, a table or an image, by its extension."""
 
 import html
 from pathlib import Path
@@ -42,14 +42,12 @@ def build_table(drawn: ProjectionArtifact) -> "pd.DataFrame":
 
 
 def render_page(drawn: ProjectionArtifact) -> str:
-    """Render the projection as a self-contained HTML page, with plotly's script: it needs no
-    network.
-    """
+    """Render the projection as a self-contained HTML page that works offline."""
     return render_figure_page(drawn, _build_figure(drawn, 760))
 
 
 def render_figure_page(drawn: ProjectionArtifact, figure: "go.Figure") -> str:
-    """Render any figure of a projection as a self-contained page, below the description of the
+    """Render a figure of a projection as a self-contained page, below a description of the
     projection.
     """
     config = {"scrollZoom": True, "displaylogo": False}
@@ -69,28 +67,27 @@ def render_image(figure: "go.Figure", ending: str) -> bytes:
         return bytes(figure.to_image(ending.removeprefix("."), width=1400, height=1000, scale=1))
     except Exception as error:
         raise InputError(
-            "A picture needs a browser (Chrome or Chromium), and none could be used:"
+            "An image is rendered by a browser (Chrome or Chromium), and none could be used:"
             f" {type(error).__name__}.",
-            "Write .html instead: it is complete, and any browser can save it as a picture.",
+            "Write .html instead: any browser can open it and save it as an image.",
         ) from error
 
 
 def describe_projection(drawn: ProjectionArtifact) -> list[str]:
-    """Describe a projection: how many tokens and why, how it was made, how faithful it is."""
+    """Describe a projection: choice of tokens, method and versions, quality."""
     lines = [drawn.how]
     for picture in filter(None, (drawn.first, drawn.second)):
         projection, quality = picture.projection, picture.quality
         versions = ", ".join(f"{name} {number}" for name, number in projection.versions.items())
-        judged = (
-            f"judged on {quality.n:,} of {quality.of:,}"
-            if quality.n < quality.of
-            else f"judged on all {quality.of:,}"
-        )
+        measured = f"measured on all {quality.of:,} tokens"
+        if quality.n < quality.of:
+            measured = f"measured on {quality.n:,} of {quality.of:,} tokens"
         lines.append(
             f"{projection.name}: {projection.settings.method} by {versions}, seed"
             f" {projection.settings.seed}; trustworthiness@{quality.k}"
             f" {quality.trustworthiness:.3f}, neighbors kept@{quality.k}"
-            f" {quality.preservation:.3f} (chance {quality.chance:.3f}; {quality.metric}, {judged})"
+            f" {quality.preservation:.3f} (chance {quality.chance:.3f}; {quality.metric},"
+            f" {measured})"
         )
     return lines
 
@@ -120,7 +117,8 @@ def check_export_path(path: Path, overwrite: bool = False) -> None:
     """Raise InputError, before any long work, if `export_projection` could not write."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(
-            f"{path.name}: a projection is written as {', '.join(FORMATS)}, or into a folder."
+            f"{path.name}: a projection is not written in this format.",
+            f"Use one of the extensions {', '.join(FORMATS)}, or a folder.",
         )
     check_free_file(path, overwrite)
 

@@ -1,5 +1,7 @@
-"""The runs of a workspace: each artifact holds the run of every seed (and fold) of one model on one
-task. And the sources of a run: its training examples, and the text behind its model's new words.
+"""The runs of a workspace, and the data they were trained on.
+
+An artifact holds the runs of one model on one task, one per seed (and fold). Its sources are the
+training examples, and the text of its model's word vectors or adaptation.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,7 +46,7 @@ class RunSet:
     `artifact` is None if there is no manifest. `label` is the task's unique name if several tasks
     share a name: see `disambiguate_tasks`.
 
-    A SavedRun's `record` holds scores, dev scores, loss curve and findings; its `kept` the
+    The `record` of a SavedRun has scores, dev scores, loss curve and findings, its `kept` the
     predictions.
     """
 
@@ -60,12 +62,12 @@ class RunSet:
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """The record of the first run: all runs share what does not depend on the seed."""
+        """The record of the first run; entries that do not depend on the seed are equal in all."""
         return self.runs[0].record
 
     @property
     def task(self) -> str:
-        """Name of the task; with the fold's number if only one fold was run."""
+        """Name of the task, with the number of the fold if only one was run."""
         return self.label or str(self.record["task"])
 
     @property
@@ -75,8 +77,8 @@ class RunSet:
 
     @property
     def model(self) -> str:
-        """Name of the fine-tuned model; for an older record with an uninformative name, that of its
-        folder.
+        """Name of the fine-tuned model; older records may have a generic name, in which case it is
+        that of the model's folder.
         """
         name = str(self.record.get("model", self.name))
         given = self.inputs.get("model")
@@ -98,7 +100,7 @@ class RunSet:
 
     @property
     def scorer(self) -> Scorer:
-        """The score of the task."""
+        """The scorer of the task."""
         return self.runs[0].scorer()
 
     @property
@@ -108,16 +110,16 @@ class RunSet:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds, each once."""
+        """The distinct seeds, in order."""
         return tuple(dict.fromkeys(run.seed for run in self.runs))
 
     def of_seed(self, seed: int) -> tuple[SavedRun, ...]:
-        """Return the run of a seed; for a k-fold task the run of each fold, in order."""
+        """Return the runs of a seed: one, or one per fold of a k-fold task, in order."""
         return tuple(run for run in self.runs if run.seed == seed)
 
     @property
     def folds(self) -> int:
-        """Number of folds per seed; 1 without folds, or if only one of them was run."""
+        """Number of runs per seed: the number of folds, or 1 if there is no fold or only one ran."""
         return len(self.of_seed(self.seeds[0]))
 
     @property
@@ -135,7 +137,7 @@ class RunSet:
 
     @property
     def main_tokenization(self) -> str:
-        """The main tokenization; "" without scores."""
+        """The tokenization whose scores count; "" without scores."""
         return choose_main_tokenization(self.tokenizations)
 
     @property
@@ -146,17 +148,17 @@ class RunSet:
         return find_collapsed_seeds(self.runs)
 
     def values(self, tokenization: str = "", figure: str = "") -> tuple[float, ...]:
-        """Return a figure of every seed under a tokenization, by default the headline under the
-        main one.
+        """Return a metric of every seed under a tokenization; default: the headline metric under
+        the main tokenization.
 
-        The figure of a seed with several folds is the mean over them.
+        The value of a seed with several folds is the mean over them.
         """
         tokenization, figure = tokenization or self.main_tokenization, figure or self.metric
         scores = [run.record["scores"][tokenization] for run in self.runs]
         return average_folds(self.runs, [float(score[figure]) for score in scores])
 
     def summary(self, tokenization: str = "", figure: str = "") -> SeedSummary:
-        """Summarize a figure over seeds: mean and standard deviation, with and without collapsed
+        """Summarize a metric over seeds: mean and standard deviation, with and without collapsed
         runs.
         """
         return summarize_seeds(self.values(tokenization, figure), self.collapsed)
@@ -168,10 +170,9 @@ class RunSet:
 
 
 def open_runs(folder: Path) -> RunSet:
-    """Open the runs in a folder that fine-tuning wrote; a bare model with a task head has no
-    scores.
+    """Open the runs in a folder that fine-tuning wrote.
 
-    Raises InputError for any other folder.
+    Raises InputError for any other folder, also for a model with a task head but without scores.
     """
     folder, artifact = Path(folder), None
     if (folder / MANIFEST).is_file():
@@ -179,7 +180,9 @@ def open_runs(folder: Path) -> RunSet:
     runs = tuple(load_runs(folder))
     for run in runs:
         if not isinstance(run.record, dict) or REQUIRED_KEYS - set(run.record):
-            raise InputError(f"{run.folder}: its record is not one of a run.", "Fine-tune again.")
+            raise InputError(
+                f"{run.folder}: its record lacks entries that a run must have.", "Fine-tune again."
+            )
         find_kind(str(run.record["kind"]))
     return RunSet(folder, runs, artifact)
 
@@ -197,7 +200,7 @@ def list_runs(
 ) -> list[RunSet]:
     """List the runs of a workspace, of one task or all, newest first; unreadable ones are skipped.
 
-    `opening` opens one; a page passes a cached reader.
+    `opening` opens the runs of an artifact; a page passes a cached function.
     """
     found, _ = list_runs_and_errors(workspace, opening)
     return [one for one in disambiguate_tasks(found) if not task or one.task == task]
@@ -234,17 +237,17 @@ def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
 def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
     """Return the runs with a unique label for each task that shares its name with another.
 
-    Tasks given as files are named after their folder, which may hold several. The label is the
-    shortest unique one of: name and kind ("data · ner"), then also the test file, then also the
-    labels.
+    Tasks given as files are named after their folder, which may contain several tasks. The label is
+    the shortest unique one of: name and kind ("data · ner"); these and the test file; these and the
+    labels; these and a checksum.
     """
-    # 1. Task name → tasks that share it → their labels, from short to long.
+    # 1. Collect task name → tasks of this name → their labels, from short to long.
     tasks: dict[str, dict[Identity, list[str]]] = {}
     for one in runs:
         same_name = tasks.setdefault(str(one.record["task"]), {})
         same_name.setdefault(_identify(one), _list_labels(one))
 
-    # 2. Label each run set of a task whose name is shared.
+    # 2. Label the run sets of each task with a shared name.
     labeled = []
     for one in runs:
         label = _choose_label(_identify(one), tasks[str(one.record["task"])])
@@ -253,8 +256,8 @@ def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
 
 
 def _identify(one: RunSet) -> Identity:
-    """Return what distinguishes tasks of the same name: the kind and, if given as files, the test
-    file's checksum.
+    """Return what distinguishes tasks of the same name: the kind and, for tasks given as files, the
+    checksum of the test file.
     """
     if "task" in one.inputs or "test" not in one.inputs:
         return one.kind.name, ""
@@ -262,8 +265,8 @@ def _identify(one: RunSet) -> Identity:
 
 
 def _choose_label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
-    """Return the shortest label of a task that no other task of its name has; "" if there is no
-    other.
+    """Return the shortest label of a task that no other task of its name has; "" if its name is
+    unique.
     """
     own = same_name[task]
     others = [labels for other, labels in same_name.items() if other != task]
@@ -274,8 +277,8 @@ def _choose_label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -
 
 
 def _list_labels(one: RunSet) -> list[str]:
-    """Return labels for a run's task, from short to long: kind, test file, labels, checksum of the
-    test file.
+    """Return candidate labels for the task of a run set, from short to long; each adds one of: kind,
+    test file, labels, checksum of the test file.
     """
     file = ""
     if "test" in one.inputs:
@@ -292,23 +295,22 @@ def list_tasks(runs: Sequence[RunSet]) -> list[str]:
 
 
 def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
-    """Load the examples that a run was trained on; None if unknown, or if its files were changed
-    since.
+    """Load the examples that a run was trained on; None if unknown, or if the files have changed.
 
-    Of a k-fold task each run has a fold of its own.
+    Each run of a k-fold task has its own fold.
     """
     artifact = _find_artifact(run.folder)
     if artifact is None:
         return None
     root, inputs = artifact.folder.parent.parent, artifact.manifest.inputs
     try:
-        # 1. The files must be unchanged; the model has no part in the examples.
+        # 1. Check that the files are unchanged; the model does not affect the examples.
         for role, given in inputs.items():
             if role != "model" and explain_change(given, Workspace(root)):
                 return None
 
-        # 2. Rebuild the spec of the run, with its own fold; the test file is not needed, and
-        #    reading a large one takes seconds.
+        # 2. Rebuild the spec of the run, with its own fold. The test file is left out: it is not
+        #    needed, and reading a large one takes seconds.
         settings = settings_from(FinetuneStep, artifact.manifest.settings, str(run.folder))
         settings = replace(settings, fold=run.record.get("fold") or settings.fold)
         paths = {
@@ -327,8 +329,8 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
 
 def find_corpus(folder: Path) -> Corpus | None:
-    """Return the text of a run's adapted model; None if unknown, or if it was changed since."""
-    # 1. From the run to the artifact of its model.
+    """Return the text that a run's model was adapted to; None if unknown, or if it has changed."""
+    # 1. Find the artifact of the run's model.
     artifact = _find_artifact(folder)
     if artifact is None or "model" not in artifact.manifest.inputs:
         return None
@@ -337,14 +339,14 @@ def find_corpus(folder: Path) -> Corpus | None:
     if model is None:
         return None
 
-    # 2. The text that its word vectors were trained on, or the one it was adapted with.
-    around, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
+    # 2. Return the text that its word vectors were trained on, or that it was adapted with.
+    workspace, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
     try:
         if "vectors" in inputs:
-            return find_training_text(around.root / inputs["vectors"].paths[0])
-        if "text" not in inputs or explain_change(inputs["text"], around):
+            return find_training_text(workspace.root / inputs["vectors"].paths[0])
+        if "text" not in inputs or explain_change(inputs["text"], workspace):
             return None
-        paths = [around.root / path for path in inputs["text"].paths]
+        paths = [workspace.root / path for path in inputs["text"].paths]
         return read_corpus(
             paths,
             settings_from(CorpusSettings, model.manifest.settings["corpus"], str(model.folder)),
@@ -354,8 +356,8 @@ def find_corpus(folder: Path) -> Corpus | None:
 
 
 def _find_artifact(folder: Path) -> Artifact | None:
-    """Return the artifact of a folder, or of its parent if the folder is one seed; None if neither
-    is one.
+    """Return the artifact in a folder, or in its parent if the folder is that of one seed; None if
+    there is none.
     """
     for place in (folder, folder.parent):
         if (place / MANIFEST).is_file():

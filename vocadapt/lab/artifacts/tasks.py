@@ -1,7 +1,7 @@
-"""Tasks and predictions as artifacts: files of others that are copied, read once and described.
+"""Imported tasks and predictions as artifacts: copies of the files, with a manifest.
 
-Benchmarks are downloaded, own tasks copied, with task.toml and manifest. Predictions of another
-program come as a gold file and a prediction file, and are scored: they can be compared like runs,
+Benchmarks are downloaded and the user's own tasks copied, with a task.toml. Predictions of another
+program consist of a gold file and a prediction file. They are scored and can be compared like runs,
 but have no tokenizations, logits or training examples.
 """
 
@@ -36,15 +36,15 @@ from vocadapt.training.tasks.task import (
 )
 
 DOWNLOAD = ("python", "-m", "vocadapt", "tasks", "download")
-GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
+GOLD, PREDICTED = "gold", "predicted"  # names of the copies, without extension
 
 
 @dataclass(frozen=True)
 class ImportedPredictions:
-    """Predictions of another program: artifact, kind of task, gold file, prediction file, score.
+    """Predictions of another program: artifact, kind of task, gold file, prediction file, scorer.
 
-    `of`: digest of the gold file; predictions with the same one are comparable. `examples`: their
-    number.
+    `gold_stamp`: digest of the gold file; predictions with the same one are comparable. `examples`:
+    number of examples.
     """
 
     artifact: Artifact
@@ -52,7 +52,7 @@ class ImportedPredictions:
     gold: Path
     predicted: Path
     scorer: str
-    of: str
+    gold_stamp: str
     examples: int
 
     @property
@@ -64,20 +64,21 @@ class ImportedPredictions:
 def fetch_benchmark(
     name: str, folder: Path, source: str = "", overwrite: bool = False, progress: Progress = silent
 ) -> tuple[TaskFile, Manifest]:
-    """Download a benchmark and read it once; nothing is left if that fails.
+    """Download a benchmark and check that it can be read; nothing is left if that fails.
 
-    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` is
-    their number, `by_fold` gives the sizes of each split in all of them. A repeated download must
-    have the checksums of the first. Raises InputError for an unknown name, an unreachable source,
-    and unexpected files.
+    Every fold of a k-fold benchmark is read: the manifest's `examples` are the sizes of the splits
+    in the first fold, `folds` is the number of folds, and `by_fold` has the sizes in every fold. A
+    repeated download must have the checksums of the first. Raises InputError for an unknown name,
+    an unreachable source, and unexpected files.
     """
     card, start = find_card(name), time.perf_counter()
     with open_draft(folder, overwrite) as draft:
         # 1. Download it, and read every fold: a benchmark that cannot be read is not kept.
-        made = download_benchmark(card, draft, source, _read_checksums(folder, card.name), progress)
+        known_checksums = _read_checksums(folder, card.name)
+        made = download_benchmark(card, draft, source, known_checksums, progress)
         tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
 
-        # 2. Describe it.
+        # 2. Write its manifest.
         command = [*DOWNLOAD, card.name, "--out", str(folder)]
         if source:
             command += ["--from", source]
@@ -97,10 +98,10 @@ def fetch_benchmark(
 def import_task(kind: TaskKind, files: Mapping[str, Path], folder: Path) -> Artifact:
     """Import single files (split → file) as a task of the workspace.
 
-    Raises InputError if they are no such task; then nothing is left.
+    Raises InputError if they cannot be read as a task of this kind; nothing is left then.
     """
     start = time.perf_counter()
-    # Read the given files, not their copies: a message names the file that the user knows.
+    # Read the original files, not their copies, so that error messages name the user's files.
     task = build_task(kind, files)
     with open_draft(folder) as draft:
         splits = {split: f"{split}{get_file_extension(path)}" for split, path in files.items()}
@@ -130,7 +131,8 @@ def get_file_extension(path: Path) -> str:
 def find_task(given: str, workspace: Workspace | None = None) -> Path:
     """Return the folder or TOML file of a task, given by path or by its name in the workspace.
 
-    Raises InputError for anything else; for a benchmark with the command that downloads it.
+    Raises InputError for anything else; the remedy for a benchmark is the command that downloads
+    it.
     """
     # 1. A path, or a name in the workspace.
     path = Path(given)
@@ -142,11 +144,11 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
                 return artifact.folder
     if os.path.exists(path):
         raise InputError(
-            f"{given}: expected a task's .toml, or a folder with a {TASK}.",
-            "Downloading a benchmark makes one.",
+            f"{given}: expected the .toml file of a task, or a folder with a {TASK}.",
+            "Download a benchmark, or import your files as a task.",
         )
 
-    # 2. A benchmark that has not been downloaded; `find_card` refuses any other name.
+    # 2. A benchmark that has not been downloaded; `find_card` raises for any other name.
     card = find_card(given)
     remedy = f"{shlex.join(DOWNLOAD)} {card.name} downloads them; then give their folder."
     if not card.free:
@@ -154,11 +156,13 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
             f"{shlex.join(DOWNLOAD)} {card.name} imports your copy of them from its folder; then"
             " give the new folder."
         )
-    raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
+    raise InputError(
+        f"{given}: the files of the benchmark {card.name} have not been downloaded.", remedy
+    )
 
 
 def _count_examples(tasks: Sequence[Task]) -> dict[str, Any]:
-    """Count the examples of every split; with folds those of the first, and of each."""
+    """Count the examples of every split; for several folds those of the first and of each."""
     by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
     first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
     if len(tasks) == 1:
@@ -167,7 +171,7 @@ def _count_examples(tasks: Sequence[Task]) -> dict[str, Any]:
 
 
 def _collect_findings(tasks: Sequence[Task]) -> list[str]:
-    """Return notes on the data, with the folds that they apply to if not all."""
+    """Return notes on the data, prefixed by the folds that they apply to unless these are all."""
     folds_of: dict[str, list[int]] = {}
     for fold, task in enumerate(tasks, start=1):
         for finding in task.findings:
@@ -181,7 +185,7 @@ def _collect_findings(tasks: Sequence[Task]) -> list[str]:
 
 
 def _read_checksums(folder: Path, card: str) -> dict[str, str]:
-    """Return the checksums of the same benchmark if it is already there."""
+    """Return the checksums of an earlier download of the benchmark; empty if there is none."""
     try:
         recorded = read_task_file(folder / TASK)
     except InputError:
@@ -194,17 +198,17 @@ def _read_checksums(folder: Path, card: str) -> dict[str, str]:
 def import_prediction_files(
     kind: TaskKind, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
 ) -> list[Artifact]:
-    """Import prediction files for one gold file, each into its own folder: all or none.
+    """Import prediction files for one gold file, each into its own folder: all of them or none.
 
-    Raises InputError, before anything is written, if two folders are equal, and with the given
-    file's name if a file cannot be read or the examples differ.
+    Raises InputError, before anything is written, if two folders are equal, if a file cannot be
+    read, or if its examples differ from those of the gold file.
     """
     # 1. Check the folders.
     for place, (_, folder) in enumerate(files):
         check_free(folder)
         if folder in [other for _, other in files[:place]]:
             raise InputError(
-                f"Both predictions are called {folder.name}.", "Give each a name of its own."
+                f"Both predictions are named {folder.name}.", "Give them different names."
             )
 
     # 2. Read and score all files, so that nothing is written if one is invalid.
@@ -213,11 +217,11 @@ def import_prediction_files(
     if not split.labeled:
         raise InputError(
             f"{gold}: holds no labels, so nothing can be compared.",
-            "Give the gold file with its labels.",
+            "Give a gold file with labels.",
         )
     scored = [_score_predictions(kind, split, chosen, predicted) for predicted, _ in files]
 
-    # 3. Write all drafts; the stack puts them in place together when the block ends.
+    # 3. Write all drafts; they are renamed to their targets together when the block ends.
     with ExitStack() as stack:
         drafts = [stack.enter_context(open_draft(folder)) for _, folder in files]
         for draft, (predicted, folder), (numbers, seconds) in zip(
@@ -240,7 +244,7 @@ def import_prediction_files(
 def _score_predictions(
     kind: TaskKind, split: Split, scorer: Scorer, predicted: Path
 ) -> tuple[Mapping[str, Any], float]:
-    """Return the figures of predictions for the manifest, and the seconds that scoring took."""
+    """Return the figures of predictions for the manifest, and the scoring time in seconds."""
     start = time.perf_counter()
     loaded = kind.read_predictions(predicted, split)
     score = scorer.score_tally(build_tally(split, loaded.predicted, scorer))
@@ -267,7 +271,7 @@ def list_imported_predictions(workspace: Workspace) -> list[ImportedPredictions]
                     gold,
                     predicted,
                     settings["scorer"],
-                    of=str(numbers[GOLD]),
+                    gold_stamp=str(numbers[GOLD]),
                     examples=int(numbers["examples"]),
                 )
             )

@@ -210,7 +210,7 @@ def _from_import(one: ImportedPredictions) -> Comparable:
         _label(one.name),
         _label(one.name),
         one.kind,
-        f"gold {one.of}",
+        f"gold {one.gold_stamp}",
         one.predicted,
         one.artifact.stamp,
         gold=str(one.gold),
