@@ -1,6 +1,6 @@
-"""Estimates of a job's duration: start-up and speed of the latest jobs and results of its step;
-constants of one machine (2.5 GHz, two cores) only where there are none.
+"""Estimates of a job's duration, from the start-up and speed of the latest jobs of its step.
 
+Without such jobs constants are used that were measured on one machine (2.5 GHz, two cores).
 Estimates assume an idle machine; `estimate_slowdown` adapts them to the current load.
 """
 
@@ -16,24 +16,24 @@ from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
-LATEST = 5  # jobs and results that count
-SHORTEST = 5.0  # seconds of work from which a result says something about the speed
-QUIET = 1.25  # slowdown below which a machine counts as idle
-MAX_SLOWDOWN = 20.0  # highest slowdown assumed
+MAX_JOBS = 5  # number of latest jobs and results that are considered
+MIN_SECONDS = 5.0  # shorter results are ignored: they do not show the speed
+IDLE_SLOWDOWN = 1.25  # slowdown below which a machine is considered idle
+MAX_SLOWDOWN = 20.0
 
 
 def estimate_slowdown(load: float | None = None, cores: int | None = None) -> float:
-    """Estimate how many times longer work takes under the current load, to the nearest half; 1 if
+    """Estimate how many times longer work takes under the current load, rounded to halves; 1 if
     idle.
 
-    Our jobs use every core and share them with the other processes.
+    A job uses all cores and shares them with the other processes.
     load: mean number of running or waiting processes over the last minute; measured by default.
     """
     if load is None:
         load = _read_load_average()
     cores = cores or count_cores()
     factor = min(1 + max(load, 0.0) / cores, MAX_SLOWDOWN)
-    if factor < QUIET:
+    if factor < IDLE_SLOWDOWN:
         return 1.0
     return max(1.5, round(2 * factor) / 2)
 
@@ -47,36 +47,37 @@ def _read_load_average() -> float:
 
 
 def estimate_job_seconds(workspace: Workspace, step: str, work: float) -> float:
-    """Estimate the duration of a job: its start-up, then its work at the speed of earlier ones.
+    """Estimate the duration of a job: its start-up, then its work at the speed of earlier jobs.
 
-    work: seconds as modeled from the size of the work and constants of one machine.
+    work: seconds of work, modeled from its size and constants of one machine.
     """
-    begin = measure_start_up(workspace, step)
-    return begin + work * measure_slowness(workspace, step, begin)
+    start_up = measure_start_up(workspace, step)
+    return start_up + work * measure_slowness(workspace, step, start_up)
 
 
 def measure_start_up(workspace: Workspace, step: str) -> float:
-    """Return the start-up time of a step's jobs: imports, and loading of a model.
+    """Return the seconds in which the jobs of a step start up: import libraries and load a model.
 
-    The median of the latest jobs; the measured time that the step declares if there is none.
+    The median of the latest jobs; if there are none, the time that the step declares.
     """
-    # Resumed jobs are left out: they load a checkpoint, too.
+    # Resumed jobs are ignored, since they also load a checkpoint.
     statuses = (job.status() for job in iterate_jobs(workspace) if job.spec.step == step)
     start_ups = (one.paced - one.started for one in statuses if one.paced and not one.past)
-    latest = [max(0.0, seconds) for seconds in islice(start_ups, LATEST)]
+    latest = [max(0.0, seconds) for seconds in islice(start_ups, MAX_JOBS)]
     return median(latest or [STEPS[step].start_up])
 
 
-def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> float:
-    """Return how many times longer the latest results of a step took than their size suggests.
+def measure_slowness(workspace: Workspace, step: str, start_up: float = 0.0) -> float:
+    """Return the ratio of actual to modeled seconds of the latest results of a step; 1 if there are
+    none.
 
-    1 if there is none to learn from. begin: start-up time that is not work.
+    start_up: seconds of the start-up, which are not work.
     """
-    # The sums, not the mean of the quotients: long results say more about the speed than short ones.
+    # The ratio of the sums, not the mean ratio: long results show the speed better than short ones.
     taken, expected, count = 0.0, 0.0, 0
     for artifact in workspace.artifacts(STEPS[step].makes):
-        seconds = artifact.manifest.seconds - begin
-        if artifact.manifest.step != step or seconds < SHORTEST or count == LATEST:
+        seconds = artifact.manifest.seconds - start_up
+        if artifact.manifest.step != step or seconds < MIN_SECONDS or count == MAX_JOBS:
             continue
         modeled = _estimate_result(step, artifact.folder, artifact.stamp)
         if modeled > 0:
@@ -88,8 +89,8 @@ def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> flo
 
 @lru_cache(maxsize=64)
 def _estimate_result(step: str, folder: Path, stamp: str) -> float:
-    """Return the modeled seconds of the work behind a result; 0 if that is unknown."""
+    """Return the modeled seconds of work of a result; 0 if unknown."""
     try:
         return STEPS[step].estimate(open_artifact(folder))
-    except (InputError, KeyError, TypeError, OSError):  # a damaged result, or its model is gone
+    except (InputError, KeyError, TypeError, OSError):  # a damaged result, or a missing model
         return 0.0

@@ -1,8 +1,9 @@
-"""A job by its folder: its spec, status, place in the queue and log; and how it is canceled.
+"""A job by its folder: its spec, status, position in the queue, log and cancellation.
 
-The folder holds spec.json, status.json, metrics.jsonl (progress over time), log.txt, and
-checkpoint/ until it is done. The process holds the lock of its folder while it lives. A job whose
-status is running but whose folder is not locked was therefore interrupted: killed, or by a reboot.
+The folder contains spec.json, status.json, metrics.jsonl (progress over time), log.txt, and
+checkpoint/ until the job is done. The process locks its folder while it lives. A job whose status
+is running but whose folder is not locked was therefore interrupted: it was killed, or the machine
+was rebooted.
 """
 
 import os
@@ -29,19 +30,19 @@ from vocadapt.lab.workspace.workspace import Workspace
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process exited unexpectedly: it was killed, or the machine went down."
 T = TypeVar("T")
-# Seconds; two readings of the start time of one process differ by corrections of the clock.
+# Seconds by which two readings of the start time of one process may differ (clock corrections).
 SAME_START = 2.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job by its folder. Everything is read from there, so any page or command can watch it."""
+    """A job by its folder; all of its state is read from there, by any page or command."""
 
     folder: Path
 
     @property
     def id(self) -> str:
-        """Name of its folder; later jobs sort later."""
+        """Name of its folder; sorts by time."""
         return self.folder.name
 
     @cached_property
@@ -51,7 +52,7 @@ class Job:
 
     @cached_property
     def order(self) -> dict[str, Any]:
-        """What was requested: the spec as plain values, the target in the workspace, whether to
+        """The request: the spec as plain values, the target in the workspace, and whether to
         overwrite it.
         """
         return self._read(_ORDERS)
@@ -71,7 +72,7 @@ class Job:
 
     @cached_property
     def target(self) -> Path:
-        """Folder of the artifact, always in the job's own workspace, even if that was moved."""
+        """Folder of the artifact, in the job's own workspace even if the workspace was moved."""
         return self.workspace.folder(self.spec.kind, Path(self.order["target"]).name)
 
     @property
@@ -90,11 +91,11 @@ class Job:
         The lock is checked before the status is read: a process writes its last status before it
         releases the lock.
         """
-        lives = is_locked(self.folder)
+        is_alive = is_locked(self.folder)
         status = read_status(self.folder)
-        if lives or not status.alive:
+        if is_alive or not status.alive:
             return status
-        # It may have been killed after the artifact was complete, before it wrote its status.
+        # The process may have been killed between completing the artifact and writing its status.
         if self.finished:
             return replace(status, state="done", fraction=1.0)
         if self.cancel_requested:
@@ -132,8 +133,8 @@ class Job:
 
     def waits_for(self) -> "Job | None":
         """Return the job before this one in the queue, or the running one; None if there is none."""
-        # Jobs are ordered by the time at which they were queued, then by id. Of the others only
-        # those count whose process lives: it holds the lock of its folder.
+        # Jobs are ordered by the time at which they were queued, then by id. Only jobs with a
+        # living process count: it holds the lock of its folder.
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
         for folder in self.folder.parent.iterdir():
             if folder == self.folder or not (folder / STATUS).is_file() or not is_locked(folder):
@@ -150,24 +151,24 @@ class Job:
     def cancel(self, grace: float = 3.0) -> Status:
         """Request cancellation; after `grace` seconds send SIGTERM, then SIGKILL.
 
-        With `grace` 0 only the request is made; signals are sent when called again. Does nothing if
-        the job has ended.
+        With `grace` 0 the first call only makes the request and the next one sends the signals.
+        Does nothing if the job has ended.
         """
         if not is_locked(self.folder):
             return self.status()
-        # 1. Request it, in a file that the job looks at.
-        insist = self.cancel_requested or grace > 0
+        # 1. Request cancellation by a file that the job checks.
+        send_signals = self.cancel_requested or grace > 0
         with convert_write_errors(self.folder):
             (self.folder / FLAG).touch()
 
-        # 2. Insist: a step inside a library may not look at the file for long.
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            if not insist or self._wait_for_end(grace):
+        # 2. Send signals: a long library call does not check the file.
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if not send_signals or self._wait_for_end(grace):
                 break
-            self._send(sign)
+            self._send(number)
         self._wait_for_end(grace)
 
-        # 3. A killed job leaves the draft of its artifact behind.
+        # 3. Remove the draft that a killed job leaves behind.
         if not is_locked(self.folder):
             remove_abandoned_drafts(self.target.parent)
         return self.status()
@@ -178,12 +179,12 @@ class Job:
         return self.status()
 
     def log(self, lines: int = 500) -> str:
-        """Return the last lines of the log; of a progress bar that overwrites itself, its last
-        state.
+        """Return the last lines of the log; a progress bar that overwrites its line is returned in
+        its last state.
         """
         try:
             with (self.folder / LOG).open("rb") as file:
-                # Read the end only: lines of a log have fewer than 400 characters on average.
+                # Read only the end: the lines of a log are shorter than 400 bytes on average.
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
                 text = file.read().decode("utf-8", errors="replace")
         except FileNotFoundError:
@@ -195,7 +196,8 @@ class Job:
         """Read spec.json with a cached reader; raise InputError if there is none."""
         if not os.path.isfile(self.folder / SPEC):
             raise InputError(
-                f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}."
+                f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}.",
+                "Give a folder that is listed by python -m vocadapt jobs.",
             )
         return reader(self.folder / SPEC)
 
@@ -208,10 +210,8 @@ class Job:
             time.sleep(0.05)
         return True
 
-    def _send(self, sign: signal.Signals) -> None:
-        """Signal the job's whole group, but only if its leader is still the process that was
-        started.
-        """
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to the process group of the job, unless its process id was reused."""
         import psutil
 
         status = read_status(self.folder)
@@ -220,7 +220,7 @@ class Job:
         try:
             started = process_start_time(status.pid)
             if abs(started - status.process_started) < SAME_START:
-                os.killpg(status.pid, sign)
+                os.killpg(status.pid, number)
         except (psutil.NoSuchProcess, ProcessLookupError):
             return
 
@@ -230,7 +230,7 @@ _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.pa
 
 
 def process_start_time(pid: int) -> float:
-    """Return when a process started, in seconds after boot: setting the clock does not change it."""
+    """Return the start time of a process in seconds after boot, which clock changes do not affect."""
     import psutil
 
     return float(psutil.Process(pid).create_time() - psutil.boot_time())

@@ -1,7 +1,7 @@
 """The job queue of a workspace: steps run in background processes, one at a time.
 
 A job's folder is `<workspace>/jobs/<id>/`. Its process has its own session and waits for the lock
-of `<workspace>/jobs`. Jobs are started one by one, under the lock of the workspace itself.
+of `<workspace>/jobs`. The lock of the workspace itself is held while a job is started.
 """
 
 import os
@@ -33,11 +33,11 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
-WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
+WORKER = ("-m", "vocadapt", "job")  # arguments of Python, followed by the job's folder
 
 
 def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) -> Job:
-    """Start a job that runs `spec` into the workspace under `name`, and return at once.
+    """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
     Raises InputError if the name is not allowed, is taken, or is the target of another job.
     """
@@ -57,11 +57,11 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
 
 
 def resume(workspace: Workspace, job: Job) -> Job:
-    """Restart a job that was interrupted, canceled or failed, in the same folder; log and states
-    are kept.
+    """Restart a job that was interrupted, canceled or failed, in the same folder; its log is
+    continued.
 
-    It resumes from the step's checkpoint if there is one. Raises InputError if the job is alive or
-    done, or if its target exists.
+    The job resumes from the step's checkpoint if there is one. Raises InputError if the job is
+    alive or done, or if its target exists.
     """
     with _lock_jobs(workspace):
         status = job.status()
@@ -85,7 +85,7 @@ def iterate_jobs(workspace: Workspace) -> Iterator[Job]:
 
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
-    """List the jobs of a workspace, newest first; with `most` only so many."""
+    """List the jobs of a workspace, newest first, at most `most` of them."""
     return list(islice(iterate_jobs(workspace), most))
 
 
@@ -94,28 +94,29 @@ def find_job(workspace: Workspace, job_id: str) -> Job:
     job = Job(workspace.folder("jobs", check_name(job_id)))
     if not job.readable:
         raise InputError(
-            f"There is no job {job_id} in {workspace.root}.", "python -m vocadapt jobs lists them."
+            f"There is no job {job_id} in {workspace.root}.",
+            "List the jobs with python -m vocadapt jobs.",
         )
     return job
 
 
 def list_promised_names(workspace: Workspace, kind: str) -> set[str]:
-    """Return the names of artifacts of a kind that living jobs will make."""
+    """Return the names of the artifacts of a kind that waiting and running jobs will create."""
     living = (job for job in list_jobs(workspace) if job.spec.kind == kind and job.status().alive)
     return {job.target.name for job in living}
 
 
 def remove_remains(workspace: Workspace) -> None:
-    """Remove the remains of killed processes: drafts, jobs that never started, checkpoints of
+    """Remove what killed processes left behind: drafts, jobs that never started, checkpoints of
     finished jobs.
     """
-    # 1. Drafts of artifacts and of word counts.
+    # 1. Remove drafts of artifacts and of word counts.
     for kind in ARTIFACTS:
         remove_abandoned_drafts(workspace.root / kind)
     remove_stale_counts(workspace.root)
 
-    # 2. Of each job whose process has ended: its folder if it never started, drafts of its files,
-    #    and the checkpoints if it is done.
+    # 2. For each job whose process has ended, remove its folder if it never started, the drafts of
+    #    its files, and its checkpoints if it is done.
     for folder in (workspace.root / "jobs").glob("*/"):
         if not ID.fullmatch(folder.name) or is_locked(folder):
             continue
@@ -131,7 +132,7 @@ def remove_remains(workspace: Workspace) -> None:
 
 @contextmanager
 def _lock_jobs(workspace: Workspace) -> Iterator[None]:
-    """Let one process at a time start jobs in a workspace; it tidies up first."""
+    """Lock the starting of jobs in a workspace, after removing what killed processes left."""
     folder = workspace.root / "jobs"
     with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +142,7 @@ def _lock_jobs(workspace: Workspace) -> Iterator[None]:
 
 
 def _check_target(workspace: Workspace, target: Path, overwrite: bool) -> None:
-    """Raise InputError if the target exists, or is the target of a living job."""
+    """Raise InputError if the target exists, or is the target of a waiting or running job."""
     check_free(target, overwrite)
     making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
     if job := next(making, None):
@@ -163,7 +164,7 @@ def _new_folder(workspace: Workspace, step: str) -> Path:
 
 
 def _launch(folder: Path, status: Status) -> None:
-    """Start the worker in a session of its own; of the open files it inherits the lock only."""
+    """Start the worker in its own session; it inherits only the lock from the open files."""
     lock = acquire_lock(folder, patience=2.0)
     if lock is None:
         raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
@@ -183,6 +184,6 @@ def _launch(folder: Path, status: Status) -> None:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
             )
     finally:
-        os.close(lock)  # the process keeps the lock by its own copy
-    # Wait for its end, so that it does not remain as a zombie.
+        os.close(lock)  # the worker holds the lock with its inherited descriptor
+    # Wait for the worker in a thread, so that it does not remain as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()

@@ -14,9 +14,9 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 STATES = ("waiting", "running", "done", "failed", "canceled", "interrupted")
 ALIVE = ("waiting", "running")
 STATUS, METRICS = "status.json", "metrics.jsonl"
-SOON = 3.0  # seconds of progress before a pace can be estimated
-MAX_LINES = 2000  # of metrics.jsonl: a job of days keeps a coarser record, not a larger one
-MAX_MESSAGE_LENGTH = 300  # of a message
+MIN_PACE_SECONDS = 3.0  # seconds of progress before the remaining time can be estimated
+MAX_LINES = 2000  # of metrics.jsonl: the record of a longer job is coarser, not larger
+MAX_MESSAGE_LENGTH = 300  # characters
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Status:
     """Status of a job: state, progress, error; times in seconds since 1970.
 
     `first`: the first fraction that this run reported, at time `paced` (a resumed job does not
-    start at 0). `process_started` counts from boot, so that setting the clock does not change it.
-    `past`: how and when earlier runs ended.
+    start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
+    final states of earlier runs, with their times.
     """
 
     state: str = "waiting"
@@ -49,7 +49,7 @@ class Status:
 
     @property
     def seconds(self) -> float:
-        """Run time in seconds; of a resumed job, since it was resumed."""
+        """Run time in seconds, for a resumed job since it was resumed."""
         if not self.started:
             return 0.0
         end = self.updated
@@ -59,17 +59,17 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds left at the current pace; None if unknown."""
+        """Estimated remaining seconds at the current pace; None if unknown."""
         passed = time.time() - (self.paced or self.started)
         if self.state != "running" or self.fraction is None:
             return None
-        if self.fraction <= self.first or passed < SOON:
+        if self.fraction <= self.first or passed < MIN_PACE_SECONDS:
             return None
         return passed * (1 - self.fraction) / (self.fraction - self.first)
 
 
 def read_status(folder: Path) -> Status:
-    """Return the status that the job wrote last."""
+    """Read the latest status that the job wrote."""
     if not os.path.isfile(folder / STATUS):
         return Status()
     return _STATUSES(folder / STATUS)
@@ -86,7 +86,7 @@ _STATUSES = CachedReader(_parse_status)
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Write the status; on a full disk over the old file, whose space is allocated already."""
+    """Write the status; if the disk is full, overwrite the old file, whose space is allocated."""
     try:
         strict_json.write(folder / STATUS, asdict(status))
     except OSError as error:
@@ -94,14 +94,15 @@ def write_status(folder: Path, status: Status) -> None:
             raise
         path = folder / STATUS
         content = (strict_json.dumps(asdict(status)) + "\n").encode()
-        # One write of at least the old length: readers never see a part of it.
+        # A single write of at least the old length, so that readers never see a partial file.
         with path.open("r+b", buffering=0) as file:
             file.write(content.ljust(path.stat().st_size))
 
 
 class Metrics:
-    """The record of a job's progress over time; every second line is dropped when there are too
-    many.
+    """The record of a job's progress over time, one line at most every `every` seconds.
+
+    If there are too many lines, every second one is dropped and the interval is doubled.
     """
 
     def __init__(self, folder: Path, every: float) -> None:
@@ -111,13 +112,13 @@ class Metrics:
             self.path.write_text("".join(self._lines), encoding="utf-8")
 
     def add(self, values: dict[str, Any]) -> None:
-        """Write a line, unless the last one is too recent."""
+        """Append a line, unless the last one is too recent."""
         if time.monotonic() - self._last < self.every:
             return
         self._last = time.monotonic()
         self._lines.append(strict_json.dumps(values) + "\n")
         if len(self._lines) > MAX_LINES:
-            # Halve the record, and the pace of what follows, so that it covers any length evenly.
+            # Drop every second line and double the interval, so that all lines are equally spaced.
             self._lines, self.every = self._lines[::2], 2 * self.every
             draft = self.path.with_name(f".{METRICS}.{os.getpid()}")
             draft.write_text("".join(self._lines), encoding="utf-8")
@@ -128,8 +129,8 @@ class Metrics:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """Read the progress of a job over time: `run`, `seconds` since its start, `fraction`,
-    `message`; broken lines are skipped.
+    """Read the progress of a job over time: `run`, `seconds` since its start, `fraction` and
+    `message`; invalid lines are skipped.
     """
     found = []
     for line in _whole_lines(folder / METRICS)[0]:
@@ -143,8 +144,8 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 
 def _whole_lines(path: Path) -> tuple[list[str], bool]:
-    """Return the complete lines of a file, and whether an incomplete one follows (from a killed
-    process).
+    """Return the complete lines of a file, and whether an incomplete line of a killed process
+    follows.
     """
     if not path.exists():
         return [], False

@@ -1,7 +1,7 @@
 """Watchdog of a job: kills the worker if one block of lines takes too long to tokenize.
 
-The tokenizers library cannot be interrupted, and a call may hold the interpreter lock, so that no
-other thread of the process runs. The watchdog is therefore a process of its own:
+The tokenizers library cannot be interrupted, and a call may hold the global interpreter lock and
+block all other threads. The watchdog is therefore a separate process:
 
 1. The worker starts it with the first block, and writes one JSON line to its stdin for each event:
    the name of a block when its tokenization begins, null when it ends.
@@ -91,7 +91,7 @@ def find_slow_block(blocks: int, worker: int, seconds: float) -> str | None:
             begun = time.monotonic()  # the worker is suspended: restart the clock
             continue
 
-        # 3. Of the lines that have arrived the last one counts.
+        # 3. Read the lines that have arrived; only the last one counts.
         read = os.read(blocks, 1 << 16)
         if not read:
             return None
@@ -103,17 +103,17 @@ def find_slow_block(blocks: int, worker: int, seconds: float) -> str | None:
 def kill_worker(folder: Path, worker: int, block: str, seconds: float) -> None:
     """Kill the worker and mark its job as failed.
 
-    The status is written twice: before, in case this process is killed, and after, because the
-    worker may overwrite it.
+    The status is written twice: before the kill in case this process is killed too, and after it
+    because the worker may have overwritten it.
     """
     _write_failure(folder, block, seconds)
     with suppress(ProcessLookupError):
-        # The worker of a job leads a group: its children are killed with it.
+        # The worker of a job leads a process group: kill its children as well.
         if os.getpgid(worker) == worker:
             os.killpg(worker, signal.SIGKILL)
         else:
             os.kill(worker, signal.SIGKILL)
-    # Wait until the worker's end of the pipe is closed.
+    # Wait until the worker has ended and its end of the pipe is closed.
     select.select([sys.stdin.fileno()], [], [], 5.0)
     _write_failure(folder, block, seconds)
 
@@ -140,8 +140,9 @@ def _is_stopped(pid: int) -> bool:
 
 
 def main() -> None:
-    """Watch the worker of a job. Arguments: job folder, process id, seconds. Blocks are read from
-    stdin.
+    """Watch the worker of a job and read its blocks from stdin.
+
+    Command-line arguments: job folder, process id, seconds.
     """
     folder, worker, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     block = find_slow_block(sys.stdin.fileno(), worker, seconds)

@@ -25,12 +25,12 @@ from vocadapt.lab.workspace.locks import acquire_lock
 from vocadapt.lab.workspace.uploads import remove_copied_uploads
 from vocadapt.progress import watch_blocks
 
-# Seconds between writing the progress, looking at the cancel flag, trying to get the turn.
+# Seconds between writing the progress, checking the cancel flag, and trying to get the lock.
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2
-# Of a log that grew longer than the first, bytes as in the second are kept: removing the beginning
-# means copying the rest, so it is done rarely.
+# A log that exceeds the first size is truncated to the second. Truncating copies the rest of the
+# file, so it is done rarely.
 MAX_LOG_BYTES, KEPT_LOG_BYTES = 16_000_000, 8_000_000
-PATIENCE = 3.0  # seconds from the flag to the signal
+PATIENCE = 3.0  # seconds between the cancel flag and the signal
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
 ENDED_FROM_OUTSIDE = (
@@ -44,9 +44,9 @@ class Reporter:
     """The Progress of a job: writes status and metrics at most twice a second; raises Canceled on
     request.
 
-    A full disk does not stop a job that needs no space: status updates are skipped. `terminated` is
-    set by SIGTERM, in case other code catches the exception that the signal raises, as an import
-    may.
+    If the disk is full, status updates are skipped: the job may not need any space. `terminated` is
+    set by SIGTERM, because other code, such as an import, may catch the exception that the signal
+    raises.
     """
 
     def __init__(self, job: Job, terminated: threading.Event) -> None:
@@ -69,7 +69,7 @@ class Reporter:
             message = f"{message[: MAX_MESSAGE_LENGTH - 1]}…"
         if fraction is not None:
             fraction = min(max(fraction, 0.0), 1.0)
-            # The pace is measured from the first fraction that this run reports.
+            # The remaining time is estimated from the first fraction that this run reports.
             if not self.status.paced:
                 self.change(first=fraction, paced=time.time())
         self.change(fraction=fraction, message=message)
@@ -86,7 +86,7 @@ class Reporter:
                 _raise_canceled()
 
     def change(self, **changes: Any) -> None:
-        """Write a changed status now."""
+        """Change the status and write it immediately."""
         self.status = replace(self.status, **{**changes, "updated": time.time()})
         self._written = time.monotonic()
         try:
@@ -107,15 +107,15 @@ class Reporter:
 
 
 def run_job(folder: Path) -> int:
-    """Run the job of a folder to its end; return the exit code: 0 done, 1 failed, 130 stopped."""
-    # 1. From now on the job can be canceled: by flag, by signal, and in a step that hangs.
+    """Run the job of a folder; return the exit code: 0 done, 1 failed, 130 stopped."""
+    # 1. Make the job cancelable by flag and by signal, even if its step does not respond.
     job = Job(folder)
     reporter = Reporter(job, install_signal_handler())
     threading.Thread(target=_watch_for_cancel, args=(job,), daemon=True).start()
     past = len(reporter.status.past)
     log.info("%s: %s", job.id, f"run {past + 1}" if past else "waiting")
 
-    # 2. Run, and record the end; a late signal must not disturb that.
+    # 2. Run the step and record the final status, which a late signal must not interrupt.
     ending = _run_job(job, reporter)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
@@ -138,19 +138,19 @@ def install_signal_handler() -> threading.Event:
 
 
 def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
-    """Wait, run the step, and return its final status."""
+    """Wait for the job's turn, run its step, and return the final status."""
     try:
-        # 1. Wait, and run the step.
+        # 1. Wait for the job's turn, and run its step.
         check_extensions()
         with _wait_for_turn(job, reporter):
-            if job.cancel_requested:  # a short step may end before its progress looks
+            if job.cancel_requested:  # a short step may end before it checks the flag
                 _raise_canceled()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             with _watchdog(job):
                 run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
 
-        # 2. Remove what is not needed any more.
+        # 2. Remove uploads that were copied, and the checkpoints.
         remove_copied_uploads(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return DONE
@@ -162,18 +162,18 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
         return {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
     except InputError as error:
         return {"state": "failed", "error": error.problem, "remedy": error.remedy}
-    except BaseException as error:  # a bug: its trace goes to the log, its last line to the page
+    except BaseException as error:  # a bug: traceback to the log, last line to the status
         traceback.print_exc()
         return {
             "state": "failed",
             "error": f"{type(error).__name__}: {error}",
-            "remedy": "The log says where it happened.",
+            "remedy": "See the traceback in the log.",
         }
 
 
 @contextmanager
 def _watchdog(job: Job) -> Iterator[None]:
-    """Start the watchdog that kills this process if a block of lines takes too long to tokenize."""
+    """Run the watchdog during the block: it kills this process if tokenizing takes too long."""
     watchdog = Watchdog(job.folder, BLOCK_SECONDS)
     watch_blocks(watchdog)
     try:
@@ -185,7 +185,7 @@ def _watchdog(job: Job) -> Iterator[None]:
 
 @contextmanager
 def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
-    """Wait for the lock of the workspace, first come, first served; hold it during the block."""
+    """Wait for the workspace's job lock, in the order of the queue; hold it during the block."""
     while (lock := _try_lock(job)) is None:
         reporter.look()
         time.sleep(TRY_EVERY)
@@ -196,16 +196,16 @@ def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
 
 
 def _try_lock(job: Job) -> int | None:
-    """Take the lock if it is free and no other job is ahead; None otherwise."""
+    """Acquire the job lock if no other job is ahead; None if the lock was not acquired."""
     if job.waits_for():
         return None
     return acquire_lock(job.folder.parent)
 
 
 def _watch_for_cancel(job: Job) -> None:
-    """Keep the log short; interrupt a step that was canceled and does not respond."""
+    """Truncate the log while the job runs; interrupt it if it does not respond to cancellation."""
     while not job.cancel_requested:
-        with suppress(OSError):  # a full disk, say: the log stays as it is
+        with suppress(OSError):  # such as a full disk: the log is not truncated
             truncate_log(job.folder / LOG)
         time.sleep(TRY_EVERY)
     time.sleep(PATIENCE)
@@ -213,17 +213,17 @@ def _watch_for_cancel(job: Job) -> None:
 
 
 def truncate_log(log: Path, longest: int = MAX_LOG_BYTES, kept: int = KEPT_LOG_BYTES) -> None:
-    """Remove the beginning of a log longer than `longest` bytes: keep about `kept` bytes of whole
+    """Remove the beginning of a log longer than `longest` bytes; keep about `kept` bytes of whole
     lines.
 
-    A line notes the removal. The file is changed in place, since it is being appended to: a line
-    written at the same instant may be lost.
+    A first line notes the removal. The file is changed in place because the job appends to it; a
+    line that is written at the same instant may be lost.
     """
     if not log.is_file() or log.stat().st_size <= longest:
         return
     size = log.stat().st_size
     with log.open("r+b") as file:
-        # The end of the file, from the next whole line on, moves to its beginning.
+        # Move the end of the file, starting with a whole line, to its beginning.
         file.seek(size - kept)
         end = file.read()
         end = end[end.find(b"\n") + 1 :]
