@@ -59,7 +59,7 @@ def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
     words = [word for word in words if splitter.words(word) == [word]] + splitter.words("no")
     together = find_each_in_context(corpus, words, splitter, settings)
     assert together == {word: find_in_context(corpus, word, splitter, settings) for word in words}
-    assert together["fever"].of > 3
+    assert together["fever"].total > 3
     assert find_each_in_examples(TRAIN, words, splitter, "x", settings) == {
         word: find_in_examples(TRAIN, word, splitter, "x", settings) for word in words
     }
@@ -72,7 +72,7 @@ def test_the_words_on_the_cards(pair):
         "beta": 1,
     } and found.n_words == 2
     fever = found.words[0].found
-    assert (fever["test"].of, fever["training"].of) == (2, 3) and "corpus" not in fever
+    assert (fever["test"].total, fever["training"].total) == (2, 3) and "corpus" not in fever
 
 
 def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
@@ -93,7 +93,7 @@ def test_the_number_shown_and_the_total_are_reported(pair, corpus):
     found = find_keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
     assert [one.word for one in found.words] == ["fever"] and found.n_words == 2
     in_text = found.words[0].found["corpus"]
-    assert (len(in_text.hits), in_text.of) == (2, BERT.words(TEXT).count("fever"))
+    assert (len(in_text.hits), in_text.total) == (2, BERT.words(TEXT).count("fever"))
     with pytest.raises(InputError):
         KeywordSettings(words=0)
 

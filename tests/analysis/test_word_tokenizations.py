@@ -97,7 +97,7 @@ def test_training_words_of_every_kind_of_example():
 
 def test_words_in_the_context_of_examples():
     found = find_in_examples(TRAIN, "TACHYCARDIA", Splitter.bert(), "train")
-    assert found.of == 2 and [(hit.match, hit.line) for hit in found.hits] == [
+    assert found.total == 2 and [(hit.match, hit.line) for hit in found.hits] == [
         ("Tachycardia", 1),
         ("tachycardia", 2),
     ]
@@ -106,11 +106,11 @@ def test_words_in_the_context_of_examples():
         TRAIN * 50, "tachycardia", Splitter.bert(), "train", ContextSettings(limit=3)
     )
     assert (
-        one.of == 100
+        one.total == 100
         and len(one.hits) == 3
         and one.hits == tuple(sorted(one.hits, key=lambda hit: hit.line))
     )
-    assert find_in_examples(TRAIN, "heart", Splitter.bert(), "train").of == 0
+    assert find_in_examples(TRAIN, "heart", Splitter.bert(), "train").total == 0
     with pytest.raises(InputError, match="one word"):
         find_in_examples(TRAIN, "two words", Splitter.bert(), "train")
 

@@ -69,7 +69,7 @@ def same(one, other):
     for get in (
         lambda m: m.rows,
         lambda m: m.first.projection.xy,
-        lambda m: m.regions.of,
+        lambda m: m.regions.numbers,
         lambda m: m.counts,
         lambda m: m.moved,
     ):

@@ -45,7 +45,7 @@ def test_overlap_by_hand():
         "d": 0.5,
         "e": 0.5,
     }
-    assert (change.shared, change.of) == (5, (6, 6))
+    assert (change.shared, change.sizes) == (5, (6, 6))
     assert change.mean == pytest.approx(0.4)
     assert change.histogram.tolist() == [1, 4, 0]
     assert [change.words[row] for row in change.order] == ["a", "b", "c", "d", "e"]

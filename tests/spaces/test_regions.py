@@ -16,7 +16,7 @@ def test_clusters_are_regions_with_the_largest_first():
     found = find_regions(WORDS, XY, 3)
     assert [region.size for region in found.regions] == [60, 60, 30]
     for number, region in enumerate(found.regions):
-        inside = {WORDS[row][0] for row in np.flatnonzero(found.of == number)}
+        inside = {WORDS[row][0] for row in np.flatnonzero(found.numbers == number)}
         assert (
             len(inside) == 1
             and {word[0] for word in region.words} == inside
@@ -38,7 +38,7 @@ def test_the_words_are_the_nearest_to_the_center_or_the_most_frequent_near_it():
 
 def test_the_same_seed_gives_the_same_regions():
     one, again = find_regions(WORDS, XY, seed=3), find_regions(WORDS, XY, seed=3)
-    assert np.array_equal(one.of, again.of) and one.regions == again.regions
+    assert np.array_equal(one.numbers, again.numbers) and one.regions == again.regions
     assert len(one.regions) == choose_region_count(150)
 
 

@@ -53,7 +53,7 @@ def test_places_by_hand(tmp_path):
     )
     assert (
         found.word == "aspirin"
-        and found.of == 3
+        and found.total == 3
         and {hit.file for hit in found.hits} == {(tmp_path / "a.txt").resolve()}
     )
     assert shown(found) == [
@@ -98,13 +98,13 @@ def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_p
     monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 500)
     for word, count in counts.items():
         found = find_any_in_context(corpus, word, [word], word, splitter, EVERY)
-        assert found.of == count == len(found.hits), word
+        assert found.total == count == len(found.hits), word
         for hit in found.hits:
             assert word in splitter.words(hit.match) and "\n" not in hit.left + hit.right
     together = find_any_in_context(
         corpus, "", [word for word in counts if "a" in word], "a", splitter
     )
-    assert together.of == sum(count for word, count in counts.items() if "a" in word)
+    assert together.total == sum(count for word, count in counts.items() if "a" in word)
 
 
 def test_the_lines_are_those_of_the_text(tmp_path):
@@ -127,7 +127,7 @@ def test_n_of_n_is_exact_and_the_draw_is_seeded_and_ignores_blocks(tmp_path, mon
         found = find_in_context(
             corpus, "drug", UNCASED, ContextSettings(limit=50, seed=seed, **more)
         )  # type: ignore[arg-type]
-        assert (found.of, len(found.hits)) == (5000, 50)
+        assert (found.total, len(found.hits)) == (5000, 50)
         return [hit.line for hit in found.hits]
 
     drawn = lines()
@@ -175,7 +175,7 @@ def test_what_is_not_one_word_is_refused(typed, tmp_path):
 @pytest.mark.parametrize("typed", ["x" * 500, "nosuchword", "*", "\\", "与", "(", "é" * 300])
 def test_odd_words_that_are_not_there_are_not_found(typed, tmp_path):
     found = find_in_context(corpus_of(tmp_path, "only this line\n"), typed, UNCASED)
-    assert (found.of, found.hits) == (0, ())
+    assert (found.total, found.hits) == (0, ())
 
 
 def test_a_word_of_bytes_that_are_no_text_is_refused():
@@ -196,8 +196,8 @@ def test_a_line_of_megabytes_is_no_trouble(tmp_path):
         tmp_path, "naïve" * 400_000 + " drug " + "与" * 300_000 + "drug" * 300_000 + "\n"
     )
     found = find_in_context(corpus, "drug", UNCASED, ContextSettings(width=3))
-    assert shown(found)[0] == ("ve ", "drug", " 与与", 1) and found.of == 1
-    assert find_in_context(corpus, "与", UNCASED).of == 300_000
+    assert shown(found)[0] == ("ve ", "drug", " 与与", 1) and found.total == 1
+    assert find_in_context(corpus, "与", UNCASED).total == 300_000
 
 
 def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
@@ -235,4 +235,4 @@ def test_what_is_shown_is_reported():
 def test_counts_agree_on_a_larger_text(tmp_path):
     corpus = open_corpus([write_text(tmp_path / "a.txt", 3000)])
     counts = count_words(corpus, UNCASED).counts
-    assert {word: find_in_context(corpus, word, UNCASED).of for word in counts} == counts
+    assert {word: find_in_context(corpus, word, UNCASED).total for word in counts} == counts

@@ -65,16 +65,16 @@ class Hit:
 
 @dataclass(frozen=True)
 class KeywordContext:
-    """A word in context: `hits` are some of its `of` occurrences, in the order of the corpus."""
+    """A word in context: `hits` are some of its `total` occurrences, in the order of the corpus."""
 
     word: str
-    of: int
+    total: int
     hits: tuple[Hit, ...]
 
     def describe(self, settings: ContextSettings) -> str:
         """Describe the selection, for example "20 of 153, drawn at random with seed 1"."""
-        shown = f"{len(self.hits):,} of {self.of:,}"
-        if len(self.hits) == self.of:
+        shown = f"{len(self.hits):,} of {self.total:,}"
+        if len(self.hits) == self.total:
             return shown
         if settings.sample:
             return f"{shown}, drawn at random with seed {settings.seed}"
@@ -176,9 +176,9 @@ def _find_by_name(
         # 3. Count them, and store those to show.
         for name, spans_of_name in spans.items():
             samples[name].add(spans_of_name, raw, part)
-        progress(part.fraction, f"{sum(sample.of for sample in samples.values()):,} found")
+        progress(part.fraction, f"{sum(sample.total for sample in samples.values()):,} found")
     return {
-        name: KeywordContext(name, sample.of, sample.hits()) for name, sample in samples.items()
+        name: KeywordContext(name, sample.total, sample.hits()) for name, sample in samples.items()
     }
 
 
@@ -193,7 +193,7 @@ class _HitSample:
 
     def __init__(self, settings: ContextSettings) -> None:
         self.settings = settings
-        self.of = 0
+        self.total = 0
         self.draws = np.random.default_rng(settings.seed)
         # A heap of (minus the random number, position among all occurrences, hit): the first entry
         # has the largest number among them.
@@ -205,7 +205,7 @@ class _HitSample:
         if self.settings.sample:
             keys = self.draws.random(len(spans))
         else:
-            keys = np.arange(self.of, self.of + len(spans), dtype=np.float64)
+            keys = np.arange(self.total, self.total + len(spans), dtype=np.float64)
 
         # 2. Candidates: the smallest numbers of the block, if below the largest one kept.
         limit = self.settings.limit
@@ -218,12 +218,12 @@ class _HitSample:
         # 3. Each candidate enters the heap; when it is full, the largest number leaves.
         for index in best.tolist():
             hit = _build_hit(raw, spans[index], part, self.settings.width)
-            entry = -float(keys[index]), self.of + index, hit
+            entry = -float(keys[index]), self.total + index, hit
             if len(self.kept) < limit:
                 heapq.heappush(self.kept, entry)
             else:
                 heapq.heappushpop(self.kept, entry)
-        self.of += len(spans)
+        self.total += len(spans)
 
     def hits(self) -> tuple[Hit, ...]:
         """Return the kept occurrences in the order of the corpus."""

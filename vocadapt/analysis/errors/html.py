@@ -113,7 +113,7 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: i
 def render_keyword(one: Keyword, lines: ContextSettings) -> str:
     """Render a word with its occurrences in test, training and corpus, collapsed."""
     # 1. The summary, which is visible while the details are collapsed.
-    counts = [f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()]
+    counts = [f"{count(context.total)} in {IN[where]}" for where, context in one.found.items()]
     entries = f"{count(one.entries)} entries"
     if one.entries == 1:
         entries = "1 entry"
@@ -122,7 +122,7 @@ def render_keyword(one: Keyword, lines: ContextSettings) -> str:
     # 2. The lines of each text, with the word in the middle column.
     for where, context in one.found.items():
         about = "none"
-        if context.of:
+        if context.total:
             about = escape(context.describe(lines))
         parts.append(f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">')
         parts += [

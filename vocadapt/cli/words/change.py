@@ -118,7 +118,7 @@ def _change_to_json(
         "among": change.settings.among,
         "without": list(change.settings.without),
         "shared": change.shared,
-        "of": list(change.of),
+        "of": list(change.sizes),
         "compared": len(change.words),
         "left_out": change.left_out,
         "mean_overlap": change.mean,
@@ -205,8 +205,8 @@ def _render(
     if baseline is not None:
         figures["baseline mean"] = baseline.mean
     figures["words compared"] = (
-        f"{len(change.words):,} of {change.shared:,} shared ({change.of[0]:,} and"
-        f" {change.of[1]:,} words)"
+        f"{len(change.words):,} of {change.shared:,} shared ({change.sizes[0]:,} and"
+        f" {change.sizes[1]:,} words)"
     )
     figures |= {f"left out: {reason}": number for reason, number in change.left_out.items()}
     lines = [

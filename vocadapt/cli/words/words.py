@@ -85,7 +85,7 @@ def _show_context(options: Options) -> Answer:
         for hit in found.hits
     ]
     return Answer(
-        {"word": found.word, "shown": len(lines), "of": found.of, "lines": lines},
+        {"word": found.word, "shown": len(lines), "of": found.total, "lines": lines},
         _render_context(found, settings),
     )
 

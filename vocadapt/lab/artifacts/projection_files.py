@@ -33,7 +33,7 @@ def build_table(drawn: ProjectionArtifact) -> "pd.DataFrame":
         "x": xy[:, 0],
         "y": xy[:, 1],
     }
-    columns |= {"region": regions[drawn.regions.of]}
+    columns |= {"region": regions[drawn.regions.numbers]}
     columns |= {} if drawn.counts is None else {"count": drawn.counts}
     if drawn.second is not None:
         other = drawn.second.projection.xy

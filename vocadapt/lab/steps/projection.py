@@ -209,7 +209,7 @@ def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
     tensors: dict[str, Any] = {
         "xy": drawn.first.projection.xy,
         "rows": drawn.rows,
-        "region": drawn.regions.of,
+        "region": drawn.regions.numbers,
     }
     if drawn.counts is not None:
         tensors["counts"] = drawn.counts

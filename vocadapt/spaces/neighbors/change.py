@@ -79,7 +79,7 @@ class NeighborhoodChange:
     """The neighborhood overlap of every compared word.
 
     overlap: (words,) float64 from 0 to 1. counts: (words,) int64 corpus counts, if one of the
-    spaces has them. of: the sizes of the two spaces. shared: number of shared words. left_out:
+    spaces has them. sizes: the sizes of the two spaces. shared: number of shared words. left_out:
     number of shared words that are not compared, by reason.
     """
 
@@ -88,7 +88,7 @@ class NeighborhoodChange:
     before: ComparedSpace
     after: ComparedSpace
     settings: ChangeSettings
-    of: tuple[int, int]
+    sizes: tuple[int, int]
     shared: int
     left_out: dict[str, int]
     counts: IntArray | None = None

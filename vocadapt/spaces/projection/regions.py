@@ -25,16 +25,16 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The region number of each token (n,) int32, and the regions by number, largest first."""
+    """Regions by number, largest first; `numbers` (n,) int32: the region number of each token."""
 
-    of: NDArray[np.int32]
+    numbers: NDArray[np.int32]
     regions: tuple[Region, ...]
 
     def labels_in(self, xy: Matrix) -> list[tuple[float, float, str]]:
         """Return (x, y, label) of each region in any layout (n, 2) of the same tokens."""
         labels = []
         for number, region in enumerate(self.regions):
-            x, y = np.median(xy[self.of == number], axis=0).tolist()
+            x, y = np.median(xy[self.numbers == number], axis=0).tolist()
             labels.append((x, y, region.label))
         return labels
 

@@ -115,7 +115,7 @@ def compare(
 def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the figures of the comparison."""
     # 1. The figures, compared with the noise baseline if there is one.
-    before, after = map(count, change.of)
+    before, after = map(count, change.sizes)
     compared = f"of {count(change.shared)} shared · {before} and {after} words"
     against, fraction_changed, noise = None, "–", None
     if baseline is not None:

@@ -117,7 +117,7 @@ def format_table(found: KeywordContext, settings: ContextSettings) -> str:
 def _draw(found: KeywordContext) -> None:
     """Draw the lines and their number."""
     word = markup.plain(found.word[:MAX_SHOWN_LENGTH])
-    if not found.of:
+    if not found.total:
         st.markdown(f"**{word}** does not occur in the text.")
         return
     st.markdown(f"**{word}** in the text :small[:gray[{found.describe(SETTINGS)}]]")

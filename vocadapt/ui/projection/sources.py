@@ -238,7 +238,7 @@ def _list_columns(
 def _build_region_column(shown: OpenedProjection) -> Column:
     found = shown.projection.regions
     names = [f"{number}: {region.words[0]}" for number, region in enumerate(found.regions, start=1)]
-    words = tuple(names[number] for number in found.of.tolist())
+    words = tuple(names[number] for number in found.numbers.tolist())
     return Column("region", words=words, order=tuple(names))
 
 
