@@ -172,10 +172,10 @@ def test_shared_neighbors_occur_in_two_lists():
 
 
 def test_the_mean_of_wordpieces_is_a_query_too(cross):
-    lists = cross.lists_of_pieces(["##gia"])
+    lists = cross.list_neighbors_of_pieces(["##gia"])
     assert lists["within_words"] is None and lists["to_words"][0][0] == "angina"
     with pytest.raises(InputError, match="gibberish"):
-        cross.lists_of_pieces(["gibberish"])
+        cross.list_neighbors_of_pieces(["gibberish"])
 
 
 def test_special_tokens_are_no_anchors_of_csls():

@@ -195,7 +195,7 @@ class Corpus:
 
         Raises what `passages` raises.
         """
-        filter_lines = _LineFilter(self.settings, self._main_language())
+        filter_lines = _LineFilter(self.settings, self._profile_main_language())
         bytes_before = 0  # of the files that were read to their end
         for path in self.files:
             number = 1  # of the next line of this file
@@ -223,10 +223,10 @@ class Corpus:
         for path in self.files:
             with open_file(path) as file:
                 total.update(hashlib.file_digest(file, "blake2b").digest())
-            total.update("".join(_suffixes(path)).encode())
+            total.update("".join(_split_suffixes(path)).encode())
         return total.hexdigest()
 
-    def _main_language(self) -> LanguageProfile | None:
+    def _profile_main_language(self) -> LanguageProfile | None:
         """Profile the main language, from the first block of up to 16 files spread over the corpus.
 
         Returns None if the settings do not filter by language.
@@ -275,15 +275,15 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
     files: dict[Path, Path] = {}
     left_out = 0
     for path in paths:
-        found, others = _expand(Path(path))
+        found, others = _list_readable_files(Path(path))
         files |= {file.resolve(): file for file in found}
         left_out += others
     for file in files.values():
-        _check(file, settings)
+        _check_file(file, settings)
     return Corpus(tuple(files.values()), settings, left_out)
 
 
-def _expand(path: Path) -> tuple[list[Path], int]:
+def _list_readable_files(path: Path) -> tuple[list[Path], int]:
     """List the readable, nonempty files of a folder, and count the others.
 
     A path to a file is returned unchanged.
@@ -297,7 +297,7 @@ def _expand(path: Path) -> tuple[list[Path], int]:
     files = []
     for file in inside:
         # Detect the format by the suffix and, if that is ambiguous, by the first bytes.
-        reader = _reader_by_suffix(file)
+        reader = _find_reader_by_suffix(file)
         if reader is None or not file.stat().st_size:
             continue
         if reader is not read_articles or not is_other_document(file):
@@ -310,9 +310,9 @@ def _expand(path: Path) -> tuple[list[Path], int]:
     return files, len(inside) - len(files)
 
 
-def _check(path: Path, settings: CorpusSettings) -> None:
+def _check_file(path: Path, settings: CorpusSettings) -> None:
     """Raise InputError for problems that can be detected without reading the whole file."""
-    suffix, packed = _suffixes(path)
+    suffix, packed = _split_suffixes(path)
     if suffix in NOT_PLAIN or (packed and suffix == ".parquet"):
         raise InputError(
             f"{path}: this kind of file cannot be read.",
@@ -329,7 +329,7 @@ def _check(path: Path, settings: CorpusSettings) -> None:
         next(_read_blocks(path, settings), None)
 
 
-def _suffixes(path: Path) -> tuple[str, str]:
+def _split_suffixes(path: Path) -> tuple[str, str]:
     """Return the suffix of the format, and `.gz` if the file is compressed.
 
     Example: a.csv.gz -> (".csv", ".gz"); a.gz -> (".txt", ".gz").
@@ -340,9 +340,9 @@ def _suffixes(path: Path) -> tuple[str, str]:
     return Path(path.stem).suffix.lower() or ".txt", ".gz"
 
 
-def _reader_by_suffix(path: Path) -> Reader | None:
+def _find_reader_by_suffix(path: Path) -> Reader | None:
     """Return the reader for a file's suffix; None if there is none."""
-    suffix, packed = _suffixes(path)
+    suffix, packed = _split_suffixes(path)
     if packed and suffix == ".parquet":
         return None
     return READERS.get(suffix)
@@ -364,7 +364,7 @@ def _join_blocks(parts: Sequence[FileBlock]) -> Passage:
 
 def _choose_reader(path: Path) -> Reader:
     """Return the reader of a file by its suffix; plain text may still be articles in XML."""
-    reader = _reader_by_suffix(path) or read_plain_text
+    reader = _find_reader_by_suffix(path) or read_plain_text
     if reader is read_plain_text and is_article_xml(path):
         return read_articles
     return reader

@@ -39,8 +39,8 @@ from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
     FourLists,
-    Listed,
     ListSettings,
+    NeighborList,
     find_shared_neighbors,
     resolve_word,
 )
@@ -195,7 +195,7 @@ def _render_lists(title: str, lists: FourLists) -> str:
     stars = dict.fromkeys(find_shared_neighbors(lists), "*")
     columns = []
     for key in TITLES:
-        listed: Listed | None = lists[key]  # type: ignore[literal-required]
+        listed: NeighborList | None = lists[key]  # type: ignore[literal-required]
         if listed is None:
             columns.append(["not in this space"])
             continue

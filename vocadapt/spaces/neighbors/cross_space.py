@@ -24,16 +24,16 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.keyword_in_context import normalize_single_word
 from vocadapt.text.splitter import Splitter
 
-Listed = list[tuple[str, float]]
+NeighborList = list[tuple[str, float]]
 
 
 class FourLists(TypedDict):
     """Neighbors with their scores, best first; None if the space lacks the query word."""
 
-    within_words: Listed | None
-    within_pieces: Listed | None
-    to_pieces: Listed | None
-    to_words: Listed | None
+    within_words: NeighborList | None
+    within_pieces: NeighborList | None
+    to_pieces: NeighborList | None
+    to_words: NeighborList | None
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class CrossSpace:
             lists["to_words"] = self._list_words(self.prepared_pieces[word], settings)
         return lists
 
-    def lists_of_pieces(
+    def list_neighbors_of_pieces(
         self, pieces: Sequence[str], settings: ListSettings = ListSettings()
     ) -> FourLists:
         """Return the lists of a word of several wordpieces, from the mean of their embeddings.
@@ -154,14 +154,14 @@ class CrossSpace:
         similarity = find_nearest(mapped, self.prepared_pieces, 1).scores[:, 0]
         return [words[i] for i in np.argsort(-similarity, kind="stable")[:n]]
 
-    def _list_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
+    def _list_pieces(self, row: Matrix, settings: ListSettings) -> NeighborList:
         """List the wordpieces nearest to a mapped word (dim,)."""
         hubness = None
         if settings.csls:
             hubness = self.piece_hubness
         return _list_nearest(self.prepared_pieces, row, settings, hubness=hubness)
 
-    def _list_words(self, row: Matrix, settings: ListSettings) -> Listed:
+    def _list_words(self, row: Matrix, settings: ListSettings) -> NeighborList:
         """List the mapped words nearest to a prepared wordpiece (dim,)."""
         hubness = None
         if settings.csls:
@@ -205,7 +205,7 @@ def _list_nearest(
     settings: ListSettings,
     own: str | None = None,
     hubness: Matrix | None = None,
-) -> Listed:
+) -> NeighborList:
     """Return the nearest words to a vector (dim,), without the word `own`."""
     leave_out = None
     if own is not None:

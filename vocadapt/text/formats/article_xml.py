@@ -140,11 +140,11 @@ class ArticleParser:
         self._beyond_ascii = False
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
-        parser.StartElementHandler = self._root
-        parser.EndElementHandler = self._end
-        parser.XmlDeclHandler = self._declared
-        parser.SkippedEntityHandler = self._entity
-        parser.AttlistDeclHandler = self._attribute_default
+        parser.StartElementHandler = self._start_root
+        parser.EndElementHandler = self._end_element
+        parser.XmlDeclHandler = self._read_declaration
+        parser.SkippedEntityHandler = self._replace_entity
+        parser.AttlistDeclHandler = self._count_attribute_default
         parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity
 
     def feed(self, raw: bytes) -> None:
@@ -198,7 +198,7 @@ class ArticleParser:
 
     # Handlers that expat calls.
 
-    def _root(self, tag: str, attributes: dict[str, str]) -> None:
+    def _start_root(self, tag: str, attributes: dict[str, str]) -> None:
         markup = ROOTS.get(_local(tag))
         if markup is None:
             raise InputError(
@@ -209,10 +209,10 @@ class ArticleParser:
             self._opening[name] = getattr(self, f"_open_{role}")
             if close := getattr(self, f"_close_{role}", None):
                 self._closing[name] = close
-        self._parser.StartElementHandler = self._start
-        self._start(tag, attributes)
+        self._parser.StartElementHandler = self._start_element
+        self._start_element(tag, attributes)
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+    def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise InputError(
@@ -225,7 +225,7 @@ class ArticleParser:
                 handle(attributes)
                 self._redirect_text()
 
-    def _end(self, tag: str) -> None:
+    def _end_element(self, tag: str) -> None:
         if not self._dropped_at:
             handle = self._closing.get(_local(tag))
             if handle:
@@ -236,11 +236,11 @@ class ArticleParser:
             self._redirect_text()
         self._depth -= 1
 
-    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
+    def _read_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding and encoding.lower() not in ASCII_NAMES:
             self._other_encoding = encoding
 
-    def _entity(self, name: str, is_parameter: bool) -> None:
+    def _replace_entity(self, name: str, is_parameter: bool) -> None:
         """Replace an entity of the DTD, which is not read, by the HTML entity of the same name."""
         character = html5.get(f"{name};")
         if character is None and not is_parameter:
@@ -259,7 +259,7 @@ class ArticleParser:
             " file.",
         )
 
-    def _attribute_default(
+    def _count_attribute_default(
         self, element: str, attribute: str, kind: str, default: str | None, required: int
     ) -> None:
         self._defaults += default is not None

@@ -50,9 +50,9 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
             ) as table,
         ):
             column = choose_field(
-                _text_columns(table.schema_arrow), field, f"{path} (text columns)"
+                _list_text_columns(table.schema_arrow), field, f"{path} (text columns)"
             )
-            page = _largest_page(path, file, table.metadata, column)
+            page = _find_largest_page(path, file, table.metadata, column)
             _check_page(path, page, max_line)
             size, total, row = path.stat().st_size, max(table.metadata.num_rows, 1), 0
             rows = min(RECORDS, max(1, BATCH_LINES * max_line // max(page, 1)))
@@ -67,7 +67,7 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
         ) from None
 
 
-def _text_columns(schema: Any) -> list[str]:
+def _list_text_columns(schema: Any) -> list[str]:
     """Return the names of the string columns, plain or dictionary-encoded."""
     import pyarrow.types as types
 
@@ -134,7 +134,7 @@ def _check_page(path: Path, page: int, max_line: int) -> None:
         )
 
 
-def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> int:
+def _find_largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> int:
     """Return the largest uncompressed size (bytes) in the page headers of a column."""
     largest = 0
     for group in range(metadata.num_row_groups):
@@ -196,11 +196,11 @@ def _parse_struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
         if kind in (I32, I64):
             fields[field], at = _parse_integer(raw, at)
         else:
-            at = _skip(raw, at, kind)
+            at = _skip_value(raw, at, kind)
     return fields, at + 1
 
 
-def _skip(raw: bytes, at: int, kind: int) -> int:
+def _skip_value(raw: bytes, at: int, kind: int) -> int:
     """Return the offset of the end of a value of a Thrift type."""
     if kind in FIXED_SIZES:
         return at + FIXED_SIZES[kind]

@@ -11,8 +11,8 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
     FourLists,
-    Listed,
     ListSettings,
+    NeighborList,
     find_shared_neighbors,
     resolve_word,
 )
@@ -78,7 +78,7 @@ def choose_example_words(
     return found
 
 
-def find_similar_words(space: EmbeddingSpace, word: str, k: int) -> Listed:
+def find_similar_words(space: EmbeddingSpace, word: str, k: int) -> NeighborList:
     """Return the k nearest neighbors of a word; raise InputError if the space lacks it."""
     if word not in space:
         raise InputError(
@@ -107,7 +107,7 @@ def query_across_spaces(
         return Answer(word, spaces.lists(word, settings), (word,))
     # 2. Any other word is represented by the mean of its wordpieces.
     ids, names = model.vocabulary.ids, model.vocabulary.names
-    lists = spaces.lists_of_pieces([names[ids[piece]] for piece in pieces], settings)
+    lists = spaces.list_neighbors_of_pieces([names[ids[piece]] for piece in pieces], settings)
     # 3. The lists that start from the words use its own vector, if it has one.
     if word in spaces.words:
         own = spaces.lists(word, settings)
@@ -151,7 +151,7 @@ def build_four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
             "no wordpiece",
         ),
     )
-    lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
+    lists: dict[str, NeighborList | None] = dict(answer.lists)  # type: ignore[arg-type]
     measure = "distance" if settings.metric == "euclidean" else "similarity"
     return [
         Card(title, note, kind, lists[key] or [], both, empty, measure)
@@ -164,7 +164,7 @@ def format_four_lists(answer: Answer, settings: ListSettings) -> str:
     measures = dict.fromkeys(answer.lists, settings.metric)
     if settings.csls:
         measures |= {"to_pieces": "CSLS", "to_words": "CSLS"}
-    lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
+    lists: dict[str, NeighborList | None] = dict(answer.lists)  # type: ignore[arg-type]
     rows: list[tuple[object, ...]] = []
     for name, listed in lists.items():
         for rank, (neighbor, score) in enumerate(listed or (), start=1):
