@@ -12,7 +12,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES
 from vocadapt.presets import PRESETS, format_recipe_name, get_preset
 from vocadapt.recipe import Recipe, read_recipe, write_recipe
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
@@ -95,7 +95,7 @@ def test_missing_recipe_and_unknown_preset(tmp_path: Path) -> None:
 
 def test_a_bool_is_no_number() -> None:
     with pytest.raises(InputError, match="expected float, got True"):
-        settings_from(AlignmentSettings, {"ridge": True})
+        build_settings(AlignmentSettings, {"ridge": True})
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import (
     MAX_SEED,
     check_settings,
+    get_settings,
     setting,
-    settings_of,
     show_value,
 )
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
@@ -105,7 +105,7 @@ def test_many_settings_are_found():
 )
 def test_a_setting_takes_its_bounds_and_nothing_outside(kind, name):
     """Fails where a numeric field declares no bounds, or where its class does not check them."""
-    declared = settings_of(kind)[name]
+    declared = get_settings(kind)[name]
     bounds = declared.bounds
     several = isinstance(next(one.default for one in fields(kind) if one.name == name), tuple)
     step = 1 if bounds.whole else abs(bounds.lowest) / 2 or 1e-12
@@ -137,14 +137,14 @@ def test_a_setting_takes_its_bounds_and_nothing_outside(kind, name):
 def test_the_default_lies_within_the_bounds(kind, name):
     default = next(one.default for one in fields(kind) if one.name == name)
     for value in default if isinstance(default, tuple) else (default,):
-        assert settings_of(kind)[name].bounds.accepts(value)
+        assert get_settings(kind)[name].bounds.accepts(value)
 
 
 @pytest.mark.parametrize(
     ("kind", "name"), [row for row in NUMERIC if "seed" in row[1] or row[1] == "resample"]
 )
 def test_seeds_fit_32_bits(kind, name):
-    bounds = settings_of(kind)[name].bounds
+    bounds = get_settings(kind)[name].bounds
     assert (bounds.lowest, bounds.highest) == (0, MAX_SEED)
 
 

@@ -342,6 +342,6 @@ def temporary_folder() -> "TemporaryDirectory[str]":
     return TemporaryDirectory(prefix="vocadapt-", dir=_scratch.get())
 
 
-def keep_temporary_folder() -> Path:
+def create_temporary_folder() -> Path:
     """Create a temporary folder that the caller removes."""
     return Path(mkdtemp(prefix="vocadapt-", dir=_scratch.get()))

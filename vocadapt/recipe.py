@@ -7,7 +7,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.settings import check_settings, setting, settings_from
+from vocadapt.settings import build_settings, check_settings, setting
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -110,7 +110,7 @@ def read_recipe(path: Path) -> Recipe:
 
     Raises InputError if the file is missing, is not TOML, or has an unknown setting.
     """
-    return settings_from(Recipe, {"name": path.stem, **read_toml(path)}, str(path))
+    return build_settings(Recipe, {"name": path.stem, **read_toml(path)}, str(path))
 
 
 def write_recipe(recipe: Recipe, path: Path) -> None:

@@ -6,7 +6,7 @@
         sample: float = setting(1e-3, "threshold of …", low=0, high=1, flag="--subsample")
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
-The readers: `check_settings` validates values (`CheckedSettings` calls it); `settings_from` reads
+The readers: `check_settings` validates values (`CheckedSettings` calls it); `build_settings` reads
 JSON and TOML; `cli/command.py` builds the options of a command, and `lab/steps/command_lines.py`
 the command line of given settings; `ui/components/setting_inputs.py` builds the inputs of a page.
 The annotation of a field determines whether a number is whole and whether a setting is a list.
@@ -204,7 +204,7 @@ def show_only(*names: str) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=256)
-def _settings_of(kind: type) -> Mapping[str, Setting]:
+def _get_settings(kind: type) -> Mapping[str, Setting]:
     hints, found = get_type_hints(kind), {}
     for one in fields(kind):
         declared = one.metadata.get(SETTING)
@@ -230,12 +230,12 @@ def _settings_of(kind: type) -> Mapping[str, Setting]:
     return found
 
 
-def settings_of(settings: Any) -> Mapping[str, Setting]:
+def get_settings(settings: Any) -> Mapping[str, Setting]:
     """Return the settings that a dataclass, or an instance of one, declares, by name."""
-    return _settings_of(settings if isinstance(settings, type) else type(settings))
+    return _get_settings(settings if isinstance(settings, type) else type(settings))
 
 
-def groups_of(settings: Any) -> dict[str, tuple[type, tuple[str, ...] | None]]:
+def get_setting_groups(settings: Any) -> dict[str, tuple[type, tuple[str, ...] | None]]:
     """Return the nested settings of a dataclass or an instance: type and shown names (None: all)."""
     kind = settings if isinstance(settings, type) else type(settings)
     hints = get_type_hints(kind)
@@ -254,7 +254,7 @@ def walk_settings(
 
     names: of the fields to visit; None: all.
     """
-    declared, groups = settings_of(settings), groups_of(settings)
+    declared, groups = get_settings(settings), get_setting_groups(settings)
     for one in fields(settings):
         if names is not None and one.name not in names:
             continue
@@ -270,7 +270,7 @@ def walk_settings(
 
 def check_settings(settings: Any) -> None:
     """Check every declared setting of a dataclass; raise InputError with its label and value."""
-    for name, declared in settings_of(settings).items():
+    for name, declared in get_settings(settings).items():
         declared.check(getattr(settings, name))
 
 
@@ -281,7 +281,7 @@ class CheckedSettings:
         check_settings(self)
 
 
-def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:
+def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:
     """Build a settings dataclass, nested ones included, from plain values.
 
     Raises InputError for an unknown name and for a value of the wrong type.
@@ -316,7 +316,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     """
     if is_dataclass(kind):
         _require(value, Mapping, "a group of settings", where)
-        return settings_from(kind, value, where)  # type: ignore[arg-type]
+        return build_settings(kind, value, where)  # type: ignore[arg-type]
     if get_origin(kind) is tuple:
         _require(value, list | tuple, "a list", where)
         return tuple(_value(get_args(kind)[0], item, where) for item in value)

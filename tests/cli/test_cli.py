@@ -17,7 +17,7 @@ from tests.material.articles import JATS, JATS_LINES, SPANISH
 from tests.material.lab import KNOWN, NEW, write_text
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
-from vocadapt.cli.tables import format_facts, format_table, number
+from vocadapt.cli.tables import format_facts, format_number, format_table
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import read_recipe
 
@@ -665,7 +665,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
 
 def test_numbers_are_shown_to_three_digits():
     shown = [
-        number(value)
+        format_number(value)
         for value in (0.123456, 12.3456, 1234.5, 1234567, True, None, math.nan, "x", 0.0)
     ]
     assert shown == ["0.123", "12.3", "1,234", "1,234,567", "yes", "–", "–", "x", "0"]

@@ -8,7 +8,7 @@ from vocadapt.cli.command import read_settings, setting_options
 from vocadapt.cli.parser import Parser
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import setting_arguments
-from vocadapt.settings import check_settings, setting, settings_from, show_only
+from vocadapt.settings import build_settings, check_settings, setting, show_only
 
 SPEEDS = {"slow": "takes its time"}  # a registry that may be filled later
 
@@ -85,10 +85,10 @@ def test_choices_are_read_when_they_are_used(monkeypatch):
 
 
 def test_plain_values_are_settings():
-    made = settings_from(Outer, {"rate": 1, "names": ["a"], "inner": {"seed": 4}})
+    made = build_settings(Outer, {"rate": 1, "names": ["a"], "inner": {"seed": 4}})
     assert made == Outer(rate=1.0, names=("a",), inner=Inner(seed=4))
     with pytest.raises(InputError, match="there is no setting 'sed'"):
-        settings_from(Outer, {"inner": {"sed": 4}})
+        build_settings(Outer, {"inner": {"sed": 4}})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import TINY_TOKENS
 from vocadapt.cli import main
-from vocadapt.cli.run import COMMANDS, find
+from vocadapt.cli.run import COMMANDS, find_command
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -272,7 +272,7 @@ def test_what_is_no_writable_place_is_refused(refused, places, line, bad):
 
 
 def test_every_command_that_takes_a_path_refuses_a_pipe():
-    assert set(COMMANDS) - {find(line.split())[0] for line in PIPES} == {"presets"}
+    assert set(COMMANDS) - {find_command(line.split())[0] for line in PIPES} == {"presets"}
 
 
 HALF = {  # file with half of a character in a text, and a command that reads it

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import KNOWN
 from vocadapt.cli import main
-from vocadapt.cli.run import COMMANDS, find
+from vocadapt.cli.run import COMMANDS, find_command
 
 BAD = """
 words count missing.txt --model {model}
@@ -464,7 +464,7 @@ def test_a_text_without_words_has_no_figures(refused, tiny_bert, text):
 
 
 def test_every_command_has_three_bad_inputs():
-    found = Counter(find(line.split())[0] for line in BAD)
+    found = Counter(find_command(line.split())[0] for line in BAD)
     assert set(found) == set(COMMANDS)
     assert min(found.values()) >= 3
 

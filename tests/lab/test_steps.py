@@ -10,7 +10,7 @@ import pytest
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.command import Options
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import COMMANDS, find, load_command
+from vocadapt.cli.run import COMMANDS, find_command, load_command
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words, read_corpus
@@ -479,7 +479,7 @@ def test_a_spec_survives_json(spec):
 def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     """The command shown for a step, parsed by that command, asks for the same step."""
     asked = []
-    name, rest = find(shlex.split(build_command(spec, tmp_path / "out"))[3:])
+    name, rest = find_command(shlex.split(build_command(spec, tmp_path / "out"))[3:])
     command = load_command(name)
     monkeypatch.setattr(
         import_module(command.run.__module__),

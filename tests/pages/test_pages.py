@@ -14,7 +14,7 @@ from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.number_formats import signed
@@ -312,7 +312,7 @@ def test_each_score_is_compared_with_the_same_score_of_the_default_alignment(ope
         (seeded.root / "alignments" / "trials-map" / "heldout.json").read_text(encoding="utf-8")
     )["maps"]
     judged = {
-        methods.describe_method(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
+        methods.describe_method(build_settings(AlignmentSettings, row["settings"])): row["held_out"]
         for row in table
     }
     app.selectbox(key="alignment_method").select("Procrustes").run()

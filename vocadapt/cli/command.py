@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.progress import Progress
-from vocadapt.settings import Bounds, Setting, groups_of, settings_of, walk_settings
+from vocadapt.settings import Bounds, Setting, get_setting_groups, get_settings, walk_settings
 
 T = TypeVar("T")
 MAX_EXPLAINED = 600  # characters of the explanations of choices; beyond, only names are listed
@@ -218,7 +218,7 @@ def read_settings(
     made = base or settings()
     # 1. The settings themselves, and the groups of settings inside.
     changes = read_given(options, settings, names, prefix)
-    for name, (kind, shown) in groups_of(settings).items():
+    for name, (kind, shown) in get_setting_groups(settings).items():
         if names is None or name in names:
             inner = getattr(made, name)
             read = read_settings(options, kind, inner, shown, prefix)
@@ -234,7 +234,7 @@ def read_given(
 ) -> dict[str, Any]:
     """Return the settings that were given, by name; nested ones are not read."""
     given = {}
-    for name, declared in settings_of(settings).items():
+    for name, declared in get_settings(settings).items():
         if not declared.flag or (names is not None and name not in names):
             continue
         value = _read_option(options, _flag_of(declared, prefix))

@@ -96,7 +96,7 @@ def choose_destination(options: Options, kind: str) -> Path | None:
     return None if options.out is None else Path(options.out)
 
 
-def write(spec: Spec, options: Options) -> Artifact:
+def write_artifact(spec: Spec, options: Options) -> Artifact:
     """Run a step and write its result; raise InputError if the options name no destination."""
     folder = choose_destination(options, spec.kind)
     if folder is None:

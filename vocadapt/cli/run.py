@@ -216,7 +216,7 @@ def run(arguments: list[str]) -> int:
     if arguments[0] != "job":  # a job reports the error in its status
         check_extensions()
     # Only the module of this command is imported, which keeps --help and light commands fast.
-    name, rest = find(arguments)
+    name, rest = find_command(arguments)
     command = load_command(name)
     parser = build_parser(name, command)
     options = parser.parse(rest)
@@ -317,7 +317,7 @@ def open_progress_line(verbose: bool) -> Iterator[Progress]:
             print(CLEAR, end="", file=sys.stderr, flush=True)
 
 
-def find(arguments: list[str]) -> tuple[str, list[str]]:
+def find_command(arguments: list[str]) -> tuple[str, list[str]]:
     """Split arguments into a command and the rest; raise InputError for an unknown command."""
     commands = list_commands()
     known = commands | HIDDEN

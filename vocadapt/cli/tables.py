@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any
 
 
-def number(value: Any) -> str:
+def format_number(value: Any) -> str:
     """Format a number: thousands separators, or three significant digits; a dash for none."""
     if value is None or value != value:
         return "–"
@@ -21,7 +21,7 @@ def number(value: Any) -> str:
 def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format rows as aligned columns under a header; numbers are right-aligned."""
     body = list(rows)
-    cells = [list(header), *([number(value) for value in row] for row in body)]
+    cells = [list(header), *([format_number(value) for value in row] for row in body)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     # All values of a column are of one kind, so the first row decides.
     right = [bool(body) and not isinstance(body[0][column], str) for column in range(len(header))]
@@ -37,7 +37,7 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def format_facts(values: Mapping[str, Any]) -> str:
     """Format values as lines, names first."""
     width = max(map(len, values), default=0)
-    return "\n".join(f"{name:<{width}}  {number(value)}" for name, value in values.items())
+    return "\n".join(f"{name:<{width}}  {format_number(value)}" for name, value in values.items())
 
 
 def describe_kind(name: str, text: str) -> str:

@@ -12,7 +12,7 @@ from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings
 from vocadapt.analysis.results.tables import format_points
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
-from vocadapt.cli.tables import format_table, number
+from vocadapt.cli.tables import format_number, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
@@ -179,10 +179,12 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
 
 
 def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
-    mcnemar = "" if test.p_mcnemar is None else f", exact McNemar p = {number(test.p_mcnemar)}"
+    mcnemar = (
+        "" if test.p_mcnemar is None else f", exact McNemar p = {format_number(test.p_mcnemar)}"
+    )
     sides = []
     for score, tokenization in zip((test.a, test.b), tokenizations, strict=True):
-        side = number(score)
+        side = format_number(score)
         if tokenization:
             side += f" ({tokenization})"
         sides.append(side)
@@ -191,7 +193,7 @@ def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
         f" {test.difference:+.4f} ({test.interval.level:.0%} interval {test.interval.low:+.4f} to"
         f" {test.interval.high:+.4f})\n"
         f"approximate randomization over {test.units:,} units, {test.rounds:,} resamples:"
-        f" p = {number(test.p_randomisation)}{mcnemar}"
+        f" p = {format_number(test.p_randomisation)}{mcnemar}"
     )
 
 

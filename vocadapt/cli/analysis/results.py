@@ -25,7 +25,7 @@ from vocadapt.analysis.results.tables import (
 )
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import WORKSPACE
-from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
+from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.reports.results import GroupMeans, build_results
@@ -254,8 +254,8 @@ def _score_once(
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
         lines.append(
-            f"{draws.level:.0%} interval of {scorer.headline}: {number(interval.low)} to"
-            f" {number(interval.high)} ({draws.rounds:,} resamples of {score.units:,} units)"
+            f"{draws.level:.0%} interval of {scorer.headline}: {format_number(interval.low)} to"
+            f" {format_number(interval.high)} ({draws.rounds:,} resamples of {score.units:,} units)"
         )
     if against is not None:
         other = build_tally(gold, against.predicted, scorer, rules, unit)
@@ -282,14 +282,14 @@ def _render_figures(score: Score) -> str:
 def _describe_comparison(found: Comparison, draws: Draws) -> str:
     mcnemar = ""
     if found.p_mcnemar is not None:
-        mcnemar = f", exact McNemar p = {number(found.p_mcnemar)}"
+        mcnemar = f", exact McNemar p = {format_number(found.p_mcnemar)}"
     elif found.scorer == "accuracy":
         mcnemar = ", no McNemar test: it needs single examples as units, not documents"
     return (
-        f"against the other predictions: {number(found.a)} → {number(found.b)}, difference"
+        f"against the other predictions: {format_number(found.a)} → {format_number(found.b)}, difference"
         f" {found.difference:+.4f} ({draws.level:.0%} interval {found.interval.low:+.4f} to"
         f" {found.interval.high:+.4f}), approximate randomization p ="
-        f" {number(found.p_randomisation)}{mcnemar}"
+        f" {format_number(found.p_randomisation)}{mcnemar}"
     )
 
 

@@ -20,7 +20,7 @@ from vocadapt.cli.options import (
     M,
     build_answer,
     destination_options,
-    write,
+    write_artifact,
 )
 from vocadapt.lab.steps.step import Role, Spec, Step
 
@@ -45,7 +45,7 @@ def build_step_command(step: Step) -> Command:
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
         offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")
         spec = Spec(step.name, read_settings(options, step.settings), inputs, offline, casing)
-        return build_answer(write(spec, options))
+        return build_answer(write_artifact(spec, options))
 
     return Command(run, [*options, *destination_options(step.out)], step.description)
 

@@ -23,9 +23,9 @@ from vocadapt.cli.options import (
     describe_place,
     destination_options,
     model_options,
-    write,
+    write_artifact,
 )
-from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
+from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
@@ -68,7 +68,7 @@ def _finetune(options: Options) -> Answer:
     spec = Spec("finetune", FinetuneStep(training, **given), inputs, options.offline)
 
     # 3. The run.
-    run = write(spec, options)
+    run = write_artifact(spec, options)
     numbers, place = run.manifest.numbers, describe_place(run)
     return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
 
@@ -149,14 +149,14 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
     if len(numbers["seeds"]) > 1 and names:
         means = []
         for name in names:
-            mean, sd = number(numbers["mean"][name]), numbers["sd"][name]
+            mean, sd = format_number(numbers["mean"][name]), numbers["sd"][name]
             if sd is not None:
-                mean += f" ± {number(sd)}"
+                mean += f" ± {format_number(sd)}"
             means.append(f"{name} {mean}")
         lines += ["", f"{'; '.join(means)} ({numbers['cut']}, {runs})"]
     # Collapsed runs do not compare tokenizations, so the mean of the others is added.
     if learned := numbers.get("mean_learned"):
-        means = [f"{name} {number(value)}" for name, value in learned.items()]
+        means = [f"{name} {format_number(value)}" for name, value in learned.items()]
         collapsed = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
         lines.append(f"{collapsed}; mean of {others}: {'; '.join(means)}")
     return lines
@@ -167,7 +167,7 @@ def _describe_training(numbers: Mapping[str, Any]) -> str:
     weights = numbers["trainable"] + numbers["frozen"]
     text = (
         f"{numbers['task']}, {numbers['scorer'] or 'not scored'}:"
-        f" {number(numbers['examples_per_second'])} examples/s,"
+        f" {format_number(numbers['examples_per_second'])} examples/s,"
         f" {numbers['trainable']:,} of {weights:,} parameters trained"
     )
     if "peak_memory" in numbers:
@@ -293,7 +293,7 @@ def _show_card(options: Options) -> Answer:
         files = ACCESS[card.access]
     sizes = {}
     for split, counts in card.sizes.items():
-        sizes[split] = ", ".join(f"{number(count)} {unit}" for unit, count in counts.items())
+        sizes[split] = ", ".join(f"{format_number(count)} {unit}" for unit, count in counts.items())
     values = {
         "name": card.name,
         "kind": card.kind,

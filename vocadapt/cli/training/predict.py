@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vocadapt.cli.command import Answer, Command, Options, option, setting_options
 from vocadapt.cli.options import OVERWRITE_FILE
-from vocadapt.cli.tables import format_facts, format_table, number
+from vocadapt.cli.tables import format_facts, format_number, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
@@ -120,7 +120,7 @@ def _build_rows(found: QuestionAnswers, tokenization: str) -> Iterator[tuple[obj
             tokenization,
             " ".join(one.text.split()),
             one.score,
-            number(one.probability),
+            format_number(one.probability),
             f"{one.start}–{one.end}",
             window,
         )

@@ -29,7 +29,7 @@ from vocadapt.cli.options import (
     model_options,
     open_named_model,
     read_texts,
-    write,
+    write_artifact,
 )
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
@@ -38,7 +38,7 @@ from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
-from vocadapt.settings import settings_of
+from vocadapt.settings import get_settings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.settings import (
@@ -89,7 +89,7 @@ def _pretrain(options: Options) -> Answer:
         spec = _build_scratch_spec(options)
     else:
         spec = _build_continued_spec(options)
-    artifact = write(spec, options)
+    artifact = write_artifact(spec, options)
     numbers: Mapping[str, Any] = artifact.manifest.numbers
     place = {"out": str(artifact.folder), "manifest": str(artifact.folder / "manifest.json")}
 
@@ -170,7 +170,7 @@ def _refuse_settings(options: Options, owner: str, *kinds: type) -> None:
     for settings in kinds:
         for name in read_given(options, settings):
             raise InputError(
-                f"{settings_of(settings)[name].flag} does not apply here.",
+                f"{get_settings(settings)[name].flag} does not apply here.",
                 f"Use it with {owner}.",
             )
 

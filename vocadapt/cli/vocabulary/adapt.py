@@ -28,7 +28,7 @@ from vocadapt.cli.options import (
     build_answer,
     destination_options,
     model_options,
-    write,
+    write_artifact,
 )
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.training.pretrain import BUDGET, check_budget
@@ -88,7 +88,9 @@ def _adapt(options: Options) -> Answer:
         "target": options.target,
     }
     settings = read_settings(options, ModelStep, ModelStep(recipe))
-    artifact = write(Spec("model", settings, inputs, options.offline, options.casing), options)
+    artifact = write_artifact(
+        Spec("model", settings, inputs, options.offline, options.casing), options
+    )
     answer = build_answer(artifact)
     notes = [answer.text]
     if artifact.manifest.numbers.get("verdict") == "chance":

@@ -29,7 +29,7 @@ from vocadapt.cli.options import (
     open_named_model,
     read_lowercase,
     read_texts,
-    write,
+    write_artifact,
 )
 from vocadapt.cli.tables import format_table
 from vocadapt.files import expand_path
@@ -41,7 +41,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import EXTENSION, build_reduction, get_preset
 from vocadapt.progress import Progress, part
-from vocadapt.settings import MAX_SEED, settings_of
+from vocadapt.settings import MAX_SEED, get_settings
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.family import inspect_file
 from vocadapt.vocabulary.families.vocab_file import Fault, format_faults
@@ -226,7 +226,7 @@ def _reduce(options: Options) -> Answer:
     recipe = build_reduction(read_settings(options, ReductionSettings))
     settings = read_settings(options, ModelStep, ModelStep(recipe))
     inputs = {"model": options.model, "text": options.corpus}
-    return build_answer(write(Spec("model", settings, inputs, options.offline), options))
+    return build_answer(write_artifact(Spec("model", settings, inputs, options.offline), options))
 
 
 def _compare_sizes(options: Options) -> Answer:
@@ -340,7 +340,7 @@ EXTENSION_CURVE = Command(
         CORPUS,
         option(
             "--sizes",
-            between=(1, int(settings_of(PlanSettings)["max_added"].high)),
+            between=(1, int(get_settings(PlanSettings)["max_added"].high)),
             nargs="+",
             default=[],
             metavar="N",

@@ -15,7 +15,7 @@ from vocadapt.cli.options import (
     destination_options,
     model_options,
     open_named_model,
-    write,
+    write_artifact,
 )
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
@@ -91,7 +91,7 @@ def _align(options: Options) -> Answer:
             cross_validate_alignments(step, *_open_spaces(options), options.progress)
         )
     else:
-        artifact = write(
+        artifact = write_artifact(
             Spec(
                 "alignment",
                 step,
@@ -246,7 +246,7 @@ def _project(options: Options) -> Answer:
         place = {"out": options.out, "seconds": time.perf_counter() - start}
     # 2. A folder: write the artifact of a step.
     else:
-        artifact = write(
+        artifact = write_artifact(
             Spec("projection", step, {"space": space, "other": options.other}, options.offline),
             options,
         )

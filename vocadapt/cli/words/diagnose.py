@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import OFFLINE
-from vocadapt.cli.tables import format_table, number
+from vocadapt.cli.tables import format_number, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.reports.diagnostics import (
@@ -151,12 +151,14 @@ def _render_diagnosis(
     names: Sequence[str], tables: CosineTables, found: Sequence[Diagnosis], tokens: str
 ) -> str:
     # 1. The mean cosines of each pair of spaces.
-    counted = [f"{name} (n = {number(n)})" for name, n in zip(names, tables.counted, strict=True)]
+    counted = [
+        f"{name} (n = {format_number(n)})" for name, n in zip(names, tables.counted, strict=True)
+    ]
     all_pairs, common = [], []
     for i, name in enumerate(names):
         shown = list(map(_format_cosine, tables.mean_cosine_common[i]))
         for j, n in enumerate(tables.common[i]):
-            shown[j] += f" (n = {number(n)})"
+            shown[j] += f" (n = {format_number(n)})"
         all_pairs.append((counted[i], *map(_format_cosine, tables.mean_cosine[i])))
         common.append((name, *shown))
     parts = [

@@ -18,7 +18,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
@@ -47,7 +47,7 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
     # Joining an absolute path leaves it unchanged.
     return open_corpus(
         [artifact / file for file in record["files"]],
-        settings_from(CorpusSettings, record["settings"], str(artifact)),
+        build_settings(CorpusSettings, record["settings"], str(artifact)),
     )
 
 
@@ -105,7 +105,7 @@ def find_training_text(vectors: Path) -> Corpus | None:
         # Joining an absolute path leaves it unchanged.
         return read_corpus(
             [workspace.root / path for path in manifest.inputs["text"].paths],
-            settings_from(CorpusSettings, manifest.settings["corpus"]),
+            build_settings(CorpusSettings, manifest.settings["corpus"]),
         )
     except (InputError, KeyError, OSError):
         return None

@@ -25,7 +25,7 @@ from vocadapt.lab.workspace.manifest import MANIFEST, Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.progress import silent
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
@@ -311,7 +311,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
         # 2. Rebuild the spec of the run, with its own fold. The test file is left out: it is not
         #    needed, and reading a large one takes seconds.
-        settings = settings_from(FinetuneStep, artifact.manifest.settings, str(run.folder))
+        settings = build_settings(FinetuneStep, artifact.manifest.settings, str(run.folder))
         settings = replace(settings, fold=run.record.get("fold") or settings.fold)
         paths = {
             role: (str(root / given.paths[0]),) for role, given in inputs.items() if role != "test"
@@ -349,7 +349,7 @@ def find_corpus(folder: Path) -> Corpus | None:
         paths = [workspace.root / path for path in inputs["text"].paths]
         return read_corpus(
             paths,
-            settings_from(CorpusSettings, model.manifest.settings["corpus"], str(model.folder)),
+            build_settings(CorpusSettings, model.manifest.settings["corpus"], str(model.folder)),
         )
     except (InputError, OSError, KeyError):
         return None

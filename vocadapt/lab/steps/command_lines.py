@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
-from vocadapt.settings import Setting, groups_of, settings_from, settings_of
+from vocadapt.settings import Setting, build_settings, get_setting_groups, get_settings
 from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
@@ -43,7 +43,7 @@ def build_context_command(
     word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str
 ) -> str:
     """Return the command line that shows a word in context; `corpus`: settings of the text."""
-    chosen = setting_arguments(settings_from(CorpusSettings, corpus), CorpusSettings())
+    chosen = setting_arguments(build_settings(CorpusSettings, corpus), CorpusSettings())
     given = ["--corpus", *map(str, text), "--model", model, *chosen]
     return shlex.join([*PROGRAM, "context", *given, "--", word])
 
@@ -82,7 +82,7 @@ def setting_arguments(
     `unused_settings` are left out. prefix: before the name of each flag; a mapping of settings has
     its names there.
     """
-    declared, groups = settings_of(settings), groups_of(settings)
+    declared, groups = get_settings(settings), get_setting_groups(settings)
     unused = getattr(settings, "unused_settings", ())
     for field in fields(settings):
         if field.name in unused or (names is not None and field.name not in names):

@@ -24,7 +24,7 @@ from vocadapt.models.contextual.word_vectors import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_word_lines
 from vocadapt.text.words import write_sentences
@@ -87,7 +87,7 @@ def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:
 def estimate_reading(artifact: Artifact) -> float:
     """Estimate the seconds of the forward passes behind contextual vectors."""
     manifest = artifact.manifest
-    settings = settings_from(ContextualStep, manifest.settings, artifact.name)
+    settings = build_settings(ContextualStep, manifest.settings, artifact.name)
     model = open_model(artifact.folder.parents[1] / manifest.inputs["model"].paths[0], True)
     return estimate_contextual_seconds(
         manifest.numbers["wordpieces_read"], model, settings.contextual

@@ -18,7 +18,7 @@ from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -256,7 +256,10 @@ def load_projection(folder: Path) -> ProjectionArtifact:
 
 
 def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
-    settings, words = settings_from(ProjectionStep, facts["settings"], "map"), tuple(facts["words"])
+    settings, words = (
+        build_settings(ProjectionStep, facts["settings"], "map"),
+        tuple(facts["words"]),
+    )
     spaces = []
     for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False):
         xy = stored[name]
@@ -285,7 +288,7 @@ def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Proj
 def estimate_layout(artifact: Artifact) -> float:
     """Estimate the seconds of the layout, or of the two, of a projection."""
     numbers = artifact.manifest.numbers
-    settings = settings_from(ProjectionStep, artifact.manifest.settings, artifact.name)
+    settings = build_settings(ProjectionStep, artifact.manifest.settings, artifact.name)
     seconds = estimate_projection_seconds(numbers["shown"], WIDTH, settings.projection)
     return 2 * seconds if "second" in numbers else seconds
 

@@ -21,7 +21,7 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
 from vocadapt.lab.workspace.workspace import Artifact, check_name
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
-from vocadapt.settings import CheckedSettings, settings_from
+from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
@@ -234,7 +234,7 @@ class Spec:
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
             raise InputError(f"{where}: expected tables under settings and inputs.")
         offline, casing = values.get("offline", False) is True, str(values.get("casing", ""))
-        chosen = settings_from(step.settings, settings, f"{where}: settings")
+        chosen = build_settings(step.settings, settings, f"{where}: settings")
         return cls(str(values["step"]), chosen, dict(inputs), offline, casing)
 
     @classmethod

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from vocadapt.files import keep_temporary_folder
+from vocadapt.files import create_temporary_folder
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.add_extension import check_extendable
 from vocadapt.models.contextual.masked_loss import get_masked_head
@@ -84,7 +84,7 @@ def continue_adaptation(
 
     checkpoint: folder for checkpoints, from which an interrupted training resumes.
     """
-    folder = keep_temporary_folder()
+    folder = create_temporary_folder()
     try:
         before = open_model(adapted.save(folder / "before"))
         training = continue_pretraining(before, corpus, settings, checkpoint or folder, progress)

@@ -24,7 +24,7 @@ from urllib.request import url2pathname
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.training.tasks.task import FOLD, TASK, TaskFile
 
 CARDS = Path(__file__).parent / "cards"
@@ -101,7 +101,7 @@ def cards() -> Mapping[str, Card]:
         for key, values in content["cards"].items():
             name = f"{path.stem}/{key}"
             common = content.get("common", {})
-            found[name] = settings_from(Card, {"name": name, **common, **values}, str(path))
+            found[name] = build_settings(Card, {"name": name, **common, **values}, str(path))
     return found
 
 

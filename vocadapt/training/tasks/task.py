@@ -24,7 +24,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, read_toml
-from vocadapt.settings import CheckedSettings, setting, settings_from
+from vocadapt.settings import CheckedSettings, build_settings, setting
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.tasks.examples import EXAMPLE, SPLITS, Split, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -231,7 +231,7 @@ def _parse_task_file(path: Path) -> TaskFile:
     content = read_toml(path, "A task has kind = …, and its files under [splits].")
     name = path.parent.name if path.name == TASK else path.stem
     try:
-        spec = settings_from(
+        spec = build_settings(
             TaskFile, {"name": name, "kind": "", "splits": {}, **content}, str(path)
         )
     except InputError as error:

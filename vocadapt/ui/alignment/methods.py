@@ -7,7 +7,7 @@ from typing import Any
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import settings_from
+from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
@@ -120,9 +120,9 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
     rows: dict[str, MethodScores] = {}
     for lines in evaluations:
-        first = settings_from(AlignmentSettings, lines[0]["settings"])
+        first = build_settings(AlignmentSettings, lines[0]["settings"])
         for line in lines:
-            settings = settings_from(AlignmentSettings, line["settings"])
+            settings = build_settings(AlignmentSettings, line["settings"])
             best = len(lines) > 1 and line["best"]
             against = line["against_first"]
             if first != AlignmentSettings():  # not compared with the default method

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
-from vocadapt.settings import Setting, groups_of, settings_of, show_value
+from vocadapt.settings import Setting, get_setting_groups, get_settings, show_value
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def draw_setting(
     least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
     draw a toggle instead of a checkbox. options: other arguments of the widget.
     """
-    declared, value = settings_of(settings)[name], getattr(settings, name)
+    declared, value = get_settings(settings)[name], getattr(settings, name)
     options = {"key": key, "help": describe(declared), **options}
     label = label or declared.label
     st.session_state.setdefault(LABELS, {})[name] = label
@@ -121,7 +121,7 @@ def draw_settings(place: Any, settings: T, key: str, names: Collection[str] | No
     settings: an instance with the initial values. key: prefix of the keys. names: fields to draw,
     None for all.
     """
-    declared, groups, changes = settings_of(settings), groups_of(settings), {}
+    declared, groups, changes = get_settings(settings), get_setting_groups(settings), {}
     for one in fields(settings):  # type: ignore[arg-type]
         if names is not None and one.name not in names:
             continue

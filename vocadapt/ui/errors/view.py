@@ -28,7 +28,7 @@ from vocadapt.analysis.errors.report import (
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
-from vocadapt.settings import settings_of
+from vocadapt.settings import get_settings
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import markup
@@ -190,7 +190,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.draw_plain_table(header, format_slices(scores), chosen)
     with st.popover("Slice settings", icon=":material/tune:"):
-        for name in settings_of(SliceSettings):
+        for name in get_settings(SliceSettings):
             draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
     # 2. How often training words with the selected ending are inside an entity.
     if shown.compared.train is None:
@@ -281,7 +281,7 @@ def _settings() -> SliceSettings:
     """Return the settings of the slices, which are kept in the address."""
     default = SliceSettings()
     values = {}
-    for name in settings_of(default):
+    for name in get_settings(default):
         key = f"errors_{name}"
         given = st.session_state.get(key, st.query_params.get(key))
         values[name] = given or getattr(default, name)

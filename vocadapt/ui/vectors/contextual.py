@@ -19,7 +19,7 @@ from vocadapt.models.contextual.word_vectors import (
     estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import settings_of
+from vocadapt.settings import get_settings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -87,7 +87,7 @@ def _draw_settings(model: LanguageModel) -> ContextualSettings:
                 0,
                 layers,
                 layers,
-                help=settings_of(default)["layer"].sentence,
+                help=get_settings(default)["layer"].sentence,
             )
         ),
         occurrences=draw_setting(first, default, "occurrences"),

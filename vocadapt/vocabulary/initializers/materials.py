@@ -17,8 +17,8 @@ from vocadapt.settings import (
     MAX_LEARNING_RATE,
     MAX_SEED,
     CheckedSettings,
+    build_settings,
     setting,
-    settings_from,
     show_value,
 )
 from vocadapt.spaces.alignment.alignment import Alignment
@@ -281,7 +281,7 @@ def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
                 f"Initializers with such settings: {', '.join(having)}.",
             )
         if isinstance(values, Mapping):
-            read[name] = settings_from(kind, values, f"options: {name}")
+            read[name] = build_settings(kind, values, f"options: {name}")
         elif isinstance(values, kind):
             read[name] = values
         else:
