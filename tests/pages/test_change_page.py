@@ -140,7 +140,7 @@ def test_all_of_it_stands_in_the_address(open_page, seeded):
         and app.number_input(key="change_k").value == 4
     )
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
-    assert any("among all words" in text for text in texts(app))
+    assert any("available only if the candidates" in text for text in texts(app))
 
 
 def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
