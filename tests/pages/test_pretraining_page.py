@@ -323,7 +323,7 @@ def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():
 def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
     app = open_page(ADAPT, pretrained, adapt_preset="exbert-s3", adapt_adapted="exbert")
     assert not app.exception and not app.error
-    assert any("pretrain it, stage *extension*" in text for text in texts(app))
+    assert any("pretrain it in stage *extension*" in text for text in texts(app))
     app.selectbox(key="adapt_preset").set_value("exbert-s3").run()
     assert any("of the layer" in text for text in texts(app))
     app.number_input(key="adapt_extension").set_value(7).run()

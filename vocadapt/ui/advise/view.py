@@ -214,7 +214,7 @@ def draw_recipes(
     """Draw one card per recipe, with its command and a link to the page Adapt."""
     st.subheader("Recommended recipes")
     # A recipe can be set up on the page Adapt only if there are word vectors of this text.
-    vectors = _vectors_of(corpus, workspace, model)
+    vectors = _find_vectors(corpus, workspace, model)
     columns = st.columns(len(report.advice.recipes))
     for column, recipe in zip(columns, report.advice.recipes, strict=True):
         # One card: description, link and command.
@@ -231,7 +231,7 @@ def draw_recipes(
                 draw_link(
                     "pages/vocabulary/adapt.py",
                     "Set up on the Adapt page",
-                    **_adapt_address(recipe, vectors),
+                    **_build_adapt_address(recipe, vectors),
                 )
             draw_command(lab.build_adapt_command(recipe, model))
     # All recipes need word vectors: show the command that trains them.
@@ -333,7 +333,7 @@ def draw_details(report: lab.AdviceReport, corpus: Artifact, model: str, task: P
         draw_downloads({"advice.json": answer, "split-words.tsv": words})
 
 
-def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
+def _find_vectors(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
     """Return the newest word vectors trained on this text for this model."""
     # Artifacts are listed newest first.
     for found in workspace.artifacts("vectors"):
@@ -344,7 +344,7 @@ def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact 
     return None
 
 
-def _adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
+def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
     """Return the address of the page Adapt with the recipe filled in."""
     chosen = {
         "adapt_vectors": vectors.name,

@@ -67,7 +67,7 @@ TERMS = {
         "The method of Poerner et al. 2020: new tokens whose embeddings are aligned word "
         "vectors, without any pretraining."
     ),
-    "held-out": "Not used for fitting or training, so that a score on it measures generalization.",
+    "held-out": "Not used for fitting or training; a score on held-out data measures generalization.",
     "heuristic": (
         "A rule that orders tokens, for example by frequency or length, to choose which ones to "
         "remove or to add."
@@ -102,7 +102,7 @@ TERMS = {
         "A test of a difference that swaps the predictions of two runs at random, also called"
         " approximate randomization."
     ),
-    "plan": "The list of tokens to add and to remove, made before any weight is changed.",
+    "plan": "The list of tokens to add and to remove, computed before any weight is changed.",
     "pooled": "Predicted from the combined logits of the base and the adapted tokenization.",
     "preset": "A built-in recipe or a built-in set of training settings, chosen by name.",
     "pretraining from scratch": "Training of a randomly initialized model on unlabeled text.",
@@ -127,8 +127,8 @@ TERMS = {
         " splits and scorer."
     ),
     "task kind": (
-        "A type of task, such as named entity recognition or classification, that defines how "
-        "examples are read, encoded, predicted and scored."
+        "A type of task, such as named entity recognition or classification, that defines how to "
+        "read, encode, predict and score examples."
     ),
     "tokenization": "The tokens into which a tokenizer splits a word or a text.",
     "tokenizer family": (
@@ -141,7 +141,7 @@ TERMS = {
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),
-    "wordpiece": "A token of a WordPiece vocabulary; one that continues a word is marked at its beginning.",
+    "wordpiece": "A token of a WordPiece vocabulary; one that continues a word begins with a mark.",
     "workspace": "The folder that holds the artifacts and jobs of a project.",
 }
 

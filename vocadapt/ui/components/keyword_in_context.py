@@ -53,8 +53,8 @@ def draw_lines(
     """Draw the lines that contain a word or wordpiece, such as ##chy, with their number and a
     download.
 
-    A search of more than MAX_INSTANT_SECONDS starts on a click. Instead of one of more than
-    MAX_PAGE_SECONDS, a command line is shown: `command`, or one built from the text's files.
+    A search of more than MAX_INSTANT_SECONDS starts on a click. If it would take more than
+    MAX_PAGE_SECONDS, a command line is shown instead: `command`, or one built from the text's files.
     """
     seconds, requested = estimate_seconds(text), (word, model, text)
     # 1. A long search: show its command.
@@ -98,7 +98,7 @@ def draw_lines(
 
 
 def estimate_seconds(text: Corpus) -> float:
-    """Estimate the seconds of one search through a text from its size on disk."""
+    """Estimate how many seconds a search of a text takes, from its size on disk."""
     size = 0
     for path in text.files:
         factor = COMPRESSION_RATIO if path.suffix in COMPRESSED else 1

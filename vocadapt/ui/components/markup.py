@@ -27,7 +27,7 @@ class Card:
     """One list of neighbors: title, note, kind of token, and (token, score) pairs.
 
     kind: a key of INK and FILL. measure: what the scores are, "similarity", "distance" or "count";
-    cards of one measure that are drawn together share the scale of their bars.
+    cards of the same measure that are drawn together share the scale of their bars.
     """
 
     title: str
@@ -42,7 +42,7 @@ class Card:
 
 def draw_neighbor_cards(cards: Sequence[Card]) -> None:
     """Draw lists of neighbors side by side; tokens in `shared` are bold and underlined in green."""
-    # Cards of one measure share a scale, so that bars can be compared.
+    # Cards of the same measure share a scale, to make their bars comparable.
     scores: dict[str, list[float]] = {}
     for card in cards:
         scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
@@ -157,7 +157,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class TokenizationLine:
-    """The tokens of a text, with the name of the model or tokenization, and a note."""
+    """The tokens of a text, the name of the model or tokenization, and a note."""
 
     name: str
     note: str
@@ -249,7 +249,7 @@ def token(text: str, style: str = "") -> str:
 
 
 def plain(text: str) -> str:
-    """Escape a text for Markdown, so that no markup takes effect and no URL becomes a link.
+    """Escape a text for Markdown: no markup takes effect, and no URL becomes a link.
 
     Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty
     span splits the text node in the middle of a URL; displayed and copied text do not change.

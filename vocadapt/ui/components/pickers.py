@@ -129,13 +129,12 @@ def pick_or_type(
     help: str | None = None,
     kinds: tuple[str, ...] = ("models",),
 ) -> str:
-    """Show a picker that also accepts typed values; return the folder, file or hub name, "" for
-    none.
+    """Show a picker that also accepts typed values; return the folder, file or hub name, "" if none
+    is selected.
 
     offered: display name -> folder, file or hub name. Typed paths are not written to the address,
-    and paths in an address are not opened.
+    and paths in an address are not opened, because a link must not make the page open any folder.
     """
-    # Typed paths can be selected, but a link must not make the page open any folder.
     choice = _open_choice(workspace, offered, kinds, first)
     address.restore_selection(key, choice)
     chosen = st.selectbox(
@@ -165,7 +164,7 @@ def pick_several(
     """Show a multiselect that also accepts typed values, as `pick_or_type` does; return display name
     -> folder or name.
 
-    options: further options of `st.multiselect`, such as `help`.
+    options: other arguments of `st.multiselect`, such as `help`.
     """
     choice = _open_choice(workspace, offered, kinds)
     address.restore_selections(key, choice, first)
@@ -201,7 +200,7 @@ def pick_model(
     default: the initial selection; None: the most recently used model, or else the first one.
     """
     offered = models_of(workspace)
-    # An empty workspace offers the demo's model, so that there is one to begin with.
+    # In a workspace without models, offer the demo's.
     if not offered and demo.is_demo_installed():
         offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
     first = next(filter(None, [default, *models_in_use(workspace)]), "")
@@ -233,8 +232,8 @@ def pick_space(
     key: str,
     default: int = 0,
 ) -> str:
-    """Show a picker of word vectors and models; return the folder or hub name for `cache.open_named_space`,
-    "" for none.
+    """Show a picker of word vectors and models; return the folder or hub name, "" if none is
+    selected.
 
     The address contains the display name, which stays valid in a copy of the workspace.
     """

@@ -63,7 +63,7 @@ def _draw_number(
     most: float | None,
     options: dict[str, Any],
 ) -> Any:
-    """Draw the input of an integer or a float; it may be empty if the declaration says so."""
+    """Draw the input of an integer or a float; it may be empty if the declaration allows it."""
     # 1. The declared bounds, or narrower ones if given.
     bounds, kind = declared.bounds, declared.kind
     lowest = bounds.lowest if least is None else kind(max(bounds.lowest, least))
@@ -72,7 +72,7 @@ def _draw_number(
     value = max(lowest, min(value, highest))
     step = 1 if kind is int else value / 10 or 0.01
     options.setdefault("step", kind(step))
-    # 3. The input may be empty if the declaration says what that means, unless `least` is given.
+    # 3. The input may be empty if the declaration allows it, unless `least` is given.
     if declared.empty and least is None:
         limits = (lowest, highest)
         return kind(draw_optional_number(label, limits, value, declared.empty, place, **options))

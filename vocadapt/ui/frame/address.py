@@ -1,10 +1,10 @@
-"""Keep the selections of a page in its address (URL query), so that a link opens the same artifacts
-later.
+"""Keep the selections of a page in its address (URL query): a link opens the same artifacts later.
 
-A setting's key is also its query parameter and begins with the name of its page (`projection_space`); only
-the workspace is shared by all pages. Streamlit binds simple settings itself (`bind`). It cannot
-bind pickers of artifacts, models and spaces: it omits default values from the address, accepts any
-value from it, and may lose a value set by the server. For those, every run of a page does:
+The key of a setting is also its query parameter and begins with the name of its page
+(`projection_space`); only the workspace is shared by all pages. Streamlit binds simple settings
+itself (`bind`). It cannot bind pickers of artifacts, models and spaces: it omits default values
+from the address, accepts any value from it, and may lose a value set by the server. For those,
+every run of a page does:
 
 1. `restore_selection` sets the value before the picker is drawn (see there for the order of
    precedence).
@@ -12,11 +12,11 @@ value from it, and may lose a value set by the server. For those, every run of a
 3. `write` copies the picker's value into the address, if it is allowed there, and remembers what it
    wrote.
 4. On the next run, an address that differs from what was written means that a link was followed
-   (`_link`).
+   (`_read_followed_link`).
 
 When a page is entered, the browser may send the value that a picker had on an earlier visit. So on
 this first run the address takes precedence, and its value is sent to the browser even if the
-server's value did not change (`enter`, `_is_arrival`).
+server's value did not change (`enter`, `_was_just_entered`).
 """
 
 import os
@@ -88,7 +88,10 @@ def restore_selection(key: str, choice: Choice) -> None:
     artifact; 4. the previous selection; 5. `choice.first`.
     """
     # 1. The value of `show_next`, and 2. that of a link: the first one that is allowed.
-    requested = [st.session_state.pop(f"{key}_next", None), *_link(key, choice.allowed)]
+    requested = [
+        st.session_state.pop(f"{key}_next", None),
+        *_read_followed_link(key, choice.allowed),
+    ]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
     # 3. A new artifact, and 4. the previous selection, if it is still offered.
     has_new_artifact = _has_new_artifact(key, choice.newest)
@@ -109,7 +112,7 @@ def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[st
     """Set the values of a multiselect, before it is drawn: a followed link, the previous selection,
     or `first()`.
     """
-    link = [value for value in _link(key, choice.allowed) if choice.allowed(value)]
+    link = [value for value in _read_followed_link(key, choice.allowed) if choice.allowed(value)]
     selected = link or st.session_state.get(key)
     if selected is None:
         _set(key, list(first()))
@@ -123,7 +126,7 @@ def restore_text(key: str, first: str) -> None:
     """
     text = st.session_state.get(key, first)
     # A parameter may occur several times in an address: the last one counts.
-    for value in _link(key)[-1:]:
+    for value in _read_followed_link(key)[-1:]:
         text = value
     _set(key, first if text is None else text)
 
@@ -133,7 +136,7 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
     found = [value for value in values if allowed(value)]
     st.session_state[f"{key}_linked"] = found
     st.session_state[f"{key}_visit"] = st.session_state.get(VISIT)
-    # Each change of the address is a message to the browser.
+    # Each change of the address sends a message to the browser: avoid unnecessary ones.
     if st.query_params.get_all(key) == found:
         return
     if found:
@@ -144,7 +147,7 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
 
 def read_link(key: str) -> str:
     """Return the value that a link just followed gives to a setting without a widget, "" if none."""
-    return next(reversed(_link(key)), "")
+    return next(reversed(_read_followed_link(key)), "")
 
 
 def show_next(key: str, value: str) -> None:
@@ -162,11 +165,11 @@ def _set(key: str, value: str | list[str] | None) -> None:
 
     Setting the same value again would make the browser redraw the widget.
     """
-    if _is_arrival(key) or key not in st.session_state or st.session_state[key] != value:
+    if _was_just_entered(key) or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
 
-def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
+def _read_followed_link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
     """Return the values in the address if a link was followed, that is, if the page did not write
     them itself; [] otherwise.
 
@@ -180,11 +183,13 @@ def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
         return in_address
     selected = st.session_state.get(key) or []
     values = [selected] if isinstance(selected, str) else list(selected)
-    is_older = _is_arrival(key) and [value for value in values if allowed(value)] != in_address
+    is_older = (
+        _was_just_entered(key) and [value for value in values if allowed(value)] != in_address
+    )
     return in_address if is_older else []
 
 
-def _is_arrival(key: str) -> bool:
+def _was_just_entered(key: str) -> bool:
     """Return whether the picker has not been drawn yet since its page was entered."""
     return st.session_state.get(f"{key}_visit") != st.session_state.get(VISIT)
 

@@ -148,8 +148,9 @@ def change_of(
     baseline: tuple[Artifact, Artifact] | None = None,
     about: str = "",
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
-    """Return the neighborhood change between two spaces, and its noise baseline if two sets of word
-    vectors are given for it.
+    """Return the neighborhood change between two spaces, and its noise baseline.
+
+    baseline: two sets of word vectors that measure the noise; None for no baseline.
     """
     pair = BaselinePair(about, *(space_of(one) for one in baseline)) if baseline else None
     return measure_change_with_baseline(before.space, after.space, settings, pair)

@@ -25,7 +25,7 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
     2. Models that other artifacts of the workspace were made for.
     3. Common models in the local cache. Other hub names, which may need a network, can be typed.
     """
-    # 1. Models of the workspace; the sort is stable, so that the newest stay first.
+    # 1. Models of the workspace; the sort is stable, so the newest stay first.
     used = models_in_use(workspace)
     models = workspace.artifacts("models")
     models.sort(

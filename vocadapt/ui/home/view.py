@@ -87,10 +87,10 @@ def find_state(found: list[Artifact], workspace: Workspace) -> str:
 
 def format_headline(artifact: Artifact) -> str:
     """Format an artifact as Markdown: its name and its main figure."""
-    return " · ".join(filter(None, (plain(artifact.name), _main_figure(artifact))))
+    return " · ".join(filter(None, (plain(artifact.name), _format_main_figure(artifact))))
 
 
-def _main_figure(artifact: Artifact) -> str:
+def _format_main_figure(artifact: Artifact) -> str:
     """Format the main figure of an artifact; "" if it has none."""
     kind, numbers = artifact.kind, artifact.manifest.numbers
     if kind == "corpora" and "words" in numbers:

@@ -63,8 +63,8 @@ def launch(workspace: Workspace, spec: Spec, name: str) -> queue.Job:
 
 def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     """Draw the newest job of these steps, unless it is done or was dismissed."""
-    mine = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
-    job = next(mine, None)
+    jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
+    job = next(jobs, None)
     if job is None or st.session_state.get(DISMISSED) == job.id:
         return
     status = job.status()

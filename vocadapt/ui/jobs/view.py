@@ -71,7 +71,7 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
     if was_alive != any(status.alive for status in statuses.values()):
         st.rerun()  # start or stop updating every second
     # 1. The list, newest first.
-    selected = _selected_job(found)
+    selected = _find_selected_job(found)
     listed = found
     if not st.session_state.get("all_jobs"):
         listed = found[:FIRST]
@@ -89,7 +89,7 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
         _draw_job(workspace, selected, statuses[selected.id])
 
 
-def _selected_job(found: list[queue.Job]) -> queue.Job:
+def _find_selected_job(found: list[queue.Job]) -> queue.Job:
     """Return the job in the address, or else the newest."""
     requested = st.query_params.get(panel.JOB)
     job = next((job for job in found if job.id == requested), None)

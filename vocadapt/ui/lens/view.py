@@ -74,7 +74,7 @@ def choose_models(workspace: Workspace, key: str) -> list[ModelEntry]:
             "Models",
             offered,
             key,
-            lambda: _default_models(workspace, offered),
+            lambda: _choose_default_models(workspace, offered),
             help=HELP["models"],
         )
     opened = [_open(label, name) for label, name in chosen.items()]
@@ -164,7 +164,7 @@ def draw_details(workspace: Workspace, models: Sequence[ModelEntry], text: str) 
             " mode *exact-word* can give other tokens in rare cases."
         )
         if text.strip():
-            draw_downloads({"tokenizations.tsv": lambda: _tokenizations_file(models, text)})
+            draw_downloads({"tokenizations.tsv": lambda: _format_tokenizations_tsv(models, text)})
 
 
 def _open(label: str, name: str) -> ModelEntry | None:
@@ -176,7 +176,7 @@ def _open(label: str, name: str) -> ModelEntry | None:
     return None
 
 
-def _default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+def _choose_default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
     """Return the models selected by default: the newest adapted model and its original, or else the
     first model that can be opened.
     """
@@ -225,26 +225,26 @@ def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
                 left.metric(
                     "Wordpieces per word",
                     fraction(row.fertility, 2),
-                    _delta(row.fertility, first.fertility),
+                    _format_difference(row.fertility, first.fertility),
                     delta_color="inverse",
                     help=HELP["fertility"],
                 )
                 right.metric(
                     "Whole words",
                     fraction(row.one_piece),
-                    _delta(row.one_piece, first.one_piece),
+                    _format_difference(row.one_piece, first.one_piece),
                     help=HELP["one piece"],
                 )
 
 
-def _delta(value: float, first: float) -> str | None:
+def _format_difference(value: float, first: float) -> str | None:
     """Format the difference to the first model; None if it is too small to show."""
     if abs(value - first) < MIN_SHOWN_DIFFERENCE:
         return None
     return signed(value - first)
 
 
-def _tokenizations_file(models: Sequence[ModelEntry], text: str) -> str:
+def _format_tokenizations_tsv(models: Sequence[ModelEntry], text: str) -> str:
     rows: list[tuple[object, ...]] = [
         (entry.label, piece.token, piece.id, piece.start, piece.end)
         for entry in models

@@ -1,6 +1,6 @@
 """Import the libraries of the page Try it in the background.
 
-To import torch and the BERT classes of transformers takes about five seconds and some hundred
+Importing torch and the BERT classes of transformers takes about five seconds and some hundred
 megabytes. The import starts only if the workspace has a run to try: immediately if a browser
 requests the page Try it, otherwise some seconds after the first page is drawn, to avoid delaying it.
 """

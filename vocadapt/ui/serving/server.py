@@ -131,7 +131,7 @@ def serve(
 
 
 def list_allowed_hosts(address: str) -> list[str]:
-    """List the host names that requests may have; others are rejected, against DNS rebinding."""
+    """List the host names that requests may have; others are rejected to prevent DNS rebinding."""
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if address in EVERY_ADDRESS:
         # A request may arrive at any network interface of this machine.
@@ -144,7 +144,7 @@ def list_allowed_hosts(address: str) -> list[str]:
 
 
 def leave_a_core_free() -> None:
-    """Let matrix products of the pages use all cores but one, and at least one.
+    """Limit the matrix products of the pages to all cores but one, and at least one.
 
     OpenBLAS threads busy-wait for each other. If the browser renders on the same cores, that costs
     more than a second thread gains: on two cores, the first visit of Diagnostics took 12 s with two

@@ -88,7 +88,7 @@ def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reduce
         st.markdown(
             "\n".join(f"- *{name}*: {one.about} ({one.source})" for name, one in REDUCTIONS.items())
         )
-        draw_downloads({"tokens.tsv": lambda: _tokens_file(reducer)})
+        draw_downloads({"tokens.tsv": lambda: _format_tokens_tsv(reducer)})
 
 
 def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
@@ -169,7 +169,7 @@ def _draw_charts(
         if _may_draw_curves(reducer):
             st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
             current = (settings.heuristic, grown.keep, grown.growth)
-            curves_drawn = dict(_curves(reducer))
+            curves_drawn = dict(_load_curves(reducer))
             # The current setting is one more point on the curve of its heuristic.
             points = {**curves_drawn[settings.heuristic], grown.keep: grown.growth}
             curves_drawn[settings.heuristic] = dict(sorted(points.items(), reverse=True))
@@ -198,7 +198,7 @@ def _may_draw_curves(reducer: Reducer) -> bool:
     return False
 
 
-def _curves(reducer: Reducer) -> Curves:
+def _load_curves(reducer: Reducer) -> Curves:
     """Return the growth curves of a reducer; cached, because the slider does not change them."""
     cached: tuple[Reducer, Curves] | None = st.session_state.get("curves_of")
     if cached is None or cached[0] is not reducer:
@@ -317,7 +317,7 @@ def _has_embeddings(entry: ModelEntry) -> bool:
     return (entry.model.path / "config.json").is_file()
 
 
-def _tokens_file(reducer: Reducer) -> str:
+def _format_tokens_tsv(reducer: Reducer) -> str:
     vocabulary, counts = reducer.vocabulary, reducer.token_counts
     rows: list[tuple[object, ...]] = [
         (i, token, int(vocabulary.lengths[i]), int(counts[i]))
