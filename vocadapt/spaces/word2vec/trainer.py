@@ -11,11 +11,11 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -264,36 +264,61 @@ def _train_in_threads(
     slice, by `progress` or by a signal, stops the threads after their current slice. The message
     is, for example: epoch 2 of 5, 740,000 words/s, about 80 s left.
     """
-    # 1. All threads take slices from the executor's queue; what is finished comes back in `done`.
+    # Threads of our own: a signal may raise anywhere in the main thread, also while it holds a lock
+    # of an executor, whose shutdown would then wait forever.
+    # 1. All threads take slices from one iterator (a step of a list's iterator is atomic).
+    ordered = interleave_slices(slices, settings.threads) * settings.epochs
+    waiting = iter(list(enumerate(ordered)))
+    done: SimpleQueue[int | BaseException] = SimpleQueue()
+    stop = Event()
+
+    def train_waiting_slices() -> None:
+        """Train slices until none waits; put the number of words of each, or an error."""
+        try:
+            while not stop.is_set() and (task := next(waiting, None)):
+                done.put(train(*task))
+        except BaseException as error:
+            done.put(error)
+
     words = sum(part.words for part in slices)
     total = words * settings.epochs
-    done: SimpleQueue[Future[int]] = SimpleQueue()
-    executor = ThreadPoolExecutor(settings.threads)
-    ordered = interleave_slices(slices, settings.threads) * settings.epochs
     trained = 0
     start = time.perf_counter()
     last = start - REPORT
+    threads = [Thread(target=train_waiting_slices, daemon=True) for _ in range(settings.threads)]
     try:
-        for number, part in enumerate(ordered):
-            executor.submit(train, number, part).add_done_callback(done.put)
+        for thread in threads:
+            thread.start()
         while trained < total:
             # 2. Wait for a slice, but not for long, so that `progress` can cancel meanwhile.
             with suppress(Empty):
-                trained += done.get(timeout=REPORT).result()
+                finished = done.get(timeout=REPORT)
+                if isinstance(finished, BaseException):
+                    raise finished
+                trained += finished
             now = time.perf_counter()
             if now - last < REPORT and trained < total:
                 continue
 
             # 3. Report.
             last = now
-            message = f"epoch {min(trained // words + 1, settings.epochs)} of {settings.epochs}"
-            if trained:
-                speed = trained / (now - start)
-                left = duration((total - trained) / speed)
-                message += f", {speed:,.0f} words/s, about {left} left"
-            progress(trained / total, message)
+            epoch = min(trained // words + 1, settings.epochs)
+            message = f"epoch {epoch} of {settings.epochs}"
+            progress(trained / total, message + _describe_speed(trained, total, now - start))
     finally:
-        executor.shutdown(cancel_futures=True)
+        # 4. Each thread ends after its current slice; a thread that never started has no ident.
+        stop.set()
+        for thread in threads:
+            if thread.ident:
+                thread.join()
+
+
+def _describe_speed(trained: int, total: int, seconds: float) -> str:
+    """Describe speed and remaining time after so many words, as: , 740,000 words/s, about 80 s left."""
+    if not trained:
+        return ""
+    speed = trained / seconds
+    return f", {speed:,.0f} words/s, about {duration((total - trained) / speed)} left"
 
 
 @contextmanager
