@@ -21,9 +21,9 @@ from vocadapt.progress import Progress
 from vocadapt.settings import Bounds, Setting, get_setting_groups, get_settings, walk_settings
 
 T = TypeVar("T")
-MAX_EXPLAINED = 600  # characters of the explanations of choices; beyond, only names are listed
+MAX_EXPLAINED = 600  # characters of explained choices; longer explanations are omitted
 SWITCHES = {False: "store_true", True: "store_false"}  # default of a boolean → action of its option
-NUMBERS = {int: "N", float: "X"}  # kind of a number → how its value is named in the help
+NUMBERS = {int: "N", float: "X"}  # kind of a number → its metavar in the help
 
 AddOption = Callable[[_ActionsContainer], object]
 
@@ -65,14 +65,14 @@ class Command:
         add_all(parser, self.options)
 
 
-def option(*names: str, between: tuple[int, int] | None = None, **how: Any) -> AddOption:
+def option(*names: str, between: tuple[int, int] | None = None, **arguments: Any) -> AddOption:
     """Declare an option or an argument.
 
-    how: as in `ArgumentParser.add_argument`. between: lowest and highest value of a whole number.
+    arguments: as in `ArgumentParser.add_argument`. between: lowest and highest value of a whole number.
     """
     if between:
-        how["type"] = Number(Bounds(*between))
-    return methodcaller("add_argument", *names, **how)
+        arguments["type"] = Number(Bounds(*between))
+    return methodcaller("add_argument", *names, **arguments)
 
 
 def group(title: str, *options: AddOption, about: str | None = None) -> AddOption:
@@ -150,24 +150,24 @@ def _add_option(
         return
     # 2. The kind of the setting determines what the option accepts. The default is always None,
     # because the value of a preset must not be replaced by the default of an option not given.
-    how: dict[str, Any] = {"dest": _name_of(flag), "default": None}
+    arguments: dict[str, Any] = {"dest": _name_of(flag), "default": None}
     if declared.kind is bool:
-        how["action"] = SWITCHES[bool(declared.default)]
+        arguments["action"] = SWITCHES[bool(declared.default)]
     elif declared.is_number:
-        how |= {
+        arguments |= {
             "type": Number(declared.bounds, declared.words),
             "metavar": NUMBERS[declared.kind],
         }
     elif choices := declared.choices:
-        how["choices"] = list(choices)
+        arguments["choices"] = list(choices)
         if declared.explained_choices:
-            how["metavar"] = "NAME"
+            arguments["metavar"] = "NAME"
     else:
-        how["metavar"] = declared.name.upper()
+        arguments["metavar"] = declared.name.upper()
     if declared.several:
-        how |= {"nargs": "+", "action": "extend"}
+        arguments |= {"nargs": "+", "action": "extend"}
     # 3. `Parser.add_flag` finds the flag of a setting by this name.
-    action: Action = parser.add_argument(flag, *also, **{**how, **changes})
+    action: Action = parser.add_argument(flag, *also, **{**arguments, **changes})
     action.setting = declared.name  # type: ignore[attr-defined]
 
 
@@ -211,21 +211,20 @@ def read_settings(
 ) -> T:
     """Return the base with the settings that were given as options.
 
-    base: values of the other settings (default: the defaults).
-
-    names: of the settings and groups to read; None: all. prefix: as in `setting_options`.
+    base: values of the other settings; None: their defaults. names: of the settings and groups to
+    read; None: all. prefix: as in `setting_options`.
     """
-    made = base or settings()
+    base = base or settings()
     # 1. The settings themselves, and the groups of settings inside.
     changes = read_given(options, settings, names, prefix)
     for name, (kind, shown) in get_setting_groups(settings).items():
         if names is None or name in names:
-            inner = getattr(made, name)
+            inner = getattr(base, name)
             read = read_settings(options, kind, inner, shown, prefix)
             if read != inner:
                 changes[name] = read
     # 2. A class whose settings depend on each other has the method `with_changes`.
-    change: Callable[..., T] = getattr(made, "with_changes", partial(replace, made))  # type: ignore[type-var]
+    change: Callable[..., T] = getattr(base, "with_changes", partial(replace, base))  # type: ignore[type-var]
     return change(**changes)
 
 

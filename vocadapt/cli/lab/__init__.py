@@ -1,3 +1,3 @@
-"""Commands on the workspace: `jobs` (jobs; the lab in the browser; demo), and `step_command`: the
-command that a step gets from its declaration.
+"""Commands on the workspace: `jobs` (jobs, app, demo), and `step_command`, which builds the command of
+a step from its declaration.
 """

@@ -55,13 +55,13 @@ def _declare_input(role: Role, required: bool) -> AddOption:
     help = {"models": WITH_WEIGHTS, "corpora": TEXT}.get(role.kind, role.label.lower())
     if role.kind == "models" and role.bare:
         help = M
-    how: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "metavar": METAVARS.get(role.kind, "DIR"),
         "help": role.help or help,
     }
     if role.several:
-        how["nargs"] = "+"
+        arguments["nargs"] = "+"
     name = f"input_{role.name}"
     if not role.flag:
-        return option(name, **how)
-    return option(role.flag, dest=name, required=required, **how)
+        return option(name, **arguments)
+    return option(role.flag, dest=name, required=required, **arguments)

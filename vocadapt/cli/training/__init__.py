@@ -1,3 +1,3 @@
-"""Commands on trainings: `pretrain` (pretrain, gates), `finetune` (tasks: the benchmarks; finetune,
+"""Training commands: `pretrain` (pretrain, gates), `finetune` (tasks: the benchmarks; finetune,
 evaluate, zero-shot), `predict` (predict, answer).
 """

@@ -87,7 +87,7 @@ def _align(options: Options) -> Answer:
     # 1. Fit and evaluate the alignments; write an artifact if a folder was named.
     place: dict[str, Any] = {}
     if choose_destination(options, "alignments") is None:
-        maps = tabulate_alignments(
+        alignments = tabulate_alignments(
             cross_validate_alignments(step, *_open_spaces(options), options.progress)
         )
     else:
@@ -100,19 +100,21 @@ def _align(options: Options) -> Answer:
             ),
             options,
         )
-        maps = list(load_evaluation(artifact.folder).maps)
+        alignments = list(load_evaluation(artifact.folder).maps)
         place = describe_place(artifact)
         del place["seconds"]  # the command reports its own
     # 2. The answer describes the chosen method; --all adds the others.
-    answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
+    answer = {key: alignments[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
     if options.all:
         space, target = _open_spaces(options)
-        skipped = find_infeasible_methods(space, target.word_space, maps[0]["anchors"], step.folds)
-        answer |= {"maps": maps, "left_out": skipped}
+        skipped = find_infeasible_methods(
+            space, target.word_space, alignments[0]["anchors"], step.folds
+        )
+        answer |= {"maps": alignments, "left_out": skipped}
     written = [f"{key}: {value}" for key, value in place.items()]
     answer |= {**place, "seconds": time.perf_counter() - start}
-    return Answer(answer, "\n".join([_render_scores(maps, skipped), *written]))
+    return Answer(answer, "\n".join([_render_scores(alignments, skipped), *written]))
 
 
 def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
@@ -121,29 +123,29 @@ def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
     return load_space(Path(options.vectors)), opened
 
 
-def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
+def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) -> str:
     """Format the scores of each alignment, one row each.
 
     The candidates are the wordpieces of all anchors and, under "all: …", all wordpieces.
     """
     # 1. A row for each alignment.
     rows = []
-    for found in maps:
+    for found in alignments:
         held, csls = found["held_out"], found["held_out"]["csls"]
         pieces = held["all_pieces"]
         scores = (*(held[name] for name in RANKS), csls["p@5"], held["chance@5"])
         wide = (pieces["p@5"], csls["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
         rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
     # 2. How it was measured, which one is best, what is missing, and whether it beats chance.
-    chosen = maps[0]["held_out"]
+    chosen = alignments[0]["held_out"]
     lines = [
         format_table(HEADER, rows),
         "",
         f"Scores are means over {chosen['folds']} folds of held-out anchors.",
     ]
     lines += [
-        _describe_best(found, len(maps))
-        for found in maps
+        _describe_best(found, len(alignments))
+        for found in alignments
         if found["best"] and found["against_first"]
     ]
     lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
