@@ -66,7 +66,7 @@ def test_ranks_by_hand():
     pieces = normalize_rows(np.array([[1, 0], [1, 1], [0, 1], [-1, 0]], dtype=np.float32))
     queries, own, among = np.array([[1, 0]], dtype=np.float32), np.array([1]), np.array([1, 2])
     plain = _rank_own_pieces(queries, pieces, np.zeros(4, np.float32), own, among)
-    assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) lies nearer, and is no anchor
+    assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) is nearer, but not an anchor
     hubness = np.array([0.9, 0, 0, 0], dtype=np.float32)  # 1 − .45 < .707: the hub falls behind
     assert _rank_own_pieces(queries, pieces, hubness, own, among)["csls pieces"] == 0
 

@@ -174,7 +174,7 @@ def test_analogies_by_3cosadd():
 
 
 def test_the_given_words_are_never_the_answer():
-    # b − a + c lies nearest to b itself; the answer must be the best of the others
+    # b − a + c is nearest to b itself; the answer must be the best of the others
     space = space_of(a=[1, 0], b=[0, 1], c=[0.9, 0.1], d=[0.2, 1], far=[-1, 0])
     assert (
         score_analogies(space, (AnalogySection("s", (("a", "b", "c", "d"),)),))["s"].accuracy == 1

@@ -71,7 +71,7 @@ def test_against_brute_force_in_small_blocks(monkeypatch, metric):
 
 
 def test_csls_ranks_a_hub_lower():
-    # The hub lies near both queries; the other candidates near one each.
+    # The hub is near both queries, every other candidate near one.
     candidates = space([[1, 1], [1, 0.3], [0.3, 1]])
     queries = space([[1, 0.62], [0.62, 1]])
     assert find_nearest(queries.matrix, candidates, 1).rows.ravel().tolist() == [0, 0]
@@ -149,7 +149,7 @@ def test_four_lists(cross):
 def test_a_space_that_lacks_the_word_gives_none(cross):
     angina, piece = cross.lists("angina"), cross.lists("##gia")
     assert angina["within_pieces"] is angina["to_words"] is None
-    assert angina["to_pieces"][0][0] == "##gia"  # the piece that stands where angina is mapped to
+    assert angina["to_pieces"][0][0] == "##gia"  # the wordpiece to which angina is mapped
     assert (
         piece["within_words"] is piece["to_pieces"] is None and piece["to_words"][0][0] == "angina"
     )

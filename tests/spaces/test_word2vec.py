@@ -31,7 +31,7 @@ def words_file(folder, sentences, name="sentences.txt"):
 
 
 def two_topics(sentences=4000, seed=0):
-    """Sentences about one of two topics: words of a topic stand together, words of the other
+    """Sentences about one of two topics: words of a topic occur together, words of the other
     never.
     """
     rng = np.random.default_rng(seed)
@@ -110,7 +110,7 @@ def test_what_is_learned_is_as_good_as_gensims_own(tmp_path):
 
 
 def chain(sentences, seed=3):
-    """Walks along a ring of 100 words: a word stands beside its neighbors on the ring."""
+    """Walks along a ring of 100 words: each word occurs next to its neighbors on the ring."""
     rng = np.random.default_rng(seed)
     walks = (
         rng.integers(0, 100, sentences)[:, None]

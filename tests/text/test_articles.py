@@ -33,7 +33,7 @@ FORMATS = {
     "A.XML": (JATS, JATS_LINES, Articles(3, 1, 0)),
     "a.json": (cord(), CORD_LINES, Articles(1)),
     "a.json.gz": (cord(), CORD_LINES, Articles(1)),
-    "json.xml": (cord(), CORD_LINES, Articles(1)),  # told by what is in them
+    "json.xml": (cord(), CORD_LINES, Articles(1)),  # detected from the content
     "xml.json": (JATS, JATS_LINES, Articles(3, 1, 0)),
     "pubmed": (PUBMED, PUBMED_LINES, Articles(4, 1, 1)),
     "jats.txt": (JATS, JATS_LINES, Articles(3, 1, 0)),

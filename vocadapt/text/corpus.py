@@ -70,7 +70,7 @@ class CorpusSettings(CheckedSettings):
 
     field: str = setting(
         "",
-        "JSON field or table column that holds the text",
+        "JSON field or table column that contains the text",
         label="Text field",
         empty="the only one, or text",
     )

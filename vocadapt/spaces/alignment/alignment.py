@@ -103,7 +103,7 @@ class Alignment:
 
     @classmethod
     def load(cls, folder: Path) -> "Alignment":
-        """Read what `save` wrote; raises InputError if the folder holds no alignment."""
+        """Read what `save` wrote; raises InputError if the folder contains no alignment."""
         from safetensors.numpy import load_file
 
         for name in ("alignment.json", "alignment.safetensors"):

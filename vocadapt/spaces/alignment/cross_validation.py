@@ -232,7 +232,7 @@ def _rank_own_pieces(
 
 
 def select_anchors(anchors: Anchors, chosen: BoolArray) -> Anchors:
-    """Return the anchors where `chosen` (n,) bool is true."""
+    """Return the anchors selected by the mask `chosen` (n,) bool."""
     words = tuple(word for word, take in zip(anchors.words, chosen, strict=True) if take)
     return Anchors(words, anchors.source_rows[chosen], anchors.target_rows[chosen])
 

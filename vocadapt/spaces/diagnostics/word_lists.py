@@ -7,7 +7,7 @@
                                                                      to the lemma
     pairs of a relation  left TAB right TAB antonyms                 each value of the third column
                                                                      is a relation; of the first, if
-                                                                     it holds parts of speech, as in
+                                                                     it has parts of speech, as in
                                                                      WordNet's lists
     pairs                left TAB right                              one relation
 
@@ -354,6 +354,6 @@ def _check_width(row: TableRow, width: int, path: Path) -> None:
 
 
 def _is_scored(row: TableRow) -> bool:
-    """Return whether a line holds two words and a number."""
+    """Return whether a line has two words and a number."""
     numbers = sum(map(is_number, row.fields))
     return len(row.fields) >= 3 and 1 <= numbers <= len(row.fields) - 2

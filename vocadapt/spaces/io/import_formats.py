@@ -180,7 +180,7 @@ def _read_array(
             "Give the words file that belongs to it, one word for each row.",
         )
 
-    # 2. Copy the wanted rows, block by block, so that only these are in memory.
+    # 2. Copy only the selected rows into memory, block by block.
     into = RowCollector(path.name, rows.shape[1], limit, only)
     end = into.room(len(rows))
     for start in range(0, end, ROWS):
@@ -211,7 +211,7 @@ def _map_npy(path: Path) -> NDArray[Any]:
 
 
 def _map_tensor(path: Path, words: int) -> NDArray[Any]:
-    """Map the tensor of a safetensors file that holds the vectors.
+    """Map the tensor of a safetensors file that contains the vectors.
 
     Return the only matrix, else the one named "vectors" or "embeddings", else the only one with a
     row for each word.

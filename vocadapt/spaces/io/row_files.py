@@ -88,7 +88,7 @@ class RowCollector:
         Raises InputError for a number that is not finite.
         """
         end = self.filled + len(rows)
-        # Grow by half, so that rows are copied a few times only.
+        # Grow by half, which copies each row only a few times.
         if end > len(self.matrix):
             self.matrix.resize((max(end, len(self.matrix) * 3 // 2), self.dim), refcheck=False)
         self.matrix[self.filled : end] = rows

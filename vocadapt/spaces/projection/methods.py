@@ -264,8 +264,7 @@ def find_exact_neighbors(
         progress(start / len(rows), "nearest neighbors of every token")
         own = np.arange(start, min(start + NEIGHBOR_BLOCK, len(rows)))
         far, near = search.kneighbors(rows[own])
-        # A row is its own nearest neighbor, unless other rows equal it: then the last neighbor is
-        # dropped instead.
+        # A row is its own nearest neighbor. If equal rows displace it, drop the last neighbor instead.
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True
         indices[own], distances[own] = near[~itself].reshape(-1, k), far[~itself].reshape(-1, k)

@@ -231,7 +231,7 @@ def _train_epochs(
     if settings.skip_gram:
         train = train_epoch_sg
     vocabulary = CythonVocab(model.wv)
-    # gensim's epoch is one slice here, so that the learning rate falls evenly.
+    # Each slice counts as an epoch of gensim, which lowers the learning rate evenly.
     model.epochs = len(slices) * settings.epochs
 
     def train_slice(number: int, part: TextSlice) -> int:
@@ -264,8 +264,8 @@ def _train_in_threads(
     slice, by `progress` or by a signal, stops the threads after their current slice. The message
     is, for example: epoch 2 of 5, 740,000 words/s, about 80 s left.
     """
-    # Threads of our own: a signal may raise anywhere in the main thread, also while it holds a lock
-    # of an executor, whose shutdown would then wait forever.
+    # This uses no executor: a signal may raise anywhere in the main thread, even while that has a lock
+    # of the executor, and the executor's shutdown would then wait forever.
     # 1. All threads take slices from one iterator (a step of a list's iterator is atomic).
     ordered = interleave_slices(slices, settings.threads) * settings.epochs
     waiting = iter(list(enumerate(ordered)))
@@ -273,7 +273,7 @@ def _train_in_threads(
     stop = Event()
 
     def train_waiting_slices() -> None:
-        """Train slices until none waits; put the number of words of each, or an error."""
+        """Train slices until none is left; put the word count of each, or an exception, in `done`."""
         try:
             while not stop.is_set() and (task := next(waiting, None)):
                 done.put(train(*task))
@@ -306,7 +306,7 @@ def _train_in_threads(
             message = f"epoch {epoch} of {settings.epochs}"
             progress(trained / total, message + _describe_speed(trained, total, now - start))
     finally:
-        # 4. Each thread ends after its current slice; a thread that never started has no ident.
+        # 4. Wait for each thread to end after its current slice. A thread without ident never started.
         stop.set()
         for thread in threads:
             if thread.ident:
@@ -314,7 +314,7 @@ def _train_in_threads(
 
 
 def _describe_speed(trained: int, total: int, seconds: float) -> str:
-    """Describe speed and remaining time after so many words, as: , 740,000 words/s, about 80 s left."""
+    """Describe speed and remaining time, for example: , 740,000 words/s, about 80 s left."""
     if not trained:
         return ""
     speed = trained / seconds

@@ -129,7 +129,7 @@ def _read_json_field(line: str, field: str, place: str) -> str:
     if not isinstance(value, str):
         raise InputError(
             f"{place}: expected text in the field, found {type(value).__name__}.",
-            "Choose a field that holds text.",
+            "Choose a field that contains text.",
         )
     return value
 

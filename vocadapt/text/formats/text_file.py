@@ -179,7 +179,7 @@ def refuse_binary(head: bytes, path: Path) -> None:
         )
     if head.startswith(b"\x1f\x8b"):
         raise InputError(
-            f"{path}: expected text, found a gzip file.", "Rename it so that it ends in .gz."
+            f"{path}: expected text, found a gzip file.", "Rename it with the ending .gz."
         )
     if b"\0" in head:
         raise InputError(
