@@ -298,7 +298,7 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
         all(torch.equal(run.network.state_dict()[name], value) for name, value in kept.items())
         and kept
     )
-    assert "Stopped after epoch 4 of 9: 2 without a better dev score." in run.findings
+    assert "Stopped after epoch 4 of 9: 2 epochs without a better dev score." in run.findings
     assert "The weights are those of epoch 2, the best on dev." in run.findings
 
 
@@ -337,7 +337,7 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
     monkeypatch.setattr("vocadapt.training.trainers.compute_label_loss", short)
     halved = finetune(prepare(model, ner_task(12), plain))
     assert calls[:3] == [4, 2, 2]
-    assert "Memory was short: batches of 4 were read in 2 parts." in halved.findings
+    assert "Memory was short: batches of 4 were processed in 2 parts." in halved.findings
     for ours, theirs in zip(whole.logits["base"], halved.logits["base"], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
 

@@ -278,5 +278,5 @@ def test_a_long_document_is_read_in_parts_and_reported(model, tmp_path, ask):
         *QUICK,
     ]
     answer = ask("finetune", "--model", model, *given, "--out", tmp_path / "out")
-    wanted = "1 of 2 texts longer than the window, read in parts whose outputs are averaged."
+    wanted = "1 of 2 texts longer than the window, divided into parts whose logits are averaged."
     assert {f"train: {wanted}", f"test: {wanted}"} <= set(answer["findings"])

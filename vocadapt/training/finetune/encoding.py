@@ -1,9 +1,9 @@
 """Encoding of examples under each tokenizer of a model: wordpiece ids, and the positions whose
 logits are used.
 
-An adapted model has two tokenizers: the one in its folder ("adapted"), and the one from before its
-adaptation ("base"); any other model has "base" only. An example is divided into the same parts
-under both, so that their logits have the same rows.
+An adapted model has two tokenizers: the adapted one in its folder ("adapted"), and the original one
+("base"); any other model has "base" only. An example is divided into the same parts under both, so
+their logits have the same rows.
 """
 
 from collections import Counter
@@ -30,16 +30,16 @@ BASE, ADAPTED = "base", "adapted"
 SPECIALS = 2  # [CLS] … [SEP]
 
 DIVIDED = "sentences divided into chunks"
-LONG_WORDS = "words longer than the window, read up to its end"
-NO_WORDPIECES = "words without a single piece, read as unknown"
-IN_SEVERAL_PARTS = "texts longer than the window, read in parts whose outputs are averaged"
-TRUNCATED = "pairs of texts longer than the window, read up to its end"
+LONG_WORDS = "words longer than the window, truncated"
+NO_WORDPIECES = "words without a wordpiece, encoded as unknown"
+IN_SEVERAL_PARTS = "texts longer than the window, divided into parts whose logits are averaged"
+TRUNCATED = "pairs of texts longer than the window, truncated"
 COUNTED_IN_EXAMPLES = (
     DIVIDED,
     IN_SEVERAL_PARTS,
     TRUNCATED,
-)  # what is counted in examples, not in words
-NO_BASE = "tokenizers left out: the model has no rows for the tokens of its original vocabulary"
+)  # the other notes count words
+NO_BASE = "tokenizers not used: the model lacks embeddings for tokens of its original vocabulary"
 
 
 @dataclass(frozen=True)
@@ -66,64 +66,67 @@ class EncodingSettings(CheckedSettings):
 
 @dataclass(frozen=True, eq=False)
 class ModelTokenizer:
-    """A tokenizer, the ids of its special tokens (cls, sep, pad, unknown) in the network, and the
-    network's id of each of its own ids (None: the same).
+    """A tokenizer of a model, with the ids that the network uses for its tokens.
+
+    specials: network ids of the special tokens (cls, sep, pad, unk). network_ids: network id of
+    each id of the tokenizer; None if they are the same.
     """
 
     name: str
     tokenizer: Tokenizer
     specials: Mapping[str, int]
-    rows: Ids | None = None
+    network_ids: Ids | None = None
 
     def ids(self, texts: Iterable[str]) -> dict[str, Ids]:
         """Tokenize texts without special tokens; each distinct text once."""
         distinct = list(dict.fromkeys(texts))
         found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
         encoded = [np.array(encoding.ids, dtype=np.int32) for encoding in found]
-        if self.rows is not None:
-            encoded = [self.rows[ids] for ids in encoded]
+        if self.network_ids is not None:
+            encoded = [self.network_ids[ids] for ids in encoded]
         return dict(zip(distinct, encoded, strict=True))
 
 
 def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     """Return the tokenizers of a model by name.
 
-    A vocabulary without some tokens of the original one has no embeddings for them: "adapted" only.
-    A model with new embeddings or modules but no new token tokenizes as before: "base" only.
+    There is only "adapted" if the model has no embeddings for some tokens of its original
+    vocabulary. There is only "base" if it was not adapted, or got no new tokens.
     """
-    # 1. The model tokenizes as before: it was not adapted, or got no new token.
+    # 1. The tokenization is unchanged: the model was not adapted, or got no new token.
     before, known = open_base_model(model), model.vocabulary.ids
     if before is None or set(before.vocabulary.tokens) == set(known):
         return {BASE: _build_tokenizer(BASE, model, None)}
 
-    # 2. It lacks tokens of its original vocabulary.
+    # 2. The model lacks tokens of its original vocabulary.
     adapted = {ADAPTED: _build_tokenizer(ADAPTED, model, None)}
     tokens = before.vocabulary.tokens
     if any(token not in known for token in tokens):
         return adapted
 
-    # 3. It has all of them, under new ids.
-    rows = np.array([known[token] for token in tokens], dtype=np.int32)
-    return {BASE: _build_tokenizer(BASE, before, rows), **adapted}
+    # 3. The model has all of them, under new ids.
+    network_ids = np.array([known[token] for token in tokens], dtype=np.int32)
+    return {BASE: _build_tokenizer(BASE, before, network_ids), **adapted}
 
 
-def _build_tokenizer(name: str, model: LanguageModel, rows: Ids | None) -> ModelTokenizer:
+def _build_tokenizer(name: str, model: LanguageModel, network_ids: Ids | None) -> ModelTokenizer:
     if lacking := model.vocabulary.list_missing("cls", "sep", "pad"):
         raise InputError(
-            f"{model.path}: its tokenizer has no {lacking[0]}.", "Give a BERT-type model."
+            f"{model.path}: its tokenizer has no token {lacking[0]}.", "Choose a BERT-type model."
         )
     specials = model.vocabulary.role_ids
-    if rows is not None:
-        specials = {role: int(rows[i]) for role, i in specials.items()}
-    return ModelTokenizer(name, model.fast_tokenizer, specials, rows)
+    if network_ids is not None:
+        specials = {role: int(network_ids[i]) for role, i in specials.items()}
+    return ModelTokenizer(name, model.fast_tokenizer, specials, network_ids)
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A part of an example under one tokenizer: ids with special tokens, and the position where a
-    second text begins (0: none).
+    """A part of an example under one tokenizer.
 
-    The logits at `places` are used: for the `rows` of the logits of example `owner`.
+    owner: number of the example. ids: wordpiece ids with special tokens. places: positions whose
+    logits are used. rows: their rows in the logits of the example. second: position at which a
+    second text begins, or 0.
     """
 
     owner: int
@@ -135,11 +138,11 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class EncodedExamples:
-    """Examples as views under every tokenizer; for training, the views of all tokenizers are of the
-    same parts.
+    """Examples as views under every tokenizer.
 
-    sizes: number of rows of each example's logits. notes: numbers of divided and truncated texts.
-    mean: whether several logits for one row are averaged; otherwise the highest is used.
+    For training, the views are of the same parts under every tokenizer. sizes: number of rows of
+    each example's logits. notes: numbers of divided and truncated texts. mean: whether to average
+    several logits for one row, instead of using the highest.
     """
 
     views: Mapping[str, tuple[View, ...]]
@@ -161,14 +164,14 @@ def encode_words(
     tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
 ) -> EncodedExamples:
-    """Encode tagged words in chunks, with a row of logits for each word, taken at its first
-    wordpiece.
+    """Encode tagged words in chunks; the logits of a word are those at its first wordpiece.
 
     1. Tokenize each distinct word under every tokenizer.
     2. Divide each sentence into chunks that fit under every tokenizer.
-    3. Encode each chunk under every tokenizer, so that the same chunk has the same number.
+    3. Encode each chunk under every tokenizer; a chunk has the same index under all.
 
-    Example: "aspirin helps" as [CLS] as ##pirin helps [SEP]: logits are taken at positions 1 and 3.
+    Example: "aspirin helps" is encoded as [CLS] as ##pirin helps [SEP], and the logits at positions
+    1 and 3 are used.
     """
     # 1. Wordpieces of the words.
     room, notes = settings.length - SPECIALS, Counter[str]()
@@ -196,8 +199,8 @@ def encode_words(
 
 
 def _measure_words(pieces: Mapping[str, Sequence[Ids]]) -> NDArray[Any]:
-    """Return the number of wordpieces of each word (words,) under the tokenizer that needs most."""
-    sizes = [list(map(len, own)) for own in pieces.values()]
+    """Return the largest number of wordpieces of each word under any tokenizer: (words,) int64."""
+    sizes = [list(map(len, of_words)) for of_words in pieces.values()]
     return np.asarray(np.array(sizes).max(axis=0, initial=0))
 
 
@@ -214,18 +217,18 @@ def _collect(
 def encode_texts(
     texts: Sequence[Text], tokenizers: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> EncodedExamples:
-    """Encode texts and pairs, with one row of logits each, taken at [CLS].
+    """Encode texts and pairs, with one row of logits each, at [CLS].
 
     A text that is too long under any tokenizer is halved between words until every part fits under
-    all of them, and the logits of its parts are averaged; a pair is truncated at the end of its
-    longer text.
+    all of them, and the logits of its parts are averaged. A pair is truncated, the longer text
+    first.
     """
     both = [part for text in texts for part in (text.text, text.pair)]
     known = {name: tokenizer.ids(both) for name, tokenizer in tokenizers.items()}
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     notes = Counter[str]()
     for number, text in enumerate(texts):
-        # [CLS] text [SEP], and a pair with its own [SEP].
+        # [CLS] text [SEP]; a second text adds another [SEP].
         lengths = [
             len(own[text.text]) + len(own[text.pair]) + SPECIALS + bool(len(own[text.pair]))
             for own in known.values()
@@ -251,7 +254,7 @@ def _encode_parts(
     length: int,
     notes: Counter[str],
 ) -> dict[str, list[View]]:
-    """Divide a text that is too long into parts that are the same under every tokenizer."""
+    """Encode a long text in parts, which are the same under every tokenizer."""
     # 1. The words and their wordpieces under every tokenizer.
     words, pieces = text.split(), dict[str, list[Ids]]()
     for name, tokenizer in tokenizers.items():
@@ -290,13 +293,11 @@ def _tokenize_words(
 def _divide(
     sentence: Sentence, sizes: NDArray[Any], limit: int, room: int
 ) -> Iterator[tuple[int, int]]:
-    """Divide a sentence into chunks that fit under every tokenizer and, if possible, divide no
-    entity.
-    """
+    """Divide a sentence into chunks that fit under every tokenizer, between entities if possible."""
     spans: list[tuple[int, int]] = []
     if sentence.tags is not None:
         spans = [(span.start, span.end) for span in decode_spans(sentence.tags)]
-    inside: set[int] = set()  # boundaries that would divide an entity
+    inside: set[int] = set()  # word boundaries inside entities
     for start, end in spans:
         inside.update(range(start + 1, end))
     for start, end in divide_into_chunks(len(sentence.words), spans, limit):
@@ -306,14 +307,16 @@ def _divide(
 def _halve(
     start: int, end: int, sizes: NDArray[Any], inside: set[int], room: int
 ) -> Iterator[tuple[int, int]]:
-    """Halve a chunk until each part fits; the middle is moved out of an entity if possible."""
+    """Halve a chunk until each part fits, at the boundary nearest to the middle that is outside
+    entities, if there is one.
+    """
     if end - start <= 1 or int(sizes[start:end].sum()) <= room:
         yield start, end
         return
     middle = (start + end) // 2
-    free = [place for place in range(start + 1, end) if place not in inside]
-    if free:
-        middle = min(free, key=lambda place: abs(place - middle))
+    outside = [boundary for boundary in range(start + 1, end) if boundary not in inside]
+    if outside:
+        middle = min(outside, key=lambda boundary: abs(boundary - middle))
     yield from _halve(start, middle, sizes, inside, room)
     yield from _halve(middle, end, sizes, inside, room)
 
@@ -321,9 +324,7 @@ def _halve(
 def _truncate_pair(
     tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int
 ) -> View:
-    """Build the view of a text or a pair; one that is too long is truncated, the longer text of a
-    pair first.
-    """
+    """Build the view of a text or a pair, truncated to `length`, the longer text of a pair first."""
     room = length - SPECIALS - bool(len(second))
     for_first = room
     if len(second):
@@ -342,7 +343,7 @@ def build_view(
 ) -> View:
     """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
 
-    By default with one row of logits, taken at [CLS].
+    By default it has one row of logits, at [CLS].
     """
     cls, sep = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
     if not len(second):
@@ -354,24 +355,23 @@ def build_view(
 def divide_into_chunks(
     words: int, spans: Iterable[tuple[int, int]], limit: int
 ) -> tuple[tuple[int, int], ...]:
-    """Divide a sentence of `words` words into chunks as long as possible, none ending inside a
-    span.
+    """Divide a sentence of `words` words into the longest possible chunks of at most `limit` words.
 
-    A span longer than the limit is a chunk of its own. The chunks together are the sentence.
+    No chunk ends inside a span; a span longer than the limit is a chunk of its own.
     `divide_into_chunks(7, [(2, 4)], 3)` → (0, 2), (2, 5), (5, 7).
     """
     if not limit or words <= limit:
         return ((0, words),)
-    # 1. The boundaries between words at which no span is divided.
-    cut_free = [True] * (words + 1)
+    # 1. The word boundaries that are outside spans.
+    is_outside = [True] * (words + 1)
     for start, end in spans:
-        cut_free[start + 1 : end] = [False] * (end - start - 1)
-    # 2. The longest chunk within the limit; if a span is longer than that, the shortest one beyond.
+        is_outside[start + 1 : end] = [False] * (end - start - 1)
+    # 2. The longest chunk within the limit, or the shortest one beyond it if a span is longer.
     bounds, start = [], 0
     while start < words:
         last = min(start + limit, words)
-        fitting = (end for end in range(last, start, -1) if cut_free[end])
-        longer = (end for end in range(last + 1, words + 1) if cut_free[end])
+        fitting = (end for end in range(last, start, -1) if is_outside[end])
+        longer = (end for end in range(last + 1, words + 1) if is_outside[end])
         end = next(fitting, None) or next(longer)
         bounds.append((start, end))
         start = end

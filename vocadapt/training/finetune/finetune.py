@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PreparedTask:
-    """A task encoded for a model; encoded once for any number of seeds.
+    """A task encoded for a model, for any number of seeds.
 
-    seen: fingerprints of all training examples, including those the model was fine-tuned on before.
-    fold: number of the fold of a k-fold task (0: none).
+    seen: fingerprints of all training examples, including those of earlier fine-tunings of the
+    model. fold: number of the fold of a k-fold task, or 0.
     """
 
     model: LanguageModel
@@ -79,9 +79,9 @@ class PreparedTask:
 class Run:
     """Result of a fine-tuning.
 
-    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); no scores if it
-    has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples: number read
-    in training in `seconds`.
+    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); scores are
+    empty if it has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples:
+    number of examples trained on in `seconds`.
     """
 
     network: "transformers.PreTrainedModel"
@@ -101,15 +101,13 @@ class Run:
 
     @property
     def main_tokenization(self) -> str:
-        """The tokenization that the run is judged by."""
+        """The tokenization that the run is compared by."""
         return choose_main_tokenization(self.logits)
 
     def predict(
         self, examples: Sequence[Example], tokenization: str = ""
     ) -> tuple[Prediction, ...]:
-        """Return the predictions for the test split, whose examples are given, under a
-        tokenization.
-        """
+        """Return the predictions for the examples of the test split under a tokenization."""
         return tuple(
             map(self.outputs.predict, self.logits[tokenization or self.main_tokenization], examples)
         )
@@ -118,13 +116,14 @@ class Run:
 def prepare(
     model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = ""
 ) -> PreparedTask:
-    """Encode a task for a model; the tokenization "" means mixed if the model has two.
+    """Encode a task for a model.
 
-    Raises InputError for a task without labeled training examples, and for a tokenization that the
-    model does not have.
+    tokenization: "" means mixed if the model has two tokenizations, else its only one. Raises
+    InputError if the task has no labeled training examples, or if the model does not have the
+    tokenization.
 
     1. Collect the labeled training examples and determine the outputs.
-    2. Check labels and sizes before anything long begins.
+    2. Check labels and sizes before any long computation.
     3. Encode the training, dev and test splits.
     4. Report findings: examples seen in training, truncated texts, limits.
     """
@@ -135,19 +134,20 @@ def prepare(
     examples = _list_training_examples(task, settings)
     outputs = Outputs.of(task.kind, examples)
 
-    # 2. Checks before anything long begins.
+    # 2. Checks before any long computation.
     _check_task(task, outputs, examples, len(tokenizers))
 
     # 3. Encodings.
     positions = int(model.config.get("max_position_embeddings", settings.length))
     length = min(settings.length, positions)
-    how = EncodingSettings(length, settings.chunk)
-    train, targets = task.kind.encode_for_training(examples, tokenizers, how, outputs.index)
+    limits = EncodingSettings(length, settings.chunk)
+    train, targets = task.kind.encode_for_training(examples, tokenizers, limits, outputs.index)
     held_out = {name: task.splits[name] for name in ("dev", "test") if task.splits.get(name)}
     if "dev" in held_out and (settings.with_dev or not held_out["dev"].labeled):
         del held_out["dev"]
     encoded = {
-        name: task.kind.encode(split.examples, tokenizers, how) for name, split in held_out.items()
+        name: task.kind.encode(split.examples, tokenizers, limits)
+        for name, split in held_out.items()
     }
 
     # 4. Findings.
@@ -156,7 +156,7 @@ def prepare(
     if "base" not in tokenizers:
         findings.append(f"1 of 2 {NO_BASE}.")
     if length < settings.length:
-        findings.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
+        findings.append(f"The model accepts {length} wordpieces at most, not {settings.length}.")
     return PreparedTask(
         model=model,
         task=task,
@@ -181,7 +181,7 @@ def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Exam
     for split in splits:
         if not split.labeled:
             raise InputError(
-                f"{split.path}: holds no labels to train on.", "Give labeled training examples."
+                f"{split.path}: has no labels to train on.", "Give labeled training examples."
             )
     return [example for split in splits for example in split.examples]
 
@@ -189,7 +189,7 @@ def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Exam
 def _report_encoded(
     held_out: Mapping[str, Split], seen: frozenset[str], encoded: Mapping[str, EncodedExamples]
 ) -> Iterator[str]:
-    """Report how many examples were also trained on, and how many were divided or truncated."""
+    """Report how many held-out examples occur in training, and how many were divided or truncated."""
     for name, split in held_out.items():
         if described := describe_seen(split.examples, seen):
             yield f"{name}: {described}"
@@ -202,13 +202,14 @@ def _report_encoded(
 
 
 def _apply_word_rule(task: Task, rule: str) -> Task:
-    """Set the word rule of a question answering task; raise InputError for another rule on other
-    kinds of task.
+    """Set the word rule of a question answering task.
+
+    Raises InputError if another kind of task has a rule other than the default.
     """
     if not task.kind.has_word_rule and rule != FinetuneSettings().word_rule:
         raise InputError(
             f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.",
-            "Leave it out.",
+            "Omit it.",
         )
     splits = {
         name: replace(split, examples=task.kind.set_word_rule(split.examples, rule))
@@ -225,16 +226,16 @@ def finetune(
     Checkpoints are written to `folder`; if it holds one, training resumes from it. The global
     random state is left unchanged. Raises InputError if the loss is not finite.
     """
-    # 1. The network with a new head of the seed.
+    # 1. The network with a new head, initialized by the seed.
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
-    several = task.kind.is_multilabel
-    network = load_with_new_head(prepared.model, task.kind.head, outputs.names, seed, several)
-    if several:
+    multilabel = task.kind.is_multilabel
+    network = load_with_new_head(prepared.model, task.kind.head, outputs.names, seed, multilabel)
+    if multilabel:
         # Start at the smoothed frequency of each label.
-        held = np.concatenate(prepared.targets)
-        initialize_biases(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
-    _check_rows(network, prepared)
+        targets = np.concatenate(prepared.targets)
+        initialize_biases(network, (targets.sum(axis=0) + 1.0) / (len(targets) + 2.0))
+    _check_ids(network, prepared)
 
     # 2. Train.
     frozen = freeze(network, prepared.settings)
@@ -274,18 +275,18 @@ def compute_scores(
     """Score a split under every tokenization; empty if it has no labels."""
     scores = {}
     if split.labeled:
-        for tokenization, own in logits.items():
-            predicted = list(map(outputs.predict, own, split.examples))
+        for tokenization, of_examples in logits.items():
+            predicted = list(map(outputs.predict, of_examples, split.examples))
             tally = build_tally(split, predicted, task.scorer, task.rules)
             scores[tokenization] = task.scorer.score_tally(tally, task.rules)
     return scores
 
 
 def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) -> int:
-    """Make only the parameters selected by the settings require a gradient; returns the number of
-    frozen values.
+    """Freeze all parameters that the settings do not select for training.
 
-    Raises InputError for more top layers than the model has.
+    Returns the number of frozen parameters. Raises InputError if the model has fewer layers than
+    the settings select.
     """
     prefix = f"{network.base_model_prefix}."
     layers = int(getattr(network.config, "num_hidden_layers", 0))
@@ -293,14 +294,15 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
         raise InputError(
             f"The model has {layers} layers, not {settings.top}.", f"Give top-{layers} at most."
         )
-    top = {str(layers - 1 - place) for place in range(settings.top or 0)}
+    top = {str(layers - 1 - depth) for depth in range(settings.top or 0)}
     for name, value in network.named_parameters():
-        # The pooler counts as part of the head, which is trained whatever is frozen.
-        body = name.startswith(prefix) and ".pooler." not in name
+        # The pooler counts as part of the head, which is always trained.
+        in_encoder = name.startswith(prefix) and ".pooler." not in name
         if settings.freeze == "embeddings":
             value.requires_grad = ".embeddings." not in name
         elif settings.freeze != "all":
-            value.requires_grad = not body or bool(top & set(name.split(".")) and ".layer." in name)
+            in_top_layer = bool(top & set(name.split("."))) and ".layer." in name
+            value.requires_grad = not in_encoder or in_top_layer
     return sum(value.numel() for value in network.parameters() if not value.requires_grad)
 
 
@@ -311,8 +313,9 @@ def _fit(
     folder: Path,
     progress: Progress,
 ) -> FitResult:
-    """Train with only the embeddings that train and dev use; the dev score is that of the pooled
-    predictions if there are two tokenizations.
+    """Train with only the embeddings that the train and dev splits use.
+
+    With two tokenizations, the dev score is that of the pooled predictions.
     """
     settings, task = prepared.settings, prepared.task
     ids = np.concatenate([view.ids for view in _list_views(prepared.train, prepared.dev)])
@@ -343,38 +346,36 @@ def _fit(
 
 
 def _list_views(*encoded: EncodedExamples | None) -> list[View]:
-    """List the views of encoded splits under all tokenizers; None stands for no split."""
+    """List the views of encoded splits under all tokenizers; None is a missing split."""
     by_tokenizer = chain.from_iterable(one.views.values() for one in encoded if one)
     return list(chain.from_iterable(by_tokenizer))
 
 
-def _replace_ids(encoded: EncodedExamples, rows: Any) -> EncodedExamples:
-    """Replace the ids of encoded examples."""
+def _replace_ids(encoded: EncodedExamples, new_ids: Any) -> EncodedExamples:
+    """Replace the ids of encoded examples; new_ids: (vocabulary,) int64."""
     views = {
-        name: tuple(replace(view, ids=rows[view.ids].astype(np.int32)) for view in own)
-        for name, own in encoded.views.items()
+        name: tuple(replace(view, ids=new_ids[view.ids].astype(np.int32)) for view in old_views)
+        for name, old_views in encoded.views.items()
     }
     return replace(encoded, views=views)
 
 
-def _check_rows(network: "transformers.PreTrainedModel", prepared: PreparedTask) -> None:
-    """Raise InputError if an id has no embedding: tokenizer and weights may be from different
-    models.
-    """
+def _check_ids(network: "transformers.PreTrainedModel", prepared: PreparedTask) -> None:
+    """Raise InputError if an id has no embedding, because tokenizer and weights do not match."""
     rows = len(get_embeddings(network))
     views = _list_views(prepared.train, prepared.dev, prepared.test)
     highest = max(int(view.ids.max()) for view in views)
     if highest >= rows:
         raise InputError(
-            f"{prepared.model.path}: its tokenizer gives the id {highest:,}, and its embedding"
-            f" matrix has {rows:,} rows.",
-            "Tokenizer and weights do not belong together: check where the files came from.",
+            f"{prepared.model.path}: its tokenizer returns the id {highest:,}, but its embedding"
+            f" matrix has only {rows:,} rows.",
+            "Tokenizer and weights are from different models: check the source of the files.",
         )
 
 
 def _is_collapsed(prepared: PreparedTask, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
-    """Whether the run never exceeded the majority baseline on dev or, without a dev split, on
-    test.
+    """Return whether the run never exceeded the majority baseline on dev or, without a dev split,
+    on test.
     """
     task = prepared.task
     # The last score is that of the pooled predictions, if there are two tokenizations.
@@ -389,17 +390,17 @@ def _check_task(
     task: Task, outputs: Outputs, trained_on: Sequence[Example], n_tokenizations: int
 ) -> None:
     """Raise InputError before training if no label of the test split occurs in training, or if the
-    results could not be scored or would not fit in memory.
+    results do not fit in memory.
     """
     # 1. Labels.
     known = task.kind.labels_of(trained_on)
     test = task.splits.get("test")
     if test and test.labeled:
-        held = task.kind.labels_of(test.examples)
-        if held and not held & known:
+        labels = task.kind.labels_of(test.examples)
+        if labels and not labels & known:
             raise InputError(
-                f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown"
-                f" to train ({', '.join(sorted(known)[:5]) or 'none'}).",
+                f"{task.name}: no label of the test split ({', '.join(sorted(labels)[:5])}) occurs"
+                f" in the train split ({', '.join(sorted(known)[:5]) or 'none'}).",
                 "Give training and test examples of one task.",
             )
 

@@ -9,7 +9,7 @@ from vocadapt.training.labels import Logits
 from vocadapt.training.tasks.examples import Example, Prediction
 from vocadapt.training.tasks.kinds import TaskKind
 
-MAX_OUTPUTS = 500_000_000  # outputs of all rows of a split, under all tokenizations: 2 GB
+MAX_OUTPUTS = 500_000_000  # logits of a split under all tokenizations: 2 GB
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Outputs:
 
     @classmethod
     def of(cls, kind: TaskKind, examples: Iterable[Example]) -> "Outputs":
-        """Return the outputs for the labels of training examples; raises InputError if there is
-        nothing to distinguish.
+        """Return the outputs for the labels of training examples.
+
+        Raises InputError for too many labels, or too few to distinguish.
         """
         labels = sorted(kind.labels_of(examples))
         if len(labels) > kind.max_labels:
@@ -39,18 +40,18 @@ class Outputs:
             )
         names = kind.name_outputs(labels)
         if len(names) < kind.min_outputs:
-            held = "no label"
+            found = "no label"
             if names:
-                held = f"one label only ({names[0]!r})"
+                found = f"only one label ({names[0]!r})"
             raise InputError(
-                f"The training examples hold {held}.", "Give examples of at least two labels."
+                f"The training examples have {found}.", "Give examples of at least two labels."
             )
         return cls(kind, names)
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Number of each output by name."""
-        return {name: place for place, name in enumerate(self.names)}
+        """Index of each output by name."""
+        return {name: number for number, name in enumerate(self.names)}
 
     def predict(self, logits: Logits, example: Example) -> Prediction:
         """Predict labels, tags or an answer from logits (rows, outputs)."""

@@ -1,9 +1,10 @@
 """Encoding of questions with contexts of any length; logits are pooled over the words of the
 context.
 
-For prediction, a context is read in the windows of Poerner et al. 2020 (tasks/context_windows.py),
-and each wordpiece is scored once. For training, it is divided into chunks of whole words that fit
-under every tokenizer; each chunk begins in the middle of the one before.
+For prediction, a context is encoded in the windows of Poerner et al. 2020
+(tasks/context_windows.py), and each wordpiece is scored once. For training, it is divided into
+chunks of whole words that fit under every tokenizer; each chunk begins in the middle of the
+previous one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +33,9 @@ from vocadapt.training.tasks.examples import Question
 
 @dataclass(frozen=True, eq=False)
 class ContextWords:
-    """A context under one tokenizer: the ids of its wordpieces and the word of each, both
-    (wordpieces,) int32.
+    """A context under one tokenizer: ids of its wordpieces, and the index of each one's word.
+
+    Both are (wordpieces,) int32.
     """
 
     ids: Ids
@@ -45,11 +47,12 @@ def encode_questions(
     tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
 ) -> EncodedExamples:
-    """Encode questions for prediction; raises InputError for a question that leaves no room for the
-    context.
+    """Encode questions for prediction.
+
+    Raises InputError if a question leaves no room for its context.
     """
     views = {
-        name: tuple(_windowed(questions, tokenizer, settings.length))
+        name: tuple(_build_windows(questions, tokenizer, settings.length))
         for name, tokenizer in tokenizers.items()
     }
     return EncodedExamples(views, _count_words(questions))
@@ -60,11 +63,15 @@ def encode_for_training(
     tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
 ) -> EncodedExamples:
-    """Encode questions for training, with the same chunks under every tokenizer; raises InputError
-    like `encode_questions`.
+    """Encode questions for training, with the same chunks under every tokenizer.
+
+    Raises InputError if a question leaves no room for its context.
     """
-    read = {
-        name: (tokenizer.ids(q.question for q in questions), _contexts(questions, tokenizer))
+    tokenized = {
+        name: (
+            tokenizer.ids(question.question for question in questions),
+            _tokenize_contexts(questions, tokenizer),
+        )
         for name, tokenizer in tokenizers.items()
     }
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
@@ -72,8 +79,8 @@ def encode_for_training(
     for number, (question, n_words) in enumerate(zip(questions, sizes, strict=True)):
         # 1. The question and its context under each tokenizer.
         own = {
-            name: (question_ids[question.question], contexts[_read(question)])
-            for name, (question_ids, contexts) in read.items()
+            name: (question_ids[question.question], contexts[_get_key(question)])
+            for name, (question_ids, contexts) in tokenized.items()
         }
 
         # 2. Chunks of words that fit under every tokenizer.
@@ -91,8 +98,8 @@ def encode_for_training(
 
 @dataclass(frozen=True)
 class Part:
-    """A window by its number (from 1), the number of windows, and the characters of the context
-    from `start` to `end` in it.
+    """A window over a context: its number (from 1) out of `of` windows, and the characters `start`
+    to `end` of the context that it contains.
     """
 
     window: int
@@ -104,10 +111,8 @@ class Part:
 def find_scored_window(
     question: Question, tokenizer: ModelTokenizer, length: int, character: int
 ) -> Part:
-    """Return the window in which the wordpiece at a character of the context, or the next one after
-    it, was scored.
-    """
-    # The windows are those of the prediction, which divided the same wordpieces.
+    """Return the window that scores the wordpiece at a character of the context, or the next one."""
+    # The windows are the same as in prediction, because the wordpieces are.
     offsets = np.array(
         encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
     )
@@ -122,9 +127,7 @@ def find_scored_window(
 
 
 def find_answer_words(question: Question) -> tuple[int, int] | None:
-    """Return the first and last word of the first answer that is in the context; None if none
-    is.
-    """
+    """Return the first and last word of the first answer that is in the context, or None."""
     bounds = find_word_bounds(question.context, question.word_rule)
     for answer in question.answers or ():
         if answer.start is not None:
@@ -132,48 +135,49 @@ def find_answer_words(question: Question) -> tuple[int, int] | None:
     return None
 
 
-def _read(question: Question) -> tuple[str, str]:
+def _get_key(question: Question) -> tuple[str, str]:
     """Return the key of a tokenized context: its text and word rule."""
     return question.context, question.word_rule
 
 
 def _count_words(questions: Sequence[Question]) -> tuple[int, ...]:
     """Return the number of words of each question's context."""
-    known = {read: len(find_word_bounds(*read)) for read in map(_read, questions)}
-    return tuple(known[_read(question)] for question in questions)
+    counts = {key: len(find_word_bounds(*key)) for key in map(_get_key, questions)}
+    return tuple(counts[_get_key(question)] for question in questions)
 
 
-def _contexts(
+def _tokenize_contexts(
     questions: Sequence[Question], tokenizer: ModelTokenizer
 ) -> dict[tuple[str, str], ContextWords]:
     """Tokenize every distinct context once per word rule."""
     found: dict[tuple[str, str], ContextWords] = {}
-    for text, rule in dict.fromkeys(map(_read, questions)):
+    for text, rule in dict.fromkeys(map(_get_key, questions)):
         encoding = encode(tokenizer.tokenizer, text, add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int32)
         starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
         ends = find_word_bounds(text, rule)[:, 1]
         words = np.minimum(np.searchsorted(ends, starts, side="right"), max(len(ends) - 1, 0))
         found[text, rule] = ContextWords(
-            ids if tokenizer.rows is None else tokenizer.rows[ids], words.astype(np.int32)
+            ids if tokenizer.network_ids is None else tokenizer.network_ids[ids],
+            words.astype(np.int32),
         )
     return found
 
 
-def _windowed(
+def _build_windows(
     questions: Sequence[Question], tokenizer: ModelTokenizer, length: int
 ) -> Iterator[View]:
     """Yield the windows of each question's context under a tokenizer."""
     question_ids = tokenizer.ids(question.question for question in questions)
-    contexts = _contexts(questions, tokenizer)
+    contexts = _tokenize_contexts(questions, tokenizer)
     nothing = np.zeros(0, np.int32)
     for number, question in enumerate(questions):
-        own, context = question_ids[question.question], contexts[_read(question)]
+        own, context = question_ids[question.question], contexts[_get_key(question)]
         try:
             found = divide_into_windows(len(context.ids), len(own), length)
         except InputError as error:
             raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
-        # Of a context without a wordpiece the question alone is read, and no word gets a score.
+        # A context without wordpieces: the question is encoded alone, and no word gets a score.
         if not found:
             yield build_view(tokenizer, number, own, nothing, nothing, nothing)
         for window in found:
@@ -185,14 +189,14 @@ def _windowed(
 
 
 def _divide_context(sizes: Ids, room: int, question: Question) -> Iterator[tuple[int, int]]:
-    """Yield chunks of words, as long as fit, each from the middle of the one before.
+    """Yield the longest chunks of words that fit, each from the middle of the previous one.
 
-    sizes: the number of wordpieces of each word.
+    sizes: number of wordpieces of each word.
     """
     if room < 1:
         raise InputError(
             f"Question {question.id} leaves no room for its context.",
-            "Ask a shorter one, or give a larger window.",
+            "Use a shorter question, or a larger maximum length.",
         )
     sums = np.concatenate([[0], np.cumsum(sizes)])
     first, words = 0, len(sizes)

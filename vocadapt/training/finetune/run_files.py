@@ -1,4 +1,4 @@
-"""Fine-tuned runs as folders: a model folder with both tokenizers, the run's record, its
+"""Saving and loading of fine-tuned runs: a model folder with both tokenizers, the run's record,
 predictions and logits.
 
     run = load_run(Path("runs/ncbi"))
@@ -45,8 +45,7 @@ RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 def save_run(run: Run, prepared: PreparedTask, folder: Path) -> None:
     """Write a run to a folder."""
-    # 1. An ordinary model folder, so that a run can be opened, adapted and fine-tuned like any
-    # model.
+    # 1. An ordinary model folder: a run can be loaded, adapted and fine-tuned like any model.
     folder.mkdir(parents=True, exist_ok=True)
     run_quietly(lambda: run.network.save_pretrained(folder))
     save_tokenizers(prepared.model, folder)
@@ -81,15 +80,15 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path) -> None:
     if not run.logits:
         return
 
-    # 3. Predictions of the test split, a line for each example, and their logits.
+    # 3. Predictions for the test split, one line per example, and their logits.
     examples = task.split("test").examples
     predictions = {name: run.predict(examples, name) for name in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
-        for place, example in enumerate(examples):
-            predicted = {name: own[place] for name, own in predictions.items()}
+        for number, example in enumerate(examples):
+            predicted = {name: values[number] for name, values in predictions.items()}
             line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    # The logits of all examples are one matrix; their numbers of rows divide it again.
+    # The logits of all examples are one matrix; `sizes` are their numbers of rows.
     sizes = [len(rows) for rows in run.logits[run.main_tokenization]]
     logits = {name: np.concatenate(own) for name, own in run.logits.items()}
     save_file({"sizes": np.array(sizes, dtype=np.int64), **logits}, folder / LOGITS)
@@ -97,14 +96,14 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A run in a folder: its record, and its network when needed."""
+    """A run in a folder; its network is loaded when needed."""
 
     folder: Path
     record: Mapping[str, Any]
 
     @property
     def kind(self) -> TaskKind:
-        """Kind of its task."""
+        """Kind of the task."""
         return find_kind(str(self.record["kind"]))
 
     @property
@@ -114,9 +113,7 @@ class SavedRun:
 
     @property
     def called(self) -> str:
-        """Name of the run among those of its folder: "seed 1", or for a k-fold task "seed 1, fold
-        3".
-        """
+        """Name of the run within its folder: "seed 1", or "seed 1, fold 3" for a k-fold task."""
         return name_fold(f"seed {self.seed}", self.record.get("fold", 0))
 
     @property
@@ -126,26 +123,26 @@ class SavedRun:
 
     @cached_property
     def outputs(self) -> Outputs:
-        """The outputs of its head."""
+        """Outputs of the network's head."""
         return Outputs(self.kind, tuple(self.record["outputs"]))
 
     @property
     def rules(self) -> Rules:
-        """Conventions of its score."""
+        """Conventions of the score."""
         rules = self.record["rules"]
         return Rules(tuple(rules["negative"]), rules["positive"], rules["untyped"])
 
     def scorer(self, name: str = "") -> Scorer:
-        """Return a scorer by name; without a name, the run's own."""
+        """Return a scorer by name; "" means the run's own."""
         return self.kind.scorer(name or str(self.record["scorer"]))
 
     @cached_property
     def model(self) -> LanguageModel:
-        """The folder as a model."""
+        """The fine-tuned model."""
         return open_model(self.folder)
 
     def split_words(self, text: str) -> tuple[str, ...]:
-        """Split a text into words, as they are written."""
+        """Split a text into words, without normalizing them."""
         return tuple(text[start:end] for _, start, end in self.model.splitter.spans(text))
 
     @cached_property
@@ -155,7 +152,7 @@ class SavedRun:
 
     @cached_property
     def tokenizers(self) -> dict[str, ModelTokenizer]:
-        """Its tokenizers by name."""
+        """Tokenizers of the model by name."""
         return load_tokenizers(self.model)
 
     @property
@@ -166,21 +163,22 @@ class SavedRun:
         return EncodingSettings(min(length, positions), self.record["settings"]["chunk"])
 
     def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
-        """Set the word rule of questions ("": the one of the run's training); other examples are
-        unchanged.
+        """Set the word rule of questions; "" means the rule used in training.
+
+        Other examples are unchanged.
         """
         return self.kind.set_word_rule(examples, rule or self.word_rule)
 
     @property
     def word_rule(self) -> str:
-        """How a context is split into the words over which logits are pooled, as in training."""
+        """Rule that splits a context into the words over which logits are pooled."""
         return str(self.record["settings"].get("word_rule", "code"))
 
     def logits(
         self, examples: Sequence[Example], progress: Progress = silent
     ) -> dict[str, tuple[Logits, ...]]:
-        """Compute the logits under every tokenization and pooled: for each example (rows, outputs)
-        float32.
+        """Compute the logits of each example, (rows, outputs) float32, under every tokenization and
+        pooled.
         """
         encoded = self.kind.encode(examples, self.tokenizers, self.encoding)
         pad = next(iter(self.tokenizers.values())).specials["pad"]
@@ -189,9 +187,10 @@ class SavedRun:
     def predict(
         self, examples: Sequence[Example], tokenization: str = "", progress: Progress = silent
     ) -> list[Prediction]:
-        """Predict labels or answers under a tokenization; "" means pooled, or the only one.
+        """Predict labels or answers under a tokenization.
 
-        Raises InputError for a tokenization that the model does not have.
+        "" means pooled, or the only tokenization. Raises InputError if the model does not have the
+        tokenization.
         """
         logits = self.logits(examples, progress)
         chosen = logits[select_tokenization(logits, tokenization)]
@@ -204,7 +203,7 @@ class SavedRun:
 
     @cached_property
     def test_examples(self) -> int:
-        """Number of its test examples, 0 if it has none; the examples are not parsed."""
+        """Number of test examples, counted without parsing them."""
         if not self.tested:
             return 0
         with open_file(self.folder / PREDICTIONS) as file:
@@ -223,9 +222,9 @@ class SavedRun:
             ]
         predictions: dict[str, list[Prediction]] = {name: [] for name in rows[0]["said"]}
         for row in rows:
-            for name, own in predictions.items():
+            for name, of_split in predictions.items():
                 value = row["said"][name]
-                own.append(value if isinstance(value, str) else tuple(value))
+                of_split.append(value if isinstance(value, str) else tuple(value))
         split = Split(tuple(map(self.kind.example_from_json, rows)), path=path)
         return SavedPredictions(split, predictions)
 
@@ -239,70 +238,64 @@ class SavedPredictions:
 
 
 def load_run(folder: Path) -> SavedRun:
-    """Open the folder of one run; raises InputError for any other folder, and for a folder with
-    several runs.
-    """
+    """Load the run in a folder; raises InputError if there is none, or more than one."""
     found = load_runs(folder)
     if len(found) > 1:
         names = ", ".join(str(folder / run.folder.name) for run in found[:3])
         raise InputError(
-            f"{folder} holds {len(found)} runs, one for each seed.", f"Choose one: {names}."
+            f"{folder} contains {len(found)} runs, one for each seed.", f"Choose one: {names}."
         )
     return found[0]
 
 
 def load_runs(folder: Path) -> list[SavedRun]:
-    """Open the run of a folder, or the run of each seed in it; raises InputError if there is
-    none.
-    """
+    """Load the run in a folder, or the runs of all seeds; raises InputError if there is none."""
     if os.path.exists(folder):
         check_path(folder)
-    below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_numbers)
-    places = [folder] if os.path.isfile(folder / RUN) else below
-    if not places and (found := _open_foreign_model(folder)):
+    seeds = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_parse_numbers)
+    folders = [folder] if os.path.isfile(folder / RUN) else seeds
+    if not folders and (found := _open_foreign_model(folder)):
         return [found]
-    if not places:
+    if not folders:
         raise InputError(
             f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote."
         )
-    return [SavedRun(place, read_json_object(place / RUN)) for place in places]
+    return [SavedRun(each, read_json_object(each / RUN)) for each in folders]
 
 
 def name_run_folder(seed: int, fold: int = 0) -> str:
-    """Return the name of a run's folder among others: seed-1, or for one of several folds
-    seed-1-fold-3.
-    """
+    """Return the name of the folder of a run: seed-1, or seed-1-fold-3 for a k-fold task."""
     return f"seed-{seed}-fold-{fold}" if fold else f"seed-{seed}"
 
 
 def name_run(folder: Path) -> str:
     """Return the name of a run from its folder: "seed 1", or "seed 1, fold 3"."""
-    seed, fold = [*_numbers(folder), 0][:2]
+    seed, fold = [*_parse_numbers(folder), 0][:2]
     return name_fold(f"seed {seed}", fold)
 
 
-def _numbers(folder: Path) -> list[int]:
-    """Return seed and fold from the name of a run's folder."""
+def _parse_numbers(folder: Path) -> list[int]:
+    """Parse seed and fold from the name of a run's folder."""
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
 def _open_foreign_model(folder: Path) -> SavedRun | None:
-    """Open a model with a task head that is not a run of ours, or was adapted after fine-tuning;
-    None for any other folder.
+    """Open a model with a task head that another program fine-tuned, or that was adapted after
+    fine-tuning; returns None for any other folder.
     """
     if not os.path.isfile(folder / "config.json"):
         return None
     config = open_model(folder).config
     architectures = str(config.get("architectures"))
-    # The architecture names the head: BertForTokenClassification and its kin.
+    # The architecture names the head, such as BertForTokenClassification.
     for kind in TASK_KINDS.values():
         if kind.architecture and architectures.find(kind.architecture) > 0:
             break
     else:
         return None
     labels: Mapping[str, str] = config.get("id2label", {})
-    names = tuple(labels[place] for place in sorted(labels, key=int))
-    # The two outputs of a question answering head have no names of their own in a config.
+    names = tuple(labels[index] for index in sorted(labels, key=int))
+    # A config does not name the two outputs of a question answering head.
     if kind.head == QUESTION:
         names = kind.name_outputs(())
     record = {
@@ -318,9 +311,7 @@ def _open_foreign_model(folder: Path) -> SavedRun | None:
 
 
 def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
-    """Load the saved logits of the test examples by tokenization, for each example (rows, outputs)
-    float32.
-    """
+    """Load the saved logits of each test example, (rows, outputs) float32, by tokenization."""
     stored = load_file(check_file(folder / LOGITS))
     ends = np.cumsum(stored.pop("sizes"))[:-1]
     return {tokenization: tuple(np.split(rows, ends)) for tokenization, rows in stored.items()}

@@ -18,7 +18,7 @@ from vocadapt.training.tasks.context_windows import WORD_RULES
 TOP = re.compile(r"top-([1-9][0-9]?)")
 FREEZE = {
     "all": "all parameters are trained",
-    "embeddings": "the embeddings are frozen, all else is trained",
+    "embeddings": "all parameters but the embeddings are trained",
     "top-K": "only the top K layers and the head are trained",
     "head": "only the head is trained",
 }
@@ -29,8 +29,8 @@ HOW_TO_FREEZE = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
 class FinetuneSettings:
     """Settings of fine-tuning with Adam.
 
-    Without `with_dev` the dev split is scored after every epoch, the best epoch is kept, and
-    training stops after `patience` epochs without improvement.
+    Without `with_dev`, the dev split is scored after every epoch, the weights of the best epoch are
+    used, and training stops after `patience` epochs without improvement.
     """
 
     epochs: int = setting(
@@ -77,7 +77,7 @@ class FinetuneSettings:
         flag="--lr-scheduler",
     )
     weight_decay: float = setting(
-        0.0, "weight decay of AdamW; not of embeddings that no example uses", high=100
+        0.0, "weight decay of AdamW; embeddings that no example uses do not decay", high=100
     )
     clip: float = setting(
         1.0,
@@ -124,13 +124,13 @@ class FinetuneSettings:
         check_settings(self)
         if self.freeze not in FREEZE and not TOP.fullmatch(self.freeze):
             raise InputError(
-                f"There is no way to freeze {self.freeze!r}.",
+                f"{self.freeze!r} does not select the layers to train.",
                 f"Choose one of: {', '.join(FREEZE)}, such as top-3.",
                 "freeze",
             )
         if self.freeze == "top-K":
             raise InputError(
-                "The number of top layers to train is missing.", "Give it as in top-3.", "freeze"
+                "The number of top layers to train is missing.", "Give it, such as top-3.", "freeze"
             )
 
     @property
@@ -142,7 +142,7 @@ class FinetuneSettings:
 
 @dataclass(frozen=True)
 class Training:
-    """A preset: its description, its settings, and the seeds it is run with."""
+    """A preset of fine-tuning: its description, settings and random seeds."""
 
     about: str
     settings: FinetuneSettings
@@ -151,23 +151,25 @@ class Training:
 
 FINETUNING_PRESETS: Mapping[str, Training] = {
     "quick": Training(
-        "minutes on a CPU with a small model: 5 epochs, batch 16, 2e-4 (a larger model wants 5e-5)",
+        "minutes on a CPU with a small model: 5 epochs, batch size 16, learning rate 2e-4 (5e-5 for"
+        " a larger model)",
         FinetuneSettings(),
     ),
     "thesis": Training(
-        "low-layer information integration, after Bio-LM: 10 epochs, batch 8, 2e-5, 512 wordpieces,"
-        " seed 142",
+        "low-layer information integration, after Bio-LM: 10 epochs, batch size 8, learning rate"
+        " 2e-5, 512 wordpieces, seed 142",
         FinetuneSettings(epochs=10, batch=8, lr=2e-5, chunk=0, warm_up=0.06),
         (142,),
     ),
     "poerner": Training(
-        "GreenBioBERT: 100 epochs over train and dev, batch 32, 1e-5 with 10 % warm-up, chunks of"
-        " 30 words, eight seeds",
+        "GreenBioBERT: 100 epochs over train and dev, batch size 32, learning rate 1e-5 with 10 %"
+        " warmup, chunks of 30 words, eight seeds",
         FinetuneSettings(epochs=100, batch=32, lr=1e-5, with_dev=True),
         tuple(range(1, 9)),
     ),
     "exbert": Training(
-        "exBERT: 3 epochs of the top three layers, batch 20, 1e-5 throughout, 256 wordpieces",
+        "exBERT: 3 epochs of the top three layers, batch size 20, constant learning rate 1e-5, 256"
+        " wordpieces",
         FinetuneSettings(
             epochs=3,
             batch=20,
@@ -188,7 +190,7 @@ def training_preset(name: str, **changes: int | float | str) -> FinetuneSettings
     """
     if name not in FINETUNING_PRESETS:
         raise InputError(
-            f"There are no training settings {name!r}.",
+            f"Unknown fine-tuning preset {name!r}.",
             f"Choose one of: {', '.join(FINETUNING_PRESETS)}.",
         )
     return replace(FINETUNING_PRESETS[name].settings, **changes)  # type: ignore[arg-type]

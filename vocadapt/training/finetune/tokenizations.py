@@ -1,8 +1,8 @@
-"""The tokenizations of a model: which one an example is read in during training, the batches of a
-training, and how the logits under both are pooled for prediction.
+"""Fine-tuning and prediction under the tokenizations of a model: the tokenization of each training
+example, the batches, and the pooling of logits.
 
-The tokenization of an example, and the step it is read in, depend on seed, epoch and example only,
-so an interrupted training resumes with the same batches.
+The tokenization and the batch of an example depend only on seed, epoch and example, so an
+interrupted training resumes with the same batches.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,28 +23,28 @@ Batch = dict[str, "torch.Tensor"]
 POOLED = "pooled"
 ALL_TOKENIZATIONS = (BASE, ADAPTED, POOLED)  # predictions under each, and from their mean
 TOKENIZATIONS = {
-    BASE: "tokenized as before the adaptation",
+    BASE: "tokenized by the original model",
     ADAPTED: "tokenized by the adapted model",
-    "mixed": "each example under one of both tokenizations, at random in every epoch",
+    "mixed": "each example under one of the two tokenizations, at random in every epoch",
     "both": "each example under both tokenizations in every epoch",
 }
 CHOICES = (*TOKENIZATIONS, POOLED)  # names accepted by select_tokenization
-COINS, ORDER = 1, 2  # purpose of a random generator, besides the seed and the epoch
-GROUP = 50  # batches whose examples are sorted by length together
+# Part of the seed of a random generator, in addition to the run's seed and the epoch.
+TOKENIZATION_DRAW, ORDER_DRAW = 1, 2
+GROUP = 50  # number of batches whose examples are sorted by length together
 
 
 class Item(NamedTuple):
-    """A chunk by its number, and the tokenization it is read in."""
+    """A chunk by its index, and its tokenization."""
 
     chunk: int
     tokenization: str
 
 
 def check_tokenization(tokenization: str, tokenizations: Sequence[str]) -> str:
-    """Return the tokenization to train with; "" becomes "mixed" for a model with two tokenizations,
-    else its only one.
+    """Return the tokenization to train with; raises InputError if the model does not have it.
 
-    Raises InputError if the model does not have it.
+    "" means "mixed" for a model with two tokenizations, else its only one.
     """
     if tokenization and tokenization not in TOKENIZATIONS:
         raise InputError(
@@ -69,8 +69,8 @@ def check_tokenization(tokenization: str, tokenizations: Sequence[str]) -> str:
 
 
 def choose_main_tokenization(tokenizations: Iterable[str]) -> str:
-    """Return the tokenization that a run is judged by: "pooled" if there are two, else the only
-    one; "" if there is none.
+    """Return the tokenization that a run is compared by: "pooled" if there are two, else the only
+    one, or "" if there is none.
     """
     tokenizations = list(tokenizations)
     if POOLED in tokenizations:
@@ -79,8 +79,9 @@ def choose_main_tokenization(tokenizations: Iterable[str]) -> str:
 
 
 def select_tokenization(tokenizations: Iterable[str], tokenization: str) -> str:
-    """Return a tokenization by name; "", "mixed" and "both" mean pooled, or the only one. Raises
-    InputError if it does not exist.
+    """Return a tokenization by name; raises InputError if it does not exist.
+
+    "", "mixed" and "both" mean pooled, or the only tokenization.
     """
     tokenizations = list(tokenizations)
     if tokenization in ("", "mixed", "both") or (
@@ -106,8 +107,8 @@ def label_tokenization(tokenization: str) -> str:
 class FinetuningDataset:
     """Torch dataset of the batches of all epochs; an item is a whole batch.
 
-    grouped: examples of similar length share a batch, which needs little padding; the order of the
-    batches is random.
+    grouped: whether to group examples of similar length in a batch, to reduce padding; the order of
+    the batches is random.
     """
 
     encoded: EncodedExamples
@@ -143,24 +144,26 @@ class FinetuningDataset:
             return [Item(chunk, name) for chunk in chunks for name in (BASE, ADAPTED)]
         if self.tokenization != "mixed":
             return [Item(chunk, self.tokenization) for chunk in chunks]
-        coins = np.random.default_rng([self.seed, COINS, epoch]).integers(2, size=len(self.encoded))
-        return [Item(chunk, (BASE, ADAPTED)[coins[chunk]]) for chunk in chunks]
+        rng = np.random.default_rng([self.seed, TOKENIZATION_DRAW, epoch])
+        drawn = rng.integers(2, size=len(self.encoded))
+        return [Item(chunk, (BASE, ADAPTED)[drawn[chunk]]) for chunk in chunks]
 
     def epoch(self, epoch: int) -> list[list[Item]]:
         """Return the batches of an epoch."""
-        kept: dict[int, list[list[Item]]] = self.__dict__.setdefault("_kept", {})
-        if epoch not in kept:
-            kept.clear()
-            kept[epoch] = self._draw_batches(epoch)
-        return kept[epoch]
+        cache: dict[int, list[list[Item]]] = self.__dict__.setdefault("_cache", {})
+        if epoch not in cache:
+            cache.clear()
+            cache[epoch] = self._draw_batches(epoch)
+        return cache[epoch]
 
     def _draw_batches(self, epoch: int) -> list[list[Item]]:
-        """Shuffle the items of an epoch; if grouped, sort them by length within large groups, and
-        shuffle the batches.
+        """Shuffle the items of an epoch and divide them into batches.
+
+        If grouped, sort the items by length within large groups first, and shuffle the batches.
         """
-        rng = np.random.default_rng([self.seed, ORDER, epoch])
+        rng = np.random.default_rng([self.seed, ORDER_DRAW, epoch])
         items = self.draw_items(epoch)
-        items = [items[place] for place in rng.permutation(len(items))]
+        items = [items[index] for index in rng.permutation(len(items))]
         if not self.grouped:
             return divide(items, self.batch)
         batches: list[list[Item]] = []
@@ -168,7 +171,7 @@ class FinetuningDataset:
         for group in divide(items, GROUP * self.batch):
             group.sort(key=lambda item: -len(views[item.tokenization][item.chunk].ids))
             batches += divide(group, self.batch)
-        return [batches[place] for place in rng.permutation(len(batches))]
+        return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def divide(items: list[Item], size: int) -> list[list[Item]]:
@@ -179,8 +182,9 @@ def divide(items: list[Item], size: int) -> list[list[Item]]:
 def build_batch(
     views: Sequence[View], pad: int, targets: Sequence[Targets] | None = None, head: str = TOKEN
 ) -> Batch:
-    """Pad views to the longest of them and return tensors; labels are at the scored positions,
-    IGNORE_INDEX elsewhere.
+    """Pad views to the longest one and return them as tensors.
+
+    Labels of positions that are not scored are IGNORE_INDEX.
     """
     import torch
 
@@ -193,30 +197,35 @@ def build_batch(
         mask[row, : len(view.ids)] = 1
         if view.second:
             segments[row, view.second : len(view.ids)] = 1
-    # 2. Names of the model's inputs; labels only for training.
+    # 2. Model inputs by name; labels only for training.
     arrays: dict[str, Targets] = {
         "input_ids": ids,
         "attention_mask": mask,
         "token_type_ids": segments,
     }
     if targets is not None:
-        arrays["labels"] = _labels(views, targets, ids.shape, head)
+        arrays["labels"] = _build_labels(views, targets, ids.shape, head)
     return {name: torch.from_numpy(values) for name, values in arrays.items()}
 
 
 def select_inputs(network: Any, batch: Batch) -> Batch:
-    """Return the inputs that a network takes: one without segment embeddings (DistilBERT) gets no
-    token_type_ids.
+    """Return the inputs that a network accepts.
+
+    A network without segment embeddings, such as DistilBERT, gets no token_type_ids.
     """
-    kinds = getattr(getattr(network, "config", None), "type_vocab_size", 0)
-    return {name: values for name, values in batch.items() if name != "token_type_ids" or kinds > 1}
+    n_types = getattr(getattr(network, "config", None), "type_vocab_size", 0)
+    if n_types > 1:
+        return dict(batch)
+    return {name: values for name, values in batch.items() if name != "token_type_ids"}
 
 
-def _labels(
+def _build_labels(
     views: Sequence[View], targets: Sequence[Targets], shape: tuple[int, ...], head: str
 ) -> Targets:
-    """Return the labels of a batch: of words, shaped like the ids; of sequences, one target or one
-    row of targets each; of questions, two positions each.
+    """Return the labels of a batch.
+
+    Labels of words have the shape of the ids. Each sequence has one target or one row of targets,
+    and each question two positions.
     """
     if head == SEQUENCE:
         return np.concatenate(list(targets))
@@ -229,22 +238,21 @@ def _labels(
 
 
 def _find_answer_places(view: View, words: Targets) -> tuple[int, int]:
-    """Return the positions of the first and last wordpiece of an answer; (0, 0), which is [CLS], if
-    the view does not contain all of it.
+    """Return the positions of the first and last wordpiece of an answer.
+
+    Returns (0, 0), which is [CLS], if the view does not contain the whole answer.
     """
     inside = view.places[(view.rows >= words[0]) & (view.rows <= words[1])]
-    whole = len(inside) and view.rows[0] <= words[0] and words[1] <= view.rows[-1]
-    if not whole:
+    is_whole = len(inside) and view.rows[0] <= words[0] and words[1] <= view.rows[-1]
+    if not is_whole:
         return 0, 0
     return int(inside[0]), int(inside[-1])
 
 
 def pool_logits(logits: Mapping[str, Sequence[Logits]]) -> dict[str, tuple[Logits, ...]]:
-    """Return logits by tokenization and, if there are two, their mean as "pooled": for each example
-    (rows, outputs) float32.
+    """Return the logits by tokenization and, if there are two, their mean as "pooled".
 
-    Poerner et al. 2020, section 4.2: at the first wordpiece of a word, or at the one row of a
-    sequence.
+    The logits of an example are (rows, outputs) float32. Source: Poerner et al. 2020, section 4.2.
     """
     found = {name: tuple(own) for name, own in logits.items()}
     if len(found) > 1:

@@ -1,4 +1,6 @@
-"""Fine-tuning on transformers' Trainer: dev score after every epoch, the best epoch kept."""
+"""Fine-tuning by transformers' Trainer, with a dev score after every epoch and the weights of the
+best epoch.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -31,8 +33,10 @@ BEST = "best.safetensors"
 
 @dataclass(frozen=True)
 class FitResult:
-    """Figures of a finished training: dev score after each epoch, (step, mean loss), number of
-    examples read, and findings to report.
+    """Metrics of a finished training.
+
+    dev: dev score after each epoch. curve: (step, mean loss). examples: number of examples trained
+    on. findings: sentences to report.
     """
 
     dev: tuple[float, ...]
@@ -49,15 +53,16 @@ def fit(
     score: Callable[[], float] | None,
     progress: Progress,
 ) -> FitResult:
-    """Train `network` in place; with `score` it ends with the weights of its best epoch.
+    """Train `network` in place; with `score`, it ends with the weights of its best epoch.
 
-    Resumes from the newest checkpoint in `folder`, with the same resulting weights. Raises
-    InputError if the loss is not finite, and if a single example does not fit in memory.
+    Training resumes from the newest checkpoint in `folder`; the final weights are the same as
+    without interruption. Raises InputError if the loss is not finite, or if a single example does
+    not fit in memory.
     """
     from vocadapt.training.trainers import FinetuningTrainer, StepCallback
 
     if not any(value.requires_grad for value in network.parameters()):
-        raise InputError("No parameter is left to train.", "Choose another way to freeze.")
+        raise InputError("No parameter is left to train.", "Choose other layers to train.")
 
     # 1. Train.
     epochs = EpochScorer(network, dataset, settings, folder, score)
@@ -65,7 +70,7 @@ def fit(
     trainer.add_callback(StepCallback(epochs.finish_step))
     trainer.train(resume_from_checkpoint=find_checkpoint(folder))
 
-    # 2. Check what the losses of the steps do not cover: the weights after the last update.
+    # 2. Check the weights after the last update, which no loss of a step covers.
     check_weights(network, len(dataset), settings.lr)
     network.eval()
     trainer.check_last_loss()
@@ -74,11 +79,11 @@ def fit(
     # 3. Report memory shortage, early stopping, and restored weights.
     findings = []
     if trainer.parts > 1:
-        parts = f"{settings.batch} were read in {trainer.parts} parts"
+        parts = f"{settings.batch} were processed in {trainer.parts} parts"
         findings.append(f"Memory was short: batches of {parts}.")
     if epochs.stopped:
         ended = f"Stopped after epoch {len(epochs.scores)} of {settings.epochs}"
-        findings.append(f"{ended}: {settings.patience} without a better dev score.")
+        findings.append(f"{ended}: {settings.patience} epochs without a better dev score.")
     if epochs.scores and epochs.best < len(epochs.scores) - 1:
         findings.append(f"The weights are those of epoch {epochs.best + 1}, the best on dev.")
     epochs_done = trainer.state.global_step / dataset.steps
@@ -91,8 +96,8 @@ def fit(
 
 
 class EpochScorer:
-    """Scores the dev split after every epoch and keeps the best weights on disk, so that a resumed
-    training has them.
+    """Scores the dev split after every epoch, and saves the best weights, also for a resumed
+    training.
     """
 
     def __init__(
@@ -112,7 +117,7 @@ class EpochScorer:
 
     @property
     def best(self) -> int:
-        """Index of the epoch with the best score, the first of equal ones."""
+        """Index of the first epoch with the best score."""
         return self.scores.index(max(self.scores))
 
     def finish_step(self, step: int) -> bool:
@@ -128,7 +133,7 @@ class EpochScorer:
         if self.best == epoch:
             state = self.network.state_dict()
             stored = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-            # Renamed when it is whole: a killed training leaves the old weights or the new ones.
+            # Write atomically: a killed training leaves either the old or the new weights.
             draft = self.folder / f"{BEST}.part"
             save_file(stored, draft)
             draft.replace(self.folder / BEST)
@@ -148,38 +153,39 @@ class EpochScorer:
 def restrict_embeddings(
     network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Give a network only the embeddings of the ids `used` in a `with` block; yields the new id of
-    every old one, (vocabulary,) int64, -1 if left out.
+    """Reduce a network's embedding matrix to the ids `used` within a `with` block.
 
-    The cost of a step then does not depend on the vocabulary size. An embedding that no example
-    uses has no gradient, and under Adam without weight decay it never changes: leaving it out
-    changes nothing, and saves two optimizer values for each of its values, and three in every
-    checkpoint. Afterwards the network has all embeddings again, the used ones with their trained
-    values. The padding embedding is always included.
+    Yields the new id of every old one, (vocabulary,) int64, -1 if it is left out. The padding
+    embedding is always included. Afterwards the network has all embeddings again, the used ones
+    with their trained values.
+
+    The cost of a step then does not depend on the vocabulary size. The result is the same, because
+    an embedding that no example uses has no gradient and never changes under Adam without weight
+    decay. Without it, the optimizer stores two values less per weight, and a checkpoint three.
     """
     import torch
 
     # 1. Number the used ids in their order.
-    whole = cast("torch.nn.Embedding", network.get_input_embeddings())
-    kept = np.unique(np.append(used, pad)).astype(np.int64)
-    new_ids = np.full(whole.num_embeddings, -1, dtype=np.int64)
-    new_ids[kept] = np.arange(len(kept))
+    full = cast("torch.nn.Embedding", network.get_input_embeddings())
+    ids = np.unique(np.append(used, pad)).astype(np.int64)
+    new_ids = np.full(full.num_embeddings, -1, dtype=np.int64)
+    new_ids[ids] = np.arange(len(ids))
 
     # 2. Train with a smaller embedding matrix.
-    rows = torch.from_numpy(kept)
+    rows = torch.from_numpy(ids)
     padding = None
-    if whole.padding_idx is not None:
-        padding = int(new_ids[whole.padding_idx])
-    few = torch.nn.Embedding(
-        len(kept), whole.embedding_dim, padding, _weight=whole.weight.detach()[rows].clone()
+    if full.padding_idx is not None:
+        padding = int(new_ids[full.padding_idx])
+    reduced = torch.nn.Embedding(
+        len(ids), full.embedding_dim, padding, _weight=full.weight.detach()[rows].clone()
     )
-    few.weight.requires_grad = whole.weight.requires_grad
-    network.set_input_embeddings(few)
+    reduced.weight.requires_grad = full.weight.requires_grad
+    network.set_input_embeddings(reduced)
     try:
         yield new_ids
     finally:
         # 3. Copy the trained rows back; the training may have moved the network to a GPU.
-        device = whole.weight.device
+        device = full.weight.device
         with torch.no_grad():
-            whole.weight[rows.to(device)] = few.weight.detach().to(device)
-        network.set_input_embeddings(whole.to(few.weight.device))
+            full.weight[rows.to(device)] = reduced.weight.detach().to(device)
+        network.set_input_embeddings(full.to(reduced.weight.device))

@@ -1,3 +1,3 @@
-"""Predictions of a fine-tuned run: predict (examples to logits), plain_text (plain text to
-examples, predictions to lines), answering (questions on a context of any length).
+"""Predictions of a fine-tuned run: predict (logits of examples), plain_text (examples from plain
+text), answering (questions on a context of any length).
 """

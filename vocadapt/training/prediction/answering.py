@@ -1,9 +1,8 @@
-"""Question answering on a context of any length: answers with scores, positions, and the windows
-they were found in.
+"""Question answering on a context of any length: answers with their scores, positions and windows.
 
-    run = load_run(Path("runs/squad"))
-    found = answer(run, ["What does ACE2 do?"], Path("article.txt").read_text())
-    found[0].best["pooled"][0].text  # best["pooled"] is empty if there is no answer
+run = load_run(Path("runs/squad"))
+found = answer(run, ["What does ACE2 do?"], Path("article.txt").read_text())
+found[0].best["pooled"][0].text  # best["pooled"] is empty if there is no answer
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,17 +26,17 @@ from vocadapt.training.tasks.context_windows import (
 )
 from vocadapt.training.tasks.examples import Question
 
-# Candidate spans for distinct answers, at most: a context may repeat one answer 100,000 times.
+# Maximum number of candidate spans: a context may repeat one answer 100,000 times.
 MAX_SPANS = 20_480
-MAX_ANSWERS = 20  # distinct answers that the softmax is taken over (Poerner et al. 2020)
+MAX_ANSWERS = 20  # number of distinct answers in the softmax (Poerner et al. 2020)
 
 
 @dataclass(frozen=True)
 class AnswerSpan:
     """An answer under one tokenization: the characters of the context from `start` to `end`.
 
-    score: logit of its first word as a start plus that of its last word as an end. probability:
-    softmax of the score over the best distinct answers of the context, 20 at most.
+    score: start logit of its first word plus end logit of its last word. probability: softmax of
+    the score over the best distinct answers of the context, 20 at most.
     """
 
     text: str
@@ -49,10 +48,10 @@ class AnswerSpan:
 
 @dataclass(frozen=True)
 class QuestionAnswers:
-    """Answers to a question by tokenization ("base", "adapted", "pooled"), best first; empty if
-    there is none.
+    """Answers to a question.
 
-    windows: by tokenization, the window in which the first word of the best answer was scored.
+    best: answers by tokenization ("base", "adapted", "pooled"), best first; empty if there is none.
+    windows: the window that scores the first word of the best answer, by tokenization.
     """
 
     question: str
@@ -72,14 +71,13 @@ def answer(
     progress: Progress = silent,
     rule: str = "",
 ) -> list[QuestionAnswers]:
-    """Answer questions on a context of any length, under every tokenization of a question answering
-    run.
+    """Answer questions on a context of any length under every tokenization.
 
-    rule: how to split the context into the words over which logits are pooled (WORD_RULES); "" as
-    in training.
+    rule: rule that splits the context into the words over which logits are pooled (WORD_RULES); ""
+    means the rule used in training.
 
-    Raises InputError for a run of another kind, an empty question, a context without words, and a
-    question that leaves no room for the context.
+    Raises InputError if the run is not of question answering, if a question is empty or leaves no
+    room for the context, or if the context has no words.
     """
     if run.kind.head != QUESTION:
         raise InputError(
@@ -87,16 +85,16 @@ def answer(
             "Give a run, or any model folder, with a question answering head.",
         )
     if not context.split():
-        raise InputError("The context holds no words.", "Give the text that contains the answers.")
+        raise InputError("The context has no words.", "Give the text that contains the answers.")
     if not questions or not all(question.strip() for question in questions):
-        raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
+        raise InputError("Expected a question, got none.", 'For example: "What does ACE2 do?".')
     if not 1 <= max_answers <= MAX_ANSWERS:
         raise InputError(f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.")
     # 1. The logits of all questions, pooled over the words of the context.
     rule = check_word_rule(rule or run.word_rule)
     examples = [
-        Question(str(place), question, context, None, word_rule=rule)
-        for place, question in enumerate(questions)
+        Question(str(number), question, context, None, word_rule=rule)
+        for number, question in enumerate(questions)
     ]
     logits = run.logits(examples, progress)
     # 2. The best answers under each tokenization, and the window of each best one.
@@ -122,12 +120,13 @@ def find_best_answers(
     characters: int = AnswerSettings().characters,
     rule: str = "code",
 ) -> tuple[AnswerSpan, ...]:
-    """Return the best answers with distinct texts from the (words, 2) logits of a context; empty if
-    every word is too long for an answer or has no wordpiece.
+    """Return the best answers with distinct texts from the logits of a context, (words, 2) float32.
+
+    Empty if every word is too long for an answer or has no wordpiece.
     """
     from scipy.special import softmax
 
-    # 1. Collect distinct texts. The same text may occur in many places: request more spans until
+    # 1. Collect distinct texts. A text may occur many times, so more spans are requested until
     # there are enough distinct texts, or no more spans.
     bounds, scores = find_word_bounds(context, rule), logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
@@ -143,11 +142,11 @@ def find_best_answers(
         wanted *= 4
 
     # 2. Softmax over the scores of the best ones.
-    kept = list(distinct.items())[:MAX_ANSWERS]
-    if not kept:
+    best = list(distinct.items())[:MAX_ANSWERS]
+    if not best:
         return ()
-    probabilities = softmax(np.array([score for _, (_, _, score) in kept]))
+    probabilities = softmax(np.array([score for _, (_, _, score) in best]))
     return tuple(
         AnswerSpan(text, start, end, score, float(probability))
-        for (text, (start, end, score)), probability in zip(kept, probabilities, strict=True)
+        for (text, (start, end, score)), probability in zip(best, probabilities, strict=True)
     )[:max_answers]

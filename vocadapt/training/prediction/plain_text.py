@@ -1,4 +1,4 @@
-"""Plain text to examples for prediction."""
+"""Examples from plain text, for prediction."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,20 +15,17 @@ def split_into_lines(text: str) -> list[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the non-empty lines of a text file; raises InputError for a file that is not text or is
-    empty.
-    """
+    """Read the non-empty lines of a text file; raises InputError if it is empty or not text."""
     lines = split_into_lines(read_document(path))
     if not lines:
-        raise InputError(f"{path}: holds no text.", "Put a sentence on each line.")
+        raise InputError(f"{path}: has no text.", "Put a sentence on each line.")
     return lines
 
 
 def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
-    """Make examples of a run's kind from lines; the words of a line are those of the model's own
-    splitter, unchanged.
+    """Build examples of a run's kind from lines; words are split as the model does.
 
-    Lines without a word are left out. Raises InputError for runs that read two texts at once, and
-    if no line has a word.
+    Lines without words are left out. Raises InputError if the kind cannot read plain text, or if no
+    line has a word.
     """
     return run.kind.examples_from_lines(lines, run.split_words)

@@ -1,4 +1,4 @@
-"""Logits of encoded examples under each tokenization; each distinct sequence of wordpieces is read
+"""Logits of encoded examples under each tokenization; the network processes each distinct sequence
 once.
 """
 
@@ -15,8 +15,8 @@ from vocadapt.training.labels import Logits
 if TYPE_CHECKING:
     import transformers
 
-PIECES = 4096  # of a batch, padding included
-LOWEST = -1e9  # score of a word without a wordpiece
+MAX_BATCH_TOKENS = 4096  # maximum number of wordpieces per batch, padding included
+LOWEST = -1e9  # logit of a word without a wordpiece
 
 
 def compute_logits(
@@ -25,40 +25,42 @@ def compute_logits(
     pad: int,
     progress: Progress = silent,
 ) -> dict[str, tuple[Logits, ...]]:
-    """Compute the logits of every example under every tokenization: (rows, outputs) float32, rows
-    being words or 1.
+    """Compute the logits of every example under every tokenization: (rows, outputs) float32.
 
-    The network stays in its train or eval mode.
+    There is a row for each word, or one for the whole example. The network stays in its train or
+    eval mode.
     """
-    # 1. Read each distinct sequence once: examples repeat, and both tokenizations of an example are
-    # often the same.
-    known: dict[bytes, Logits] = {}
-    distinct = {_key(view): view for views in encoded.views.values() for view in views}
+    # 1. Process each distinct sequence once: examples repeat, and the two tokenizations of an
+    # example are often the same.
+    computed: dict[bytes, Logits] = {}
+    distinct = {_get_key(view): view for views in encoded.views.values() for view in views}
     training = network.training
     network.eval()
     try:
-        read = 0
-        for keys in _batches(distinct):
-            logits = _read(network, [distinct[key] for key in keys], pad)
-            known |= zip(keys, logits, strict=True)
-            read += len(keys)
-            progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
+        done = 0
+        for keys in _group_into_batches(distinct):
+            logits = _compute_batch(network, [distinct[key] for key in keys], pad)
+            computed |= zip(keys, logits, strict=True)
+            done += len(keys)
+            progress(done / len(distinct), f"{done:,} of {len(distinct):,} sequences")
     finally:
         network.train(training)
-    # 2. Give the logits back to the views, and join those of each example.
-    found = {name: [known[_key(view)] for view in views] for name, views in encoded.views.items()}
+    # 2. Assign the logits to the views, and join those of each example.
+    found = {
+        name: [computed[_get_key(view)] for view in views] for name, views in encoded.views.items()
+    }
     return {
         name: join_logits(found[name], views, encoded.sizes, encoded.mean)
         for name, views in encoded.views.items()
     }
 
 
-def _key(view: View) -> bytes:
+def _get_key(view: View) -> bytes:
     return view.ids.tobytes() + view.second.to_bytes(4) + view.places.tobytes()
 
 
-def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
-    """Sort sequences by length, longest first, and group them into batches of at most PIECES
+def _group_into_batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
+    """Sort sequences by length, longest first, and group them into batches of at most MAX_BATCH_TOKENS
     wordpieces with padding.
     """
     batches: list[list[bytes]] = []
@@ -66,15 +68,17 @@ def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
     # The sort is stable: sequences of equal length stay in their order.
     for key in sorted(views, key=lambda key: -len(views[key].ids)):
         # The first sequence of a batch is its longest, so its length is the padded width of all.
-        if not batches or (len(batches[-1]) + 1) * width > PIECES:
+        if not batches or (len(batches[-1]) + 1) * width > MAX_BATCH_TOKENS:
             batches.append([])
             width = len(views[key].ids)
         batches[-1].append(key)
     return batches
 
 
-def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: int) -> list[Logits]:
-    """Return the logits of a batch at the scored positions: for each view (places, outputs)."""
+def _compute_batch(
+    network: "transformers.PreTrainedModel", views: Sequence[View], pad: int
+) -> list[Logits]:
+    """Return the logits of a batch at the scored positions, (positions, outputs) for each view."""
     import torch
 
     batch = {name: values.to(network.device) for name, values in build_batch(views, pad).items()}
@@ -92,8 +96,10 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
 def join_logits(
     found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False
 ) -> tuple[Logits, ...]:
-    """Join the logits of views to those of examples; several for one row are combined by their
-    maximum, separately for each output, or by their `mean`.
+    """Join the logits of views to those of examples.
+
+    Several logits for one row are combined by their mean if `mean`, else by their maximum,
+    separately for each output.
     """
     width = found[0].shape[1] if found else 0
     if mean:
