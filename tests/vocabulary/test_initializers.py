@@ -310,7 +310,7 @@ def test_norm_matched_rows_have_the_median_length_of_their_class() -> None:
     )
     starts, within = (lengths[ROWS.rows(group)] for group in groups)
     assert np.allclose(np.linalg.norm(rows.matrix, axis=1), [np.median(starts), np.median(within)])
-    assert "median length of old continuations" in rows.provenance[1].how
+    assert "median norm of old continuations" in rows.provenance[1].how
     plain = made("semantic", "new", "##toma")
     assert np.allclose(
         plain.matrix / np.linalg.norm(plain.matrix, axis=1)[:, None], normalize_rows(rows.matrix)

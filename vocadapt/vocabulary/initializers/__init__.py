@@ -2,5 +2,5 @@
 
 Read in this order: `materials` (inputs, results, settings, registry), `initialize` (the entry
 point), `mixing` (weighted sums of old embeddings), `methods` (copies, random embeddings, means,
-mixes, distillation), `sparse` (matching pursuit).
+mixtures, distillation), `sparse` (matching pursuit).
 """

@@ -1,7 +1,7 @@
 """Compute the embeddings of new tokens: plan and spaces → NewEmbeddings, each with its provenance.
 
-An initializer is a function from Materials to embeddings, registered in the module that defines it;
-recipes, the command line and the page list the registry.
+An initializer is a function from Materials to embeddings in a registry; recipes, the command line
+and the page list the entries of the registry.
 """
 
 from dataclasses import replace
@@ -56,16 +56,20 @@ def initialize(materials: Materials, settings: InitializerSettings) -> NewEmbedd
     Raises InputError if the materials lack what the initializer needs.
     """
     matrix, provenance = INITIALIZERS[settings.method].make(materials, settings)
-    made = NewEmbeddings(materials.plan.new_embeddings, matrix, provenance)
-    return match_norms(made, materials.plan, materials.model) if settings.norm_matched else made
+    embeddings = NewEmbeddings(materials.plan.new_embeddings, matrix, provenance)
+    if settings.norm_matched:
+        return match_norms(embeddings, materials.plan, materials.model)
+    return embeddings
 
 
-def match_norms(made: NewEmbeddings, plan: VocabularyPlan, model: EmbeddingSpace) -> NewEmbeddings:
-    """Scale new embeddings to the median norm of the old ones of their position class.
+def match_norms(
+    embeddings: NewEmbeddings, plan: VocabularyPlan, model: EmbeddingSpace
+) -> NewEmbeddings:
+    """Scale new embeddings to the median norm of the old embeddings of their position class.
 
     Position classes are word starts and continuations. A zero embedding stays zero.
     """
-    # 1. Median norm of each class of old tokens; of all old tokens if a class is empty.
+    # 1. Compute the median norm of each class of old tokens; of all old tokens if a class is empty.
     old_tokens = list_trained_tokens(plan, model)
     old_norms = _compute_norms(model.matrix[model.rows(old_tokens)])
     old_continues = _find_continuations(plan, old_tokens)
@@ -75,17 +79,18 @@ def match_norms(made: NewEmbeddings, plan: VocabularyPlan, model: EmbeddingSpace
         norms = old_norms[in_class] if in_class.any() else old_norms
         medians[continues] = float(np.median(norms))
     # 2. Scale each new embedding to the median of its class.
-    norms, is_continuation = _compute_norms(made.matrix), _find_continuations(plan, made.tokens)
+    norms = _compute_norms(embeddings.matrix)
+    is_continuation = _find_continuations(plan, embeddings.tokens)
     wanted = np.where(is_continuation, medians[True], medians[False])
     factor = np.divide(wanted, norms, out=np.zeros_like(norms), where=norms > 0)
-    matrix = np.asarray(made.matrix * factor[:, None], dtype=np.float32)
-    # 3. Record it in the provenance.
+    matrix = np.asarray(embeddings.matrix * factor[:, None], dtype=np.float32)
+    # 3. Record the norm in the provenance.
     provenance: list[Provenance] = []
-    for source, continues in zip(made.provenance, is_continuation.tolist(), strict=True):
+    for source, continues in zip(embeddings.provenance, is_continuation.tolist(), strict=True):
         name = "continuations" if continues else "word starts"
-        how = f"{source.how}; at the median length of old {name}, {medians[continues]:.3g}"
+        how = f"{source.how}; scaled to the median norm of old {name}, {medians[continues]:.3g}"
         provenance.append(replace(source, how=how))
-    return NewEmbeddings(made.tokens, matrix, tuple(provenance))
+    return NewEmbeddings(embeddings.tokens, matrix, tuple(provenance))
 
 
 def _compute_norms(matrix: Matrix) -> Matrix:

@@ -26,14 +26,13 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 NO_VECTOR = "without a vector in the target space"
-MAX_DONORS = 5  # donors that the description of an embedding names
+MAX_DONORS = 5  # donors that the description of an embedding lists
 
 
 class Donors(Sequence[tuple[str, float]]):
-    """Sequence of (donor, weight) pairs of an embedding, created lazily: FOCUS has millions of
-    them.
+    """The (donor, weight) pairs of an embedding, created lazily, because FOCUS has millions of them.
 
-    Equal to the tuple of its pairs.
+    Equal to a tuple of the same pairs.
     """
 
     def __init__(self, names: Sequence[str], columns: NDArray[np.int64], weights: Matrix) -> None:
@@ -60,8 +59,9 @@ class Donors(Sequence[tuple[str, float]]):
 class Provenance:
     """The origin of an embedding.
 
-    how: a short description; donors: tokens whose embeddings were mixed, with their weights.
-    fallback: whether the initializer could not make this embedding and another one did (see `how`).
+    how: description of how it was computed; donors: tokens whose embeddings were mixed, with their
+        weights.
+    fallback: whether another initializer computed it, because the chosen one could not.
     """
 
     how: str
@@ -82,16 +82,16 @@ class NewEmbeddings:
 
     @property
     def fallbacks(self) -> int:
-        """Number of embeddings that another initializer made."""
+        """Number of embeddings that another initializer computed."""
         return sum(source.fallback for source in self.provenance)
 
 
 @dataclass(frozen=True)
 class DistilSettings(CheckedSettings):
-    """Settings of token distillation; Adam with separate state for each embedding.
+    """Settings of token distillation with Adam, which has separate state for each embedding.
 
-    A token with fewer contexts reuses them, so every embedding gets `passes` × `contexts` updates.
-    Raises InputError for a layer that cannot exist.
+    If a token has fewer contexts, they are repeated, so every embedding gets `passes` × `contexts`
+    updates. Raises InputError for an invalid layer.
     """
 
     layer: int = setting(
@@ -118,7 +118,7 @@ class DistilSettings(CheckedSettings):
         if self.layer < 1 and self.layer != -1:
             raise InputError(
                 f"Distilled embeddings: there is no layer {self.layer} to match.",
-                "Give 1 or more, or -1 for the last.",
+                "Give 1 or more, or -1 for the last layer.",
                 "layer",
             )
 
@@ -139,8 +139,8 @@ class Materials:
     model: wordpiece embeddings of the model.
     domain: word vectors of the domain, by token (see `Vocabulary.spell_words`).
     alignment: fitted from the domain (or from the target, without a domain) to the model.
-    target: embeddings of a target model, or vectors trained on a text tokenized by its vocabulary.
-    distiller: trains embeddings on a text; slow, so it reports its progress.
+    target: embeddings of a target model, or vectors trained on a text tokenized with its vocabulary.
+    distiller: trains embeddings on a text and reports its progress.
     """
 
     plan: VocabularyPlan
@@ -160,8 +160,8 @@ class Materials:
         space = self.domain if self.target is None else self.target
         if space is None:
             raise InputError(
-                "These embeddings are mixed from tokens that are similar in a target space, and"
-                " there is none.",
+                "These embeddings are mixed from tokens that are similar in a target space, but no"
+                " target space was given.",
                 "Give a target model, word vectors, or a text.",
             )
         return space
@@ -171,26 +171,26 @@ class Materials:
         """Common tokens, by id: old tokens that keep their embedding and have a vector in the
         target space.
 
-        Special and [unused] tokens are excluded. Raises InputError if there is none.
+        Special and [unused] tokens are excluded. Raises InputError if there are none.
         """
-        space, stays = self.similarity_space, frozenset(self.plan.kept)
+        space, kept = self.similarity_space, frozenset(self.plan.kept)
         trained = list_trained_tokens(self.plan, self.model)
-        found = tuple(token for token in trained if token in stays and has_vector(space, token))
-        if not found:
+        common = tuple(token for token in trained if token in kept and has_vector(space, token))
+        if not common:
             raise InputError(
                 f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in"
                 " common that keeps its embedding.",
                 "Check that both have the same language and casing.",
             )
-        return found
+        return common
 
 
 @dataclass(frozen=True)
 class InitializerSettings(CheckedSettings):
     """Settings of the initialization of new embeddings.
 
-    options: settings that only one initializer has, by its name: those that are not at their
-    defaults, and those of the method. Plain values become the dataclass that the initializer names.
+    options: settings of single initializers, by name: those of the method, and others that differ
+        from their defaults. A mapping of values is converted to the dataclass of the initializer.
     """
 
     method: str = setting(
@@ -221,8 +221,8 @@ class InitializerSettings(CheckedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Keep the method's own settings, and those of others that differ from their defaults: equal
-        # settings compare equal, and a recipe does not list what it does not use.
+        # Keep the method's own settings, and those of others that differ from their defaults. So
+        # equivalent settings compare equal, and a recipe does not list unused settings.
         options = read_options(self.options)
         own = INITIALIZERS[self.method].settings
         if own is not None:
@@ -236,7 +236,7 @@ class InitializerSettings(CheckedSettings):
 
     @property
     def own(self) -> Any:
-        """The settings that only the method has; None if it has none."""
+        """The method's own settings; None if it has none."""
         return self.options.get(self.method)
 
 
@@ -247,8 +247,8 @@ class Initializer:
     make: computes the embeddings of `plan.new_embeddings`, (tokens, dim) float32.
     needs_alignment: whether it needs a fitted alignment.
     needs: input in addition to the model: "" none, "words" word vectors, "target" a target model,
-        "similar" one of these, "text" a text.
-    settings: frozen dataclass of the settings that only it has, each declared by `setting`.
+        "similar" word vectors or a target model, "text" a text.
+    settings: frozen dataclass of its own settings, each declared by `setting`.
     """
 
     make: Callable[[Materials, InitializerSettings], Initialized]
@@ -265,9 +265,9 @@ INITIALIZERS: dict[str, Initializer] = {}
 
 
 def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of single initializers, by name, as the dataclasses that they name.
+    """Convert the settings of single initializers, by name, to the dataclasses of the initializers.
 
-    Raises InputError for a name without such settings, and for wrong values.
+    Raises InputError for the name of an initializer without such settings, and for invalid values.
     """
     if not isinstance(options, Mapping):
         raise InputError(f"options: expected a table of initializers, got {show_value(options)}.")
@@ -275,10 +275,10 @@ def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name, values in options.items():
         kind = INITIALIZERS[name].settings if name in INITIALIZERS else None
         if kind is None:
-            having = [known for known, one in INITIALIZERS.items() if one.settings is not None]
+            known = [other for other, one in INITIALIZERS.items() if one.settings is not None]
             raise InputError(
                 f"options: there is no initializer {name!r} with settings of its own.",
-                f"Initializers with such settings: {', '.join(having)}.",
+                f"Initializers with such settings: {', '.join(known)}.",
             )
         if isinstance(values, Mapping):
             read[name] = build_settings(kind, values, f"options: {name}")
@@ -300,29 +300,29 @@ def list_trained_tokens(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str
 
 
 def has_vector(space: EmbeddingSpace, token: str) -> bool:
-    """Return whether a space has a vector of a token that is not zero."""
+    """Return whether a space has a nonzero vector for a token."""
     return token in space and bool(space[token].any())
 
 
 def compute_mean_embedding(model: EmbeddingSpace) -> Matrix:
-    """Return the mean of all embeddings, (dim,) float32, summed in double precision."""
+    """Compute the mean of all embeddings, (dim,) float32, in double precision."""
     mean: Matrix = model.matrix.mean(axis=0, dtype=np.float64).astype(np.float32)
     return mean
 
 
 def format_provenance(token: str, source: Provenance, max_donors: int = MAX_DONORS) -> str:
-    """Describe the origin of an embedding in one line, with the `max_donors` heaviest donors.
+    """Describe the origin of an embedding in one line, with the `max_donors` largest weights.
 
     Example: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism".
     """
     donors = source.donors
     if not donors or donors == ((token, 1.0),):
         return f"{token} = {source.how}"
-    # 1. Equal weights are written as fractions, others as decimals.
+    # 1. Write equal weights as fractions, others as decimals.
     is_mean = len({weight for _, weight in donors}) == 1
     is_mean = is_mean and abs(donors[0][1] * len(donors) - 1) < 1e-6
     denominator = len(donors) if is_mean else 0
-    # 2. The heaviest donors, and the number of the others.
+    # 2. List the donors with the largest weights, and the number of the others.
     heaviest = sorted(donors, key=lambda donor: -abs(donor[1]))[:max_donors]
     terms = [f"{_format_weight(weight, denominator)}{name}" for name, weight in heaviest]
     line = f"{token} = {' + '.join(terms)}".replace("+ -", "− ")

@@ -1,10 +1,10 @@
-"""The initializers but for matching pursuit (`sparse`), simplest first.
+"""All initializers except matching pursuit (`sparse`), simplest first.
 
-1. A vector that is taken over, random embeddings, means: they compare no tokens.
-2. Mixes of the embeddings of common tokens, by their similarity to the new token in a target space.
-   A common token is one that keeps its embedding in the model and that the target space has, too.
-3. Token distillation: new embeddings are trained so that the model reads a new token as it read the
-   token's wordpieces.
+1. Copied or mapped vectors, random embeddings, means: tokens are not compared.
+2. Mixtures of the embeddings of common tokens, by their similarity to the new token in a target
+   space. A common token keeps its embedding in the model and also has a vector in the target space.
+3. Token distillation: new embeddings are trained so that the hidden states of the model are those
+   with the token's wordpieces.
 """
 
 from collections.abc import Callable
@@ -39,17 +39,17 @@ ROUNDING = 1e-6  # of a cosine in float32
 
 
 def initialize_aligned(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Map the word's vector, or the target's embedding, by the fitted alignment."""
+    """Map the word's vector, or the target's embedding, with the fitted alignment."""
     alignment = materials.alignment
     if alignment is None:
         raise InputError(
-            "Aligned embeddings need an alignment of the word vectors to the model, and none was fitted."
+            "Aligned embeddings need an alignment of the word vectors to the model, but none was fitted."
         )
     space, what = materials.domain, "its word vector"
     if space is None:
-        space, what = materials.target, "the target's row"
+        space, what = materials.target, "the target's embedding"
     return _copy_vectors(
-        materials, space, f"{what} through the {alignment.settings.method} map", alignment.apply
+        materials, space, f"{what}, aligned by {alignment.settings.method}", alignment.apply
     )
 
 
@@ -62,7 +62,7 @@ def initialize_identity(materials: Materials, settings: InitializerSettings) -> 
             f" have {space.dim}.",
             f"Train vectors of {materials.model.dim} dimensions, or choose the initializer aligned.",
         )
-    return _copy_vectors(materials, space, "its word vector, not mapped", lambda vectors: vectors)
+    return _copy_vectors(materials, space, "its word vector, not aligned", lambda vectors: vectors)
 
 
 def initialize_target(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -70,7 +70,7 @@ def initialize_target(materials: Materials, settings: InitializerSettings) -> In
     space = materials.target
     if space is None:
         raise InputError(
-            "These embeddings are copied from a target model, and there is none.",
+            "These embeddings are copied from a target model, but no target model was given.",
             "Give a target model.",
         )
     if space.dim != materials.model.dim:
@@ -78,7 +78,7 @@ def initialize_target(materials: Materials, settings: InitializerSettings) -> In
             f"The target's embeddings have {space.dim} dimensions, the model's {materials.model.dim}.",
             "Choose the initializer aligned, which maps them, or a target model of the same width.",
         )
-    return _copy_vectors(materials, space, "the target's own row", lambda vectors: vectors)
+    return _copy_vectors(materials, space, "the target's embedding", lambda vectors: vectors)
 
 
 def initialize_random_normal(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -106,7 +106,7 @@ def initialize_common_mean(materials: Materials, settings: InitializerSettings) 
     """Return the mean of the common tokens' embeddings, the same for every token."""
     common = materials.model.take(materials.model.rows(materials.donors))
     rows = np.tile(compute_mean_embedding(common), (len(materials.plan.new_embeddings), 1))
-    return _add_provenance(rows, f"mean of the rows of all {len(common):,} common tokens")
+    return _add_provenance(rows, f"mean of the embeddings of all {len(common):,} common tokens")
 
 
 def initialize_syntactic(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -125,7 +125,7 @@ def _copy_vectors(
     """Apply `change` to each token's vector in a space, or average its pieces if it has none."""
     if space is None:
         raise InputError(
-            "These embeddings are made from word vectors, and there are none.",
+            "These embeddings are computed from word vectors, but none were given.",
             "Give word vectors or a text.",
         )
 
@@ -170,8 +170,8 @@ def initialize_wechsel(materials: Materials, settings: InitializerSettings) -> I
 
 
 def sparsemax(scores: Matrix) -> Matrix:
-    """Return weights (n, k) ≥ 0 with row sums 1: the point of the simplex nearest to the scores
-    (Martins and Astudillo 2016).
+    """Project scores (n, k) onto the simplex: weights ≥ 0 with row sums 1 (Martins and Astudillo
+    2016).
 
     Example: scores [1, .8, .1] → threshold .4 → weights [.6, .4, 0].
     """
@@ -180,7 +180,7 @@ def sparsemax(scores: Matrix) -> Matrix:
 
 
 def _compute_threshold(ordered: Matrix) -> Matrix:
-    """Return τ of each row, (n,), so that max(score − τ, 0) sums to 1.
+    """Compute the threshold τ of each row, (n,), for which max(score − τ, 0) sums to 1.
 
     ordered: (n, k) scores, largest first, padded with −∞.
     """
@@ -192,7 +192,7 @@ def _compute_threshold(ordered: Matrix) -> Matrix:
 
 
 def _mix_by_sparsemax(similarities: Matrix) -> Mix:
-    """Return the sparsemax of whole rows without sorting them.
+    """Compute the sparsemax of each row without sorting the whole row.
 
     1. The threshold τ of a part of a row is at most that of the row: compute it from group maxima.
     2. Only values above that lower bound can have a weight: select and sort these.
@@ -216,8 +216,8 @@ def initialize_distilled(materials: Materials, settings: InitializerSettings) ->
     """Start from the mean of a token's wordpieces, and train until the hidden states match."""
     if materials.distiller is None:
         raise InputError(
-            "Distilled embeddings are fitted to a text, and no text was given.",
-            "Give a text. A leaderboard includes distilled only if it is named: it takes long.",
+            "Distilled embeddings are trained on a text, but no text was given.",
+            "Give a text. A leaderboard includes distilled, which is slow, only if you name it.",
         )
     own: DistilSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
@@ -239,7 +239,7 @@ def initialize_distilled(materials: Materials, settings: InitializerSettings) ->
 METHODS: dict[str, Initializer] = {
     "aligned": Initializer(
         initialize_aligned,
-        "the word's vector (or the target's embedding), mapped by the fitted alignment",
+        "the word's vector (or the target's embedding), mapped with the fitted alignment",
         "W · w",
         "Poerner et al. 2020, Creating new input vectors",
         needs_alignment=True,
@@ -247,14 +247,14 @@ METHODS: dict[str, Initializer] = {
     ),
     "identity": Initializer(
         initialize_identity,
-        "the word's vector as it is, not mapped",
+        "the word's vector, unchanged",
         "w",
         "Poerner et al. 2020, ablation W = 1",
         needs="words",
     ),
     "target": Initializer(
         initialize_target,
-        "the target model's embedding as it is",
+        "the target model's embedding, unchanged",
         "E_target(t)",
         "Fast 2023, section 4.4.5, naive",
         needs="target",
@@ -308,13 +308,14 @@ METHODS: dict[str, Initializer] = {
     ),
     "wechsel": Initializer(
         initialize_wechsel,
-        "a mix of the 10 nearest common tokens' embeddings; no dictionary, common tokens keep their own",
+        "a mix of the 10 nearest common tokens' embeddings; no dictionary is used, and common tokens"
+        " keep their embeddings",
         "Σ softmax(cos(t, o) / 0.1) · E(o)",
         "Minixhofer et al. 2022, WECHSEL",
         needs="similar",
     ),
 }
-DISTILLED = {  # apart: it comes last in menus, after matching pursuit
+DISTILLED = {  # a separate dictionary, because it comes last in menus, after matching pursuit
     "distilled": Initializer(
         initialize_distilled,
         "the mean of its pieces, trained until the model's hidden states are those it had with the"

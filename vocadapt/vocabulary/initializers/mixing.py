@@ -1,5 +1,5 @@
-"""Embeddings as weighted sums of old embeddings, with the donors and weights as provenance: the
-shared part of most initializers.
+"""Compute embeddings as weighted sums of old embeddings, with the donors and weights as provenance;
+most initializers use these functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ from vocadapt.vocabulary.initializers.materials import (
     has_vector,
 )
 
-GROUP_SIZE = 16  # columns of a group of which the maximum is taken
-N_THREADS = 2  # blocks that are mixed in parallel
-COLUMNS = 128  # columns of the donor embeddings that are summed at once
+GROUP_SIZE = 16  # columns of a group, whose maximum is computed
+N_THREADS = 2  # number of blocks that are mixed in parallel
+COLUMNS = 128  # columns of the donor embeddings that are summed together
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +49,15 @@ def mix_embeddings(
     """
     from scipy.sparse import csr_array
 
-    # 1. The donors of all mixes one after the other, without padding: those of mix i are
-    #    starts[i]:starts[i + 1], the row format of sparse matrices.
+    # 1. Concatenate the donors of all mixes without padding; those of mix i are
+    #    starts[i]:starts[i + 1] (compressed sparse rows).
     used = [part.weights != 0 for part in parts]
     counts = np.concatenate([np.zeros(1, np.int64), *(mask.sum(axis=1) for mask in used)])
     starts = np.cumsum(counts)
     columns = np.concatenate([part.donors[mask] for part, mask in zip(parts, used, strict=True)])
     weights = np.concatenate([part.weights[mask] for part, mask in zip(parts, used, strict=True)])
-    # 2. The sums, and for each the donors with their weights.
-    #    Columns of the embeddings are summed in blocks that fit into the processor's cache.
+    # 2. Compute the weighted sums, in blocks of columns that fit into the processor's cache, and
+    #    the provenance.
     mix = csr_array(
         (weights.astype(np.float32), columns, starts), shape=(len(starts) - 1, len(donor_rows))
     )
@@ -74,11 +74,11 @@ def mix_embeddings(
 def mix_similar_tokens(
     materials: Materials, choose: Callable[[Matrix], Mix], how: str
 ) -> Initialized:
-    """Mix the embeddings of common tokens, by their cosine similarity to each new token in the
-    target space.
+    """Mix the embeddings of common tokens by their cosine similarity to each new token in the target
+    space.
 
-    choose: turns similarities (block, common tokens) into a Mix. It gets a block of new tokens at a
-        time, which bounds the memory.
+    choose: computes a Mix from similarities (block, common tokens). It is called for one block of
+        new tokens at a time, to limit the memory.
     """
     space, names = materials.similarity_space, materials.donors
     common = space.unit[space.rows(names)]
@@ -91,8 +91,8 @@ def mix_similar_tokens(
         def mix_block(block: slice) -> Mix:
             return choose(new[block] @ common.T)
 
-        # N_THREADS blocks in parallel: one alone would leave cores idle while its donors are
-        # selected, outside of BLAS.
+        # Mix N_THREADS blocks in parallel: donors are selected outside of BLAS, and a single block
+        # would leave cores idle meanwhile.
         blocks = iterate_blocks(len(new), len(common))
         threads = count_cores() // N_THREADS or 1
         with threadpool_limits(threads), ThreadPoolExecutor(N_THREADS) as pool:
@@ -108,9 +108,9 @@ def initialize_with_fallback(
     materials: Materials, space: EmbeddingSpace, make: Callable[[tuple[str, ...]], Initialized]
 ) -> Initialized:
     """Initialize the tokens of `plan.new_embeddings` that have a vector in a space by `make`, and
-    the others by the mean of their pieces; the provenance says which of the two was used.
+    the others by the mean of their pieces, marked as a fallback in the provenance.
     """
-    # 1. Two groups: the tokens with a vector, and the others.
+    # 1. Initialize the tokens with a vector, and the others.
     tokens = materials.plan.new_embeddings
     first = tuple(token for token in tokens if has_vector(space, token))
     others = tuple(token for token in tokens if not has_vector(space, token))
@@ -127,7 +127,7 @@ def initialize_with_fallback(
             sources.append(Provenance(f"{NO_VECTOR}: {source.how}", source.donors, fallback=True))
     if not matrices:
         return np.empty((0, materials.model.dim), np.float32), ()
-    # 2. Bring both groups into the order of the tokens.
+    # 2. Sort both groups into the order of the tokens.
     place = {token: i for i, token in enumerate((*first, *others))}
     order = [place[token] for token in tokens]
     return np.concatenate(matrices)[order], tuple(sources[i] for i in order)
@@ -138,38 +138,39 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
 
     Tokens that the model cannot spell get the mean of all embeddings.
     """
-    # 1. Equal weights for the pieces of each token; all 0 if the model cannot spell it.
+    # 1. Average the pieces of each token with equal weights; all are 0 if the model cannot spell it.
     base, model = materials.plan.base, materials.model
     tokenized = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
     shape = (len(tokenized), max(map(len, tokenized), default=1))
     donors, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-    for row, (pieces, can) in enumerate(zip(tokenized, spelled, strict=True)):
-        if can:
+    for row, (pieces, is_spelled) in enumerate(zip(tokenized, spelled, strict=True)):
+        if is_spelled:
             donors[row, : len(pieces)] = [model.index[piece] for piece in pieces]
             weights[row, : len(pieces)] = 1 / len(pieces)
     embeddings, sources = mix_embeddings(
         model.words, model.matrix, [Mix(donors, weights)], "mean of its pieces"
     )
-    # 2. The others get the mean of all embeddings, not that of the unknown token, which says
-    #    nothing about them.
+    # 2. Use the mean of all embeddings for the others: the embedding of the unknown token is not
+    #    related to them.
     embeddings[~np.array(spelled, dtype=bool)] = compute_mean_embedding(model)
     unspelled = Provenance("global mean: the model cannot spell it", fallback=True)
     provenance: list[Provenance] = []
-    for source, can in zip(sources, spelled, strict=True):
-        provenance.append(source if can else unspelled)
+    for source, is_spelled in zip(sources, spelled, strict=True):
+        provenance.append(source if is_spelled else unspelled)
     return embeddings, tuple(provenance)
 
 
 def select_above_bound(similarities: Matrix, bound: Matrix) -> tuple[NDArray[np.int64], Matrix]:
-    """Return the columns and values that reach the bound of each row, (rows, most), best first.
+    """Return the columns and values that reach the bound of each row, (rows, largest number), best
+    first.
 
-    similarities: (rows, columns) float32; bound: (rows,) float32. Equal values are in the order of
-    their columns. Padded with column 0 and −∞.
+    similarities: (rows, columns) float32; bound: (rows,) float32. Ties are sorted by column. Rows
+    are padded with column 0 and −∞.
 
     Example: row [.1 .9 .4], bound .3 → columns [1 2], values [.9 .4].
     """
-    # 1. Find all of them in one pass; np.nonzero on two dimensions is slower.
+    # 1. Find the values in the flattened matrix; np.nonzero on two dimensions is slower.
     flat = np.flatnonzero(similarities >= bound[:, None])
     rows, columns = np.divmod(flat, similarities.shape[1])
     # 2. Number them within each row, and write them into a padded matrix.
@@ -186,8 +187,9 @@ def select_above_bound(similarities: Matrix, bound: Matrix) -> tuple[NDArray[np.
 
 
 def compute_group_maxima(similarities: Matrix) -> Matrix:
-    """Return the maxima of disjoint groups of columns, (rows, groups): the k-th largest maximum of
-    a row is a lower bound of its k-th largest value.
+    """Compute the maxima of disjoint groups of columns, (rows, groups).
+
+    The k-th largest maximum of a row is a lower bound of its k-th largest value.
     """
     count = similarities.shape[1]
     step = -(-count // GROUP_SIZE)

@@ -1,9 +1,9 @@
-"""Initializer by orthogonal matching pursuit: write a target vector as a sum of a few common
-tokens' vectors, and apply the same sum to their embeddings.
+"""Initializer by orthogonal matching pursuit: approximate a target vector by a weighted sum of a few
+common tokens' vectors, and apply the same weights to their embeddings.
 
-Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each other are computed
-once, and each step reads a few rows of them. The atom with the largest product with the residual is
-selected, without normalizing the vectors, as in mergekit-tokensurgeon.
+Batch-OMP (Rubinstein et al. 2008): the inner products of all common tokens with each other are
+computed once, and each step reads a few rows of this matrix. The atom with the largest product with
+the residual is selected, without normalizing the vectors, as in mergekit-tokensurgeon.
 """
 
 from collections.abc import Callable
@@ -21,15 +21,16 @@ from vocadapt.vocabulary.initializers.materials import (
 from vocadapt.vocabulary.initializers.mixing import Mix, initialize_with_fallback, mix_embeddings
 
 BLOCK = 512  # tokens whose initial products are in memory at the same time
-MIN_PRODUCT = 1e-5  # relative to the largest initial product: below it is float32 rounding
-Products = Callable[[int], Matrix]  # products of one atom with all atoms, (m,)
+MIN_PRODUCT = 1e-5  # relative to the largest initial product; smaller ones are rounding errors
+Products = Callable[[int], Matrix]  # inner products of one atom with all atoms, (m,)
 MAX_GRAM_BYTES = 4_000_000_000
-MIN_RESIDUAL = 1e-6  # relative to an atom's squared norm: below it depends on the chosen atoms
+# Relative to an atom's squared norm: with a smaller residual it depends on the chosen atoms.
+MIN_RESIDUAL = 1e-6
 
 
 def initialize_omp(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Sum the common tokens' embeddings, with the coefficients that rebuild the token's vector in
-    the target space.
+    """Compute the weighted sum of the common tokens' embeddings, with the coefficients that
+    approximate the token's vector in the target space.
     """
     space, names = materials.similarity_space, materials.donors
     atoms = space.matrix[space.rows(names)]
@@ -39,19 +40,19 @@ def initialize_omp(materials: Materials, settings: InitializerSettings) -> Initi
         mix = decompose(space.matrix[space.rows(tokens)], atoms, k)
         rows = materials.model.matrix[materials.model.rows(names)]
         return mix_embeddings(
-            names, rows, [mix], f"orthogonal matching pursuit, {k} common tokens at most"
+            names, rows, [mix], f"orthogonal matching pursuit, at most {k} common tokens"
         )
 
     return initialize_with_fallback(materials, space, make)
 
 
 def decompose(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
-    """Write each vector as a sum of at most k atoms.
+    """Approximate each vector by a weighted sum of at most k atoms.
 
     vectors: (n, d) float32; atoms: (m, d) float32. Returns a Mix of (n, k).
 
-    The products of all atoms, m² · 4 bytes, are computed in advance if they fit into 4 GB and there
-    are enough vectors to make use of them.
+    The products of all atoms, m² · 4 bytes, are computed in advance if they fit into 4 GB and enough
+    vectors use them.
     """
     from threadpoolctl import threadpool_limits
 
@@ -64,7 +65,7 @@ def decompose(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
         gram = (atoms @ atoms.T).__getitem__
     mix = Mix(np.zeros((len(vectors), k), np.int64), np.zeros((len(vectors), k), np.float32))
     work = np.empty((k, len(atoms)), np.float32)
-    with threadpool_limits(1):  # a step is too small to share: threads would wait for each other
+    with threadpool_limits(1):  # a step is too small for several threads
         for start in range(0, len(vectors), BLOCK):
             products = vectors[start : start + BLOCK] @ atoms.T
             for row, first in enumerate(products, start=start):
@@ -118,8 +119,8 @@ def _decompose_one(
 SPARSE = {
     "omp": Initializer(
         initialize_omp,
-        "the target's vector as a sum of at most k common tokens' vectors, carried over to their"
-        " rows",
+        "a weighted sum of at most k common tokens' embeddings, with the weights that approximate"
+        " the target's vector",
         "Σ α_o · E(o), α by orthogonal matching pursuit",
         "Goddard and Fernandes Neto 2025; mergekit-tokensurgeon",
         needs="similar",
