@@ -1,7 +1,7 @@
 """The workspace on disk.
 
-Read in this order: `workspace` (kinds of artifacts and their folders), `manifest` (what an artifact
-was made from), `drafts` and `locks` (atomic writing, several processes), `strict_json` and
-`file_cache` (reading), `disk_space`; then `uploads`, `notes`, `slices` and `packing` (what pages
-keep or send).
+Read in this order: `workspace` (kinds of artifacts and their folders), `manifest` (provenance of an
+artifact), `drafts` and `locks` (atomic writing, concurrent processes), `strict_json` and
+`file_cache` (reading), `disk_space`; then `uploads`, `notes`, `slices` and `packing` (files that
+pages store or send).
 """

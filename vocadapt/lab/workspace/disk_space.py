@@ -8,13 +8,14 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, expand_path, show_path
 
-FLOOR = 50 * MEGABYTE  # any step: logs, records, tokenizers, figures
+FLOOR = 50 * MEGABYTE  # assumed for any step: logs, records, tokenizers, figures
 WEIGHTS = (".safetensors", ".bin")
 
 
 def check_disk_space(place: Path, needed: int) -> None:
-    """Raise InputError if the disk of a folder (which need not exist yet) has fewer than `needed`
-    bytes free.
+    """Raise InputError if the disk of a folder has fewer than `needed` bytes free.
+
+    The folder need not exist yet.
     """
     folder = Path(os.path.abspath(place))
     while not folder.is_dir():
@@ -24,16 +25,16 @@ def check_disk_space(place: Path, needed: int) -> None:
         raise InputError(
             f"{show_path(place)}: about {_format_size(needed)} are needed, but the disk has"
             f" {_format_size(free)} free.",
-            "Make room, or choose another place.",
+            "Free some disk space, or choose another place.",
         )
 
 
 def measure_weights(model: str) -> int:
-    """Return the bytes of the weights of a model folder, of one format if it has two; 0 for a hub
-    name.
+    """Return the bytes of the weights in a model folder, of the larger format if it has two; 0 for
+    a hub name.
     """
     folder = expand_path(model)
-    if not os.path.isdir(folder):  # unlike Path, false for a name too long
+    if not os.path.isdir(folder):  # Path.is_dir would raise for a name that is too long
         return 0
     return max(measure_files(map(str, folder.glob(f"*{ending}"))) for ending in WEIGHTS)
 

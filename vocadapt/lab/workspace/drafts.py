@@ -16,29 +16,29 @@ from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 
-DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
+DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left behind by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
 # Names of drafts and replaced folders; group 1: the name of the artifact.
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)
-WRITE_REMEDY = "Make room or change its permissions, or choose another workspace."
+WRITE_REMEDY = "Free some disk space, change the permissions, or choose another workspace."
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
 def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
-    """Yield an empty folder to fill; it becomes `folder` when the block ends, and is removed if it
-    raises.
+    """Yield an empty folder to fill; it is renamed to `folder` when the block ends, and removed if
+    the block raises.
 
-    The block writes the manifest last. Raises InputError if `folder` exists (unless `overwrite`),
-    cannot be made, or the disk is full.
+    The block writes the manifest last. Raises InputError if `folder` exists (unless `overwrite`) or
+    cannot be created, or if the disk is full.
     """
-    # 1. Check the target, and remember which parents have to be made for it.
+    # 1. Check the target, and remember which of its parents do not exist yet.
     folder = Path(os.path.abspath(folder))
     check_free(folder, overwrite)
     missing = [parent for parent in folder.parents if not parent.exists()]
     draft = None
     try:
-        # 2. Let the block fill a draft. Its lock tells others that the writer lives.
+        # 2. Let the block fill a draft. The lock shows other processes that its writer is alive.
         draft, lock = _make(folder)
         try:
             yield draft
@@ -51,21 +51,19 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
         # 3. If anything fails, leave nothing behind.
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
-        with suppress(OSError):  # parents that were made for it, as far as they are empty
+        with suppress(OSError):  # only the parents created above that are still empty
             for parent in missing:
                 parent.rmdir()
         if is_disk_full(error):
             raise InputError(
                 f"The disk is full: {folder} was not written.",
-                "Make room, or choose another place.",
+                "Free some disk space, or choose another place.",
             ) from error
         raise
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
-    """Raise InputError if `folder` exists; an empty folder is free, and an artifact may be
-    overwritten.
-    """
+    """Raise InputError if `folder` exists and is not empty; `overwrite` allows artifacts."""
     check_output_path(folder)
     if not os.path.lexists(folder):
         return
@@ -80,7 +78,7 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
         )
     if not _is_ours(folder):
         raise InputError(
-            f"{folder} is not something vocadapt wrote, so it is not overwritten.",
+            f"{folder} was not written by vocadapt, so it is not overwritten.",
             "Choose another place.",
         )
     if foreign := Manifest.load(folder).list_foreign_files(folder):
@@ -93,12 +91,12 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
 
 @contextmanager
 def open_file_draft(path: Path) -> Iterator[Path]:
-    """Yield a file to fill; it replaces `path` when the block ends, and is removed if it raises.
+    """Yield a path to write; it is renamed to `path` when the block ends, and removed if the block
+    raises.
 
-    Raises InputError if it cannot be written, or the disk is full. `check_free_file` checks that
-    beforehand.
+    Raises InputError if the file cannot be written or the disk is full; see also `check_free_file`.
     """
-    place = Path(os.path.realpath(path))  # a link stays one
+    place = Path(os.path.realpath(path))  # replace the target of a link, not the link
     draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
     try:
         with convert_write_errors(path, "cannot be written", "Choose another place."):
@@ -116,7 +114,7 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
     check_output_path(path)
     if not path.parent.is_dir():
         raise InputError(
-            f"{path}: there is no folder {path.parent}.", "Make it, or choose another place."
+            f"{path}: there is no folder {path.parent}.", "Create it, or choose another place."
         )
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file.", "Choose another place.")
@@ -139,16 +137,17 @@ def convert_write_errors(
 
 
 def remove_abandoned_drafts(parent: Path) -> None:
-    """Remove what killed writers left in a folder; an artifact that was being replaced is restored."""
+    """Remove what killed writers left in a folder, and restore artifacts that were being replaced."""
     if not parent.is_dir():
         return
-    # 1. Drafts that nobody holds. If one is held or gone, its writer lives or another process was
-    #    quicker.
+    # 1. Remove drafts that are not locked. A locked draft has a living writer; a missing one was
+    #    removed by another process.
     for draft, _ in _list_leftovers(parent, DRAFT):
         with suppress(BlockingIOError, FileNotFoundError), hold_lock(draft):
             shutil.rmtree(draft, ignore_errors=True)
 
-    # 2. Replaced artifacts: put back if their writer was killed before it renamed the new one.
+    # 2. Restore a replaced artifact if its writer was killed before it renamed the new one; remove
+    #    it otherwise.
     with wait_for_lock(parent):
         for old, place in _list_leftovers(parent, OLD):
             if not _is_ours(old):
@@ -160,7 +159,7 @@ def remove_abandoned_drafts(parent: Path) -> None:
 
 
 def _list_leftovers(parent: Path, ending: str) -> list[tuple[Path, Path]]:
-    """List the folders of our own naming in a folder, each with the place it was meant for."""
+    """List the drafts or replaced folders in a folder, each with the path of its artifact."""
     found = []
     for path in parent.glob(f".*{ending}"):
         match = LEFT.fullmatch(path.name)
@@ -180,18 +179,18 @@ def _is_ours(folder: Path) -> bool:
 def is_disk_full(error: BaseException) -> bool:
     """Return whether an error means that the disk is full.
 
-    Rust libraries (safetensors, tokenizers) say so only in their message.
+    Errors of Rust libraries (safetensors, tokenizers) have no errno, only a message.
     """
     return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
 
 
 def _make(folder: Path) -> tuple[Path, int]:
-    """Remove leftovers next to `folder`, then make and lock a temporary folder there."""
-    with suppress(OSError):  # what cannot be removed is somebody else's
+    """Remove abandoned drafts next to `folder`, then create and lock a new draft there."""
+    with suppress(OSError):  # such as files of another user
         remove_abandoned_drafts(folder.parent)
     lock = None
-    # Another process may take the new folder for abandoned and remove it before it is locked: then
-    # make another one.
+    # Another process may consider the new folder abandoned and remove it before it is locked: then
+    # create another one.
     while lock is None:
         draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
         try:
@@ -210,7 +209,7 @@ def _make(folder: Path) -> tuple[Path, int]:
 
 
 def _lock(draft: Path) -> int | None:
-    """Return the lock of a new folder; None if a sweeper removed it first."""
+    """Lock a new folder and return the lock; None if another process has removed the folder."""
     with suppress(FileNotFoundError):
         lock = acquire_lock(draft)
         if lock is not None:
@@ -221,9 +220,9 @@ def _lock(draft: Path) -> int | None:
 
 
 def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
-    """Rename the complete draft to its target, moving what is there out of the way first."""
-    # 1. Give every file the mode of the manifest: some libraries write files that only their owner
-    #    may read.
+    """Rename the complete draft to its target, after renaming an existing target."""
+    # 1. Give every file the permissions of the manifest: some libraries write files that only
+    #    their owner can read.
     mode = (draft / MANIFEST).stat().st_mode & 0o777
     for path in draft.rglob("*"):
         if path.is_file():
@@ -232,7 +231,7 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     # 2. Rename. If the process is killed between the two renames, the next writer restores the old
     #    folder: see `remove_abandoned_drafts`.
     with wait_for_lock(folder.parent):
-        check_free(folder, overwrite)  # another writer may have been quicker
+        check_free(folder, overwrite)  # another process may have written it meanwhile
         if not (folder.is_dir() and any(folder.iterdir())):
             os.replace(draft, folder)
             return
@@ -243,8 +242,11 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
 
 
 def _discard(old: Path) -> None:
-    """Remove what was replaced, renamed as a draft: if the process is killed, it is swept later."""
-    with suppress(FileNotFoundError):  # another sweeper was quicker
-        rubbish = old.with_name(old.name.removesuffix(OLD) + DRAFT)
-        os.replace(old, rubbish)
-        shutil.rmtree(rubbish, ignore_errors=True)
+    """Remove a replaced artifact.
+
+    It is first renamed as a draft: if the process is killed, it is later removed as abandoned.
+    """
+    with suppress(FileNotFoundError):  # another process has removed it
+        abandoned = old.with_name(old.name.removesuffix(OLD) + DRAFT)
+        os.replace(old, abandoned)
+        shutil.rmtree(abandoned, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Cache of parsed small files: pages list hundreds of artifacts and jobs in every run."""
+"""Cache of parsed small files: pages list hundreds of artifacts and jobs on every rerun."""
 
 import os
 import threading
@@ -10,14 +10,15 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 MAX_ENTRIES = 5000
-SETTLED = 50_000_000  # nanoseconds: a younger file may change again without a change of its times
+# Nanoseconds; a file that changed more recently may change again without a new modification time.
+MIN_AGE = 50_000_000
 
 
 class CachedReader(Generic[T]):
-    """Function that reads a file, cached until the file's inode, size or times change.
+    """A function that reads a file, cached until the file's inode, size or times change.
 
-    Values are shared: do not modify them. At most `max_entries` are kept; the least recently used
-    is dropped.
+    Values are shared: do not modify them. At most `max_entries` are cached; the least recently used
+    are dropped.
     """
 
     def __init__(self, read: Callable[[Path], T], max_entries: int = MAX_ENTRIES) -> None:
@@ -26,11 +27,11 @@ class CachedReader(Generic[T]):
         self._lock = threading.Lock()
 
     def __call__(self, path: Path) -> T:
-        """Return the value of a file; raise OSError if it does not exist, and what the function
-        raises.
+        """Return the parsed content of a file; raise OSError if it does not exist, or any error of
+        the function.
         """
-        # 1. What tells versions of a file apart; taken before it is read, so that a change
-        #    meanwhile is noticed at the next call.
+        # 1. Look up the version of the file. The key is computed before reading, so that a change
+        #    during reading is noticed at the next call.
         name, state = str(path), os.stat(path)
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         with self._lock:
@@ -39,10 +40,10 @@ class CachedReader(Generic[T]):
                 self._entries.move_to_end(name)
                 return entry[1]
 
-        # 2. Read outside the lock, and keep the value unless the file is too young: a second change
-        #    within the resolution of its times would go unnoticed.
+        # 2. Read outside the lock. A file that has just changed is not cached: another change
+        #    within the resolution of its times would not be noticed.
         value = self._read(path)
-        if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > SETTLED:
+        if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > MIN_AGE:
             with self._lock:
                 self._entries[name] = (key, value)
                 while len(self._entries) > self._max_entries:

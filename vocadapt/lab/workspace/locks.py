@@ -1,6 +1,4 @@
-"""Locks on folders that die with their holder: the kernel lets go when the process ends, however it
-ends.
-"""
+"""Locks on folders; the kernel releases them when the process ends, even if it is killed."""
 
 import fcntl
 import os
@@ -15,10 +13,10 @@ LOOK_EVERY = 0.02  # seconds
 def acquire_lock(folder: Path, patience: float = 0.0) -> int | None:
     """Lock a folder; return the file descriptor that holds the lock, None if it is locked already.
 
-    With `patience` it retries for that many seconds, since `is_locked` takes a lock for an instant.
+    patience: seconds for which to retry, because `is_locked` briefly takes the lock.
     """
-    # A lock of flock belongs to the open file, not to the process: a child that inherits the
-    # descriptor keeps it when the parent closes its own.
+    # flock locks belong to the open file, not to the process: a child that inherits the descriptor
+    # holds the lock even after the parent closes its own descriptor.
     descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
     while True:
         with suppress(BlockingIOError):
@@ -46,7 +44,7 @@ def hold_lock(folder: Path) -> Iterator[int]:
 def wait_for_lock(folder: Path, shared: bool = False) -> Iterator[None]:
     """Wait for the lock of a folder and hold it during the block.
 
-    With `shared` the lock is shared: several blocks may hold it at once, but none that is alone.
+    shared: take a shared lock, which several blocks may hold at once, but not with an exclusive one.
     """
     mode = fcntl.LOCK_EX
     if shared:
@@ -60,7 +58,7 @@ def wait_for_lock(folder: Path, shared: bool = False) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a living process holds the lock of this folder; False if the folder does not exist."""
+    """Return whether a process holds the lock of a folder; False if the folder does not exist."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Manifest: what an artifact is and what it was made from, in its `manifest.json`."""
+"""Manifest: description and provenance of an artifact, in its `manifest.json`."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 
 MANIFEST = "manifest.json"
-ARTIFACTS = {  # kind: one of them
+ARTIFACTS = {  # kind: name of one artifact of this kind
     "corpora": "corpus",
     "vectors": "vectors",
     "alignments": "alignment",
@@ -35,8 +35,8 @@ ARTIFACTS = {  # kind: one of them
 class Input:
     """One input of a step: its files or artifact, and their stamp.
 
-    A path inside the workspace is relative to it. `seen` holds sizes and times, so that unchanged
-    files need not be read again.
+    A path inside the workspace is relative to it. `seen`: digest of sizes and times, so that
+    unchanged files need not be read again.
     """
 
     paths: tuple[str, ...]
@@ -81,7 +81,7 @@ class Manifest:
     step: str = ""
 
     def save(self, folder: Path) -> None:
-        """Write manifest.json: the last file of an artifact."""
+        """Write manifest.json, which must be the last file of an artifact."""
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": sorted(files_in(folder))})
 
     def list_foreign_files(self, folder: Path) -> list[str]:
@@ -99,7 +99,7 @@ class Manifest:
             )
         try:
             content = strict_json.read(path)
-            # Entries that this version does not know are ignored.
+            # Ignore entries of other versions.
             names = {entry.name for entry in fields(cls)}
             known = {name: value for name, value in content.items() if name in names}
             inputs = {
@@ -109,19 +109,20 @@ class Manifest:
             files = tuple(known.pop("files", ()))
             return cls(**known, inputs=inputs, files=files)
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path} is not a manifest of vocadapt: {error}.") from error
+            raise InputError(
+                f"{path} is not a manifest of vocadapt: {error}.",
+                "Give a folder that vocadapt wrote.",
+            ) from error
 
 
 def files_in(folder: Path) -> set[str]:
-    """Return the files in a folder and below, except its manifest, by their path in the folder."""
+    """Return the relative paths of all files in a folder and below, except its manifest."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     return found - {MANIFEST}
 
 
 def compute_stamp(folder: Path) -> str:
-    """Return the stamp of an artifact: a hash of its manifest, which is rewritten with every
-    change.
-    """
+    """Return the stamp of an artifact: a hash of its manifest, which every change rewrites."""
     return _STAMPS(folder / MANIFEST)
 
 
@@ -148,10 +149,12 @@ def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
         shown = tuple(_relative_to(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
             return Input(shown, compute_stamp(paths[0]))
-        seen = compute_seen_stamp(paths)  # first: what changes while it is read was changed since
+        seen = compute_seen_stamp(paths)  # before reading, so that a change meanwhile is noticed
         return Input(shown, compute_content_stamp(paths), seen)
     except OSError as error:  # such as a file that was removed meanwhile
-        raise InputError(f"{error.filename}: cannot be read: {error.strerror}.") from error
+        raise InputError(
+            f"{error.filename}: cannot be read: {error.strerror}.", "Check the file, then try again."
+        ) from error
 
 
 def compute_content_stamp(paths: Sequence[Path]) -> str:
@@ -164,7 +167,7 @@ def compute_content_stamp(paths: Sequence[Path]) -> str:
 
 @lru_cache(maxsize=256)
 def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
-    """Hash files whose sizes and times are `seen`; cached, so that pages read a text only once."""
+    """Hash the content of files; cached by `seen`, the digest of their sizes and times."""
     total = blake2b(digest_size=16)
     for path, name in _files(paths):
         digest = blake2b(digest_size=16)
@@ -176,9 +179,7 @@ def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
 
 
 def compute_seen_stamp(paths: Sequence[Path]) -> str:
-    """Return a digest of sizes and modification times: cheap, and equal only if nothing was
-    touched.
-    """
+    """Return a digest of the sizes and modification times of files, which is fast to compute."""
     total = blake2b(digest_size=16)
     for path, name in _files(paths):
         state = path.stat()
@@ -198,13 +199,13 @@ def find_versions(libraries: Iterable[str]) -> dict[str, str]:
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """List the files of paths, each with its name in the given folder; hidden ones are skipped."""
+    """List the files at paths, each with its path inside the given folder; skip hidden files."""
     found: list[tuple[Path, str]] = []
     for path in paths:
         if not path.is_dir():
             found.append((path, ""))
             continue
-        # Sorted, so that a stamp does not depend on the order in which a disk lists files.
+        # Sorted: the order in which the file system lists files must not change a stamp.
         for file in sorted(file for file in path.rglob("*") if file.is_file()):
             name = file.relative_to(path).as_posix()
             if "/." not in f"/{name}":

@@ -1,6 +1,6 @@
-"""Notes and tags on items of a workspace, in `<workspace>/notes.jsonl`, one per line.
+"""Notes and tags on items of a workspace, in `<workspace>/notes.jsonl`, one item per line.
 
-An entry of an error ledger has an id made from its example and unit, so a note on it appears in
+The id of an error-ledger entry depends only on its example and unit, so a note on it appears in
 every comparison.
 """
 
@@ -33,7 +33,7 @@ class Note:
     def __post_init__(self) -> None:
         if len(self.text) > MAX_NOTE_LENGTH:
             raise InputError(
-                f"A note of {len(self.text):,} characters: at most {MAX_NOTE_LENGTH:,} are kept.",
+                f"A note has at most {MAX_NOTE_LENGTH:,} characters, got {len(self.text):,}.",
                 "Shorten it.",
             )
         if len(self.tags) > MAX_TAGS or any(
@@ -41,7 +41,7 @@ class Note:
         ):
             raise InputError(
                 f"A note has at most {MAX_TAGS} tags of 1 to {MAX_TAG_LENGTH} characters.",
-                "Leave some out.",
+                "Remove or shorten some tags.",
             )
 
 
@@ -61,12 +61,12 @@ def load_notes(workspace: Workspace) -> dict[str, Note]:
 def save_note(
     workspace: Workspace, id: str, text: str, tags: Iterable[str] = (), about: str = ""
 ) -> Note | None:
-    """Save a note on an item in place of the one it had; without text and tags remove it.
+    """Save a note on an item, replacing an earlier one; without text and tags, remove the note.
 
-    Raises InputError for one that is too long. Two processes that write at once lose nothing of
-    each other's.
+    Concurrent processes do not lose each other's notes. Raises InputError for a note that is too
+    long.
     """
-    # 1. Tags with single spaces, each once.
+    # 1. Normalize spaces in tags, and remove duplicates.
     unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     note = Note(text.strip(), unique_tags, about, now)
@@ -90,7 +90,7 @@ def list_tags(notes: Mapping[str, Note]) -> list[str]:
 
 
 def _read(line: str, where: str) -> tuple[str, Note]:
-    """Read the id of an item and the note on it."""
+    """Parse a line: the id of an item and the note on it."""
     value = strict_json.loads(line, where)
     names = {"id", *(one.name for one in fields(Note))}
     if (
@@ -99,7 +99,7 @@ def _read(line: str, where: str) -> tuple[str, Note]:
         or not isinstance(value.get("tags", []), list)
     ):
         raise InputError(
-            f"{where}: expected a note with id, text and tags.", "Mend or remove the line."
+            f"{where}: expected a note with id, text and tags.", "Correct or remove the line."
         )
     texts = {name: str(value.get(name, "")) for name in ("text", "about", "changed")}
     return value["id"], Note(tags=tuple(map(str, value.get("tags", []))), **texts)

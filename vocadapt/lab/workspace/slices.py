@@ -1,6 +1,6 @@
 """Slices: named selections of tokens, one small file each in `<workspace>/slices/`.
 
-Tokens are kept by name, so that a slice selected in the projection of one space can be shown in
+Tokens are saved by name, so a slice selected in the projection of one space can be shown in
 another.
 """
 
@@ -23,9 +23,9 @@ MAX_NAME_LENGTH = 100  # characters of a name
 
 @dataclass(frozen=True)
 class Slice:
-    """A selection of tokens: id (the file's name), name, tokens in order, and where they came from.
+    """A selection of tokens: id (the file's name), name, tokens in order, and their source.
 
-    `source` describes that for people: space, projection, way of choosing.
+    `source`: space, projection and method of the selection, as texts for display.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Slice:
 def save_slice(
     workspace: Workspace, name: str, tokens: Iterable[str], source: Mapping[str, str] | None = None
 ) -> Slice:
-    """Write a slice under a free id made from its name; nothing is overwritten.
+    """Save a slice under an unused id derived from its name; nothing is overwritten.
 
     Raises InputError for an empty or overlong name, and for no tokens.
     """
@@ -46,15 +46,15 @@ def save_slice(
     if not 0 < len(name) <= MAX_NAME_LENGTH:
         raise InputError(
             f"A slice needs a name of 1 to {MAX_NAME_LENGTH} characters, got {len(name)}.",
-            "Give it another.",
+            "Give it another name.",
         )
     if not chosen:
         raise InputError(
             "A slice needs at least one token, and none is selected.",
-            "Select some on the map first.",
+            "Select tokens in the projection first.",
         )
 
-    # The id is a file name made of the slice's name, such as heart-diseases-2.
+    # The id is a file name derived from the slice's name, such as heart-diseases-2.
     base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "slice"
     if not is_name(base):
         base = f"slice-{base}"
@@ -114,12 +114,14 @@ def delete_slice(workspace: Workspace, id: str) -> None:
         try:
             path.unlink()
         except FileNotFoundError as error:
-            raise InputError(f"There is no slice {id} in {workspace.root}.") from error
+            raise InputError(
+                f"There is no slice {id} in {workspace.root}.", "Choose another."
+            ) from error
 
 
 def _path(workspace: Workspace, id: str) -> Path:
-    """Return the path of a slice; raises InputError for an invalid id, or a link that leads
-    elsewhere.
+    """Return the path of a slice; raises InputError for an invalid id, or for a link out of the
+    workspace.
     """
     path = workspace.root / FOLDER / f"{check_name(id)}.json"
     if not path.resolve().is_relative_to(workspace.root):

@@ -1,6 +1,4 @@
-"""JSON without NaN and Infinity, in either direction, and small files of it that are never half
-written.
-"""
+"""Strict JSON, without NaN and Infinity, and atomic writing of small JSON files."""
 
 import json
 import math
@@ -14,13 +12,13 @@ from vocadapt.files import read_document, show_path
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
-    """Serialize to strict JSON: NaN and infinities become null, paths strings, numpy numbers Python
-    numbers.
+    """Serialize to strict JSON: NaN and infinities become null, paths become strings, and numpy
+    values become Python values.
 
-    The text is always valid UTF-8: other bytes, as in names of files, are escaped.
+    The text is always valid UTF-8: other bytes, for example in file names, are escaped.
     """
     text = json.dumps(plain(value), allow_nan=False, ensure_ascii=ascii_only, indent=indent)
-    # Python keeps bytes of file names that are not UTF-8 as lone surrogates.
+    # Python represents bytes of file names that are not UTF-8 as lone surrogates.
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -29,7 +27,7 @@ def dumps(value: object, indent: int | None = None, ascii_only: bool = False) ->
 
 
 def plain(value: Any) -> Any:
-    """Return the value in JSON's own types."""
+    """Convert a value to the types of JSON."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -44,30 +42,28 @@ def plain(value: Any) -> Any:
 
 
 def loads(text: str, what: str) -> dict[str, Any]:
-    """Read a strict JSON object; `what` names it in the InputError raised for anything else."""
+    """Parse a strict JSON object; raise InputError, which names it as `what`, for anything else."""
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{what}: expected JSON, but {error}.") from error
     if not isinstance(value, dict):
-        raise InputError(f"{what}: expected a JSON object, came {type(value).__name__}.")
+        raise InputError(f"{what}: expected a JSON object, got {type(value).__name__}.")
     return value
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a strict JSON object from a file; raise InputError for anything else, and if there is no
-    file.
-    """
+    """Read a strict JSON object from a file; raise InputError for anything else, or without a file."""
     return loads(read_document(path), show_path(path))
 
 
 def write(path: Path, value: object) -> None:
-    """Replace a file's content in one step: a reader sees the old or the new, never a part."""
+    """Write a value as JSON atomically: readers see either the old or the new content."""
     replace_text(path, dumps(value, indent=1) + "\n")
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace a file's content by a text, as `write` does."""
+    """Write a text file atomically."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_text(text, encoding="utf-8", newline="\n")

@@ -1,7 +1,7 @@
-"""Uploads: files from the browser, kept in `<workspace>/uploads` until an artifact has copied them.
+"""Uploads: files from the browser, stored in `<workspace>/uploads` until an artifact copies them.
 
-A corpus keeps copies, an import keeps the vectors: the upload is removed when their job is done, so
-that nothing is stored twice. Uploads that were never used are removed after a day.
+Corpora and imported vectors are copies, so their upload is removed when the job is done. Uploads
+that are never used are removed after a day.
 """
 
 import re
@@ -13,24 +13,22 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 
-FORGOTTEN = 24 * 3600.0  # seconds
+MAX_UNUSED_SECONDS = 24 * 3600.0
 
 
 def is_upload(path: str | Path, workspace: Workspace) -> bool:
-    """Whether a file is an upload of a workspace."""
+    """Return whether a file is an upload of a workspace."""
     return Path(path).absolute().parent == workspace.root / UPLOADS
 
 
 def hide_upload_paths(message: str, workspace: Workspace) -> str:
-    """Return a message with uploads called by file name: users do not know their path in the
-    workspace.
-    """
-    # An upload may lie in a subfolder of its own, so that equal names do not collide.
+    """Replace the paths of uploads in a message by file names: users do not know the paths."""
+    # Uploads of the same name are in subfolders.
     return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 
 def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
-    """Remove the uploads that a finished step has taken in; every other file stays."""
+    """Remove the uploads that the artifact of a finished step contains as copies."""
     if spec.declaration.keeps_inputs(spec.settings):
         for path in (Path(path) for paths in spec.inputs.values() for path in paths):
             if is_upload(path, workspace):
@@ -38,8 +36,10 @@ def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
 
 
 def remove_unused_uploads(workspace: Workspace) -> None:
-    """Remove uploads older than a day that no living job and no artifact names."""
-    # 1. The files that living jobs and artifacts name.
+    """Remove uploads older than a day that are not an input of a waiting or running job or of an
+    artifact.
+    """
+    # 1. Collect the inputs of waiting and running jobs and of artifacts.
     living = (job for job in list_jobs(workspace) if job.status().alive)
     wanted = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
     made = (artifact for kind in ARTIFACTS for artifact in workspace.artifacts(kind))
@@ -50,7 +50,9 @@ def remove_unused_uploads(workspace: Workspace) -> None:
         for path in given.paths
     }
 
-    # 2. All others that are older than a day.
+    # 2. Remove all others that are older than a day.
     for file in (workspace.root / UPLOADS).glob("*"):
-        if file not in wanted and file.is_file() and time.time() - file.stat().st_mtime > FORGOTTEN:
+        if file in wanted or not file.is_file():
+            continue
+        if time.time() - file.stat().st_mtime > MAX_UNUSED_SECONDS:
             file.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
-"""The workspace: a project is a folder of artifacts, one folder each, `<workspace>/<kind>/<name>/`.
+"""The workspace: the folder of a project, with one folder per artifact, `<workspace>/<kind>/<name>/`.
 
-Names come from people and from pages, so they are checked against what is allowed, never against
-what is not.
+Names are user input, so they are checked against a list of allowed characters.
 """
 
 import os
@@ -25,10 +24,10 @@ from vocadapt.lab.workspace.manifest import (
     read_manifest,
 )
 
-# Folder of files that came through the browser: an artifact copies them, then they are removed.
+# Folder of files uploaded through the browser, which are removed when an artifact has copied them.
 UPLOADS = "uploads"
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
-# Devices on Windows, whatever follows: a workspace may be copied there.
+# Device names on Windows, with any extension: a workspace may be copied there.
 RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE)
 
 
@@ -50,15 +49,13 @@ def check_name(name: str) -> str:
 
 
 def list_kinds() -> tuple[str, ...]:
-    """Return the folders of a workspace: the kinds of artifacts known now, and jobs."""
+    """Return the folders of a workspace: one per registered kind of artifact, and jobs."""
     return (*ARTIFACTS, "jobs")
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A folder that some step wrote, its manifest, and the stamp that changes whenever it is made
-    again.
-    """
+    """A folder that a step wrote, its manifest, and its stamp, which changes when it is rebuilt."""
 
     folder: Path
     manifest: Manifest
@@ -75,8 +72,8 @@ class Artifact:
         return self.manifest.kind
 
     def explain_staleness(self, workspace: "Workspace") -> list[str]:
-        """Reasons why the artifact no longer matches its inputs, one sentence each; empty if it
-        does.
+        """Return the reasons why the artifact is out of date, one per changed input; empty if it is
+        current.
         """
         reasons = (explain_change(given, workspace) for given in self.manifest.inputs.values())
         return [reason for reason in reasons if reason]
@@ -84,7 +81,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder of a project; made when something is first written into it."""
+    """The folder of a project; created when something is first written into it."""
 
     root: Path
 
@@ -120,22 +117,22 @@ class Workspace:
         return open_artifact(folder)
 
     def artifacts(self, kind: str) -> list[Artifact]:
-        """List the finished artifacts of a kind, newest first, without drafts and folders of
-        others.
+        """List the finished artifacts of a kind, newest first; drafts and foreign folders are
+        skipped.
         """
         if kind not in ARTIFACTS:
             raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
         names: list[str] = []
-        with suppress(OSError):  # nothing was made yet
+        with suppress(OSError):  # the folder does not exist yet
             names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
         found = []
         for name in names:
-            with suppress(InputError, OSError):  # not ours, or gone since
+            with suppress(InputError, OSError):  # not an artifact, or removed meanwhile
                 found.append(open_artifact(self.root / kind / name))
         return sorted(found, key=lambda artifact: artifact.manifest.created, reverse=True)
 
     def find_free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
-        """Return a name near `wish` that is not taken, and none of `but`: biomed, biomed-2, …"""
+        """Return an unused name based on `wish` that is not in `but`: biomed, biomed-2, …"""
         base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
         if not is_name(base):
             base = f"x-{base}"
@@ -157,7 +154,7 @@ def open_artifact(folder: Path) -> Artifact:
     try:
         return Artifact(folder, read_manifest(folder), compute_stamp(folder))
     except (FileNotFoundError, NotADirectoryError):
-        return Artifact(folder, Manifest.load(folder), "")  # raises, and says what was expected
+        return Artifact(folder, Manifest.load(folder), "")  # raises InputError
 
 
 def list_adapted_models(workspace: Workspace) -> list[Artifact]:
@@ -166,22 +163,22 @@ def list_adapted_models(workspace: Workspace) -> list[Artifact]:
 
 
 def explain_change(given: Input, workspace: Workspace) -> str | None:
-    """Return why an input differs from when it was used; None if it does not, or if it was an
+    """Return how an input has changed since it was used; None if unchanged, or if it was an
     upload.
     """
     if all(Path(path).parent == Path(UPLOADS) for path in given.paths):
         return None
-    paths = [workspace.root / path for path in given.paths]  # an absolute path stays itself
+    paths = [workspace.root / path for path in given.paths]  # absolute paths are left unchanged
     if not all(path.exists() for path in paths):
         return f"{given.name} is gone"
 
-    # 1. Files: sizes and times are compared first, so that unchanged files are not read again.
+    # 1. Files: compare sizes and times first, and read the content only if these differ.
     if given.seen:
         if compute_seen_stamp(paths) == given.seen or compute_content_stamp(paths) == given.stamp:
             return None
         return f"{given.name} was changed since"
 
-    # 2. An artifact: it is the same if its manifest is, and current if its own inputs are.
+    # 2. An artifact is unchanged if its manifest is, and current if its own inputs are.
     if not (paths[0] / MANIFEST).is_file():
         return f"{given.name} is gone"
     if compute_stamp(paths[0]) != given.stamp:
