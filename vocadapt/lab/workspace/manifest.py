@@ -153,7 +153,8 @@ def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
         return Input(shown, compute_content_stamp(paths), seen)
     except OSError as error:  # such as a file that was removed meanwhile
         raise InputError(
-            f"{error.filename}: cannot be read: {error.strerror}.", "Check the file, then try again."
+            f"{error.filename}: cannot be read: {error.strerror}.",
+            "Check the file, then try again.",
         ) from error
 
 
