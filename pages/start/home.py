@@ -1,33 +1,6 @@
-"""Page Home: introduction, state of the workspace, and next steps."""
+"""Page Home: the five steps of the walk, what the workspace holds, and the demo."""
 
-import streamlit as st
-
-from vocadapt.lab.demo import is_demo_installed
 from vocadapt.ui.frame import frame
-from vocadapt.ui.home import view
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.home import page as home_part
 
-workspace = frame.open_page(
-    "vocadapt",
-    (
-        "Adapt the vocabulary of a BERT model to your domain: from a text to a standard model"
-        " folder, with every step open to inspection."
-    ),
-    ("artifact", "job", "recipe", "step", "workspace"),
-)
-view.draw_strip(workspace)
-panel.draw_job_panel(workspace, ("corpus", "vectors", "import", "alignment", "model", "finetune"))
-
-recent = view.list_recent(workspace)
-if recent:
-    st.subheader("Recent")
-    st.dataframe(recent, hide_index=True, width="stretch")
-    if is_demo_installed() and not workspace.artifacts("corpora"):
-        st.subheader("Add a text")
-        view.draw_cards(workspace, view.TEXT_CARDS)
-else:
-    view.draw_ways_to_begin(workspace)
-st.markdown(
-    f":small[:gray[The workspace is the folder `{workspace.root}`. Your data does not leave this"
-    " machine.]]"
-)
+frame.draw_page("home", {"home": home_part.draw})

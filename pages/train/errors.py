@@ -1,65 +1,6 @@
-"""Page Error analysis: the examples on which two runs disagree, and the tokens of the affected
-words.
-"""
+"""Page Error analysis: the examples on which two runs disagree."""
 
-import streamlit as st
+from vocadapt.ui.errors import page as errors_part
+from vocadapt.ui.frame import frame
 
-from vocadapt.ui.components import pickers
-from vocadapt.ui.errors import comparable, notes, view
-from vocadapt.ui.frame import frame, mistakes
-
-workspace = frame.open_page(
-    "Error analysis",
-    (
-        "Compare two runs on the same examples: where they disagree, and how the affected words"
-        " are tokenized."
-    ),
-    (
-        "adapted tokenization",
-        "base tokenization",
-        "outcome",
-        "pooled",
-        "run",
-        "scorer",
-        "slice",
-        "unit",
-    ),
-    ("finetune",),
-)
-
-# 1. The two runs, and the entries on which they differ.
-pickers.warn_of_unreadable_runs(workspace)
-offered = comparable.list_comparable(workspace)
-if not offered:
-    pickers.draw_empty_state(
-        "There is no run with predictions in this workspace yet.",
-        (
-            "Fine-tune a model on a task with a test file. For an adapted model one run is"
-            " enough: its tokenizations are compared. Or import predictions of other programs"
-            " below."
-        ),
-        "pages/train/finetune.py",
-        "Fine-tune a model",
-    )
-else:
-    with mistakes.show_errors():
-        chosen = view.choose_two(offered)
-        if chosen is not None:
-            found, slicing = chosen
-            entries = view.select_entries(slicing)
-            view.draw_headline(found, slicing, entries)
-            left, right = st.columns([1.75, 1], gap="medium")
-            with left:
-                shown = view.draw_cards(found, entries, notes.summarize_notes(workspace))
-            with right:
-                view.draw_slices(found, slicing)
-                view.draw_scores_by_tokenization(slicing)
-                notes.draw_note_form(workspace, shown)
-            notes.draw_contexts(workspace, shown)
-            notes.draw_details(workspace, found, slicing)
-# 2. The form that imports predictions of other programs.
-with (
-    st.expander("Import predictions", icon=":material/add:", expanded=not offered),
-    mistakes.show_errors(),
-):
-    comparable.draw_import_form(workspace)
+frame.draw_page("errors", {"errors": errors_part.draw})

@@ -55,6 +55,6 @@ def open_page(monkeypatch, tmp_path) -> Open:
             typed or {}
         ).items():  # as typed by hand before: the test driver knows the options of a picker alone
             app.session_state[key] = value
-        return app if page == "pages/start/home.py" else app.switch_page(page).run()
+        return app if page == "home" else app.switch_page(page).run()
 
     return visit

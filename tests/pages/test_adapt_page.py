@@ -17,7 +17,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.number_formats import count
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
-ADAPT = "pages/vocabulary/adapt.py"
+ADAPT = "adapt"
 WORDS = [f"word{i}" for i in range(500)]
 
 

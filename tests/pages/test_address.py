@@ -38,7 +38,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.frame.names import build_address_filter, models_of
 from vocadapt.ui.serving.server import ROOT
 
-INITIALIZERS = "pages/vocabulary/initializers.py"
+INITIALIZERS = "initializers"
 PREFIXES = {
     ADVISE: "advise",
     JOBS: "jobs",

@@ -15,7 +15,7 @@ from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE
 from vocadapt.training.tasks.formats.squad import NOT_IN_CONTEXT
 from vocadapt.ui.components.markup import plain
 
-FINETUNE, TRY = "pages/train/finetune.py", "pages/train/try_it.py"
+FINETUNE, TRY = "finetune", "try"
 TWO, OTHER = Sentence(("cancer", "was"), ("B-A", "O")), Sentence(("heart", "was"), ("B-B", "B-A"))
 LONG = Sentence(("the",) * 4999 + ("cancer",), ("O",) * 4999 + ("B-Disease",))
 LOST = Question("lost", "who", "a trial", (Answer("nobody", 0),))

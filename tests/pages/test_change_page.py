@@ -16,7 +16,7 @@ from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhoo
 from vocadapt.ui.change import view
 from vocadapt.ui.change.view import build_three_cards, format_word_list, select_rows
 
-PAGE = "pages/see/change.py"
+PAGE = "change"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
 
 

@@ -17,7 +17,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.ui.components.number_formats import fraction
 
-PAGE = "pages/see/diagnostics.py"
+PAGE = "diagnostics"
 VECTORS = "word vectors · trials-vectors"
 
 

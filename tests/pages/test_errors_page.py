@@ -19,7 +19,7 @@ from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.errors.view import ShownComparison
 from vocadapt.ui.frame import cache
 
-PAGE = "pages/train/errors.py"
+PAGE = "errors"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 GOLD = (
     Sentence(("no", "tachycardia", "today"), ("O", "B-D", "O"), "10369876"),

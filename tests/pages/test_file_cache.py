@@ -112,10 +112,10 @@ def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open
         classmethod(lambda cls, *given: (parsed.append(given[1]), parse(*given))[1]),
     )
     for page in (
-        "pages/start/home.py",
-        "pages/start/jobs.py",
-        "pages/words/vectors.py",
-        "pages/see/projection.py",
+        "home",
+        "jobs",
+        "vectors",
+        "projection",
     ):
         before = len(loaded), len(parsed)
         app = open_page(page, full)

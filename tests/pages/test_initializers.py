@@ -12,7 +12,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
-PAGE = "pages/vocabulary/initializers.py"
+PAGE = "initializers"
 
 
 def markup(app):

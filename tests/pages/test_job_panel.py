@@ -7,7 +7,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
-VECTORS = "pages/words/vectors.py"
+VECTORS = "vectors"
 
 
 @pytest.fixture

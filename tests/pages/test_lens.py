@@ -8,7 +8,7 @@ from vocadapt.ui.lens import view
 from vocadapt.ui.lens.corpus import format_changes_csv
 from vocadapt.vocabulary.lens import TERMS, Change
 
-LENS = "pages/vocabulary/lens.py"
+LENS = "lens"
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "$x$ :red[x] **b** `c`",
@@ -120,7 +120,7 @@ def test_the_csv_keeps_every_word_whole():
 
 
 def test_the_zip_and_its_size_are_offered(open_page, seeded):
-    app = open_page("pages/vocabulary/adapt.py", seeded)
+    app = open_page("adapt", seeded)
     (button,) = [
         button for button in app.get("download_button") if "Download as zip" in button.label
     ]

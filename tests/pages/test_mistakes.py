@@ -34,9 +34,7 @@ def test_problem_and_remedy_in_one_line():
 
 
 def test_a_page_shows_no_more_of_an_address(open_page, tmp_path):
-    app = open_page(
-        "pages/vocabulary/lens.py", tmp_path / "w", models="/etc/" + "a" * 6_000 + "\u202e"
-    )
+    app = open_page("lens", tmp_path / "w", models="/etc/" + "a" * 6_000 + "\u202e")
     shown = [
         element.value
         for kind in ("text", "markdown", "error", "warning", "caption")

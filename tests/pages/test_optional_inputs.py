@@ -64,7 +64,7 @@ def test_hub_names_are_offered_from_the_cache_alone(monkeypatch, tmp_path):
 
 def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeypatch):
     monkeypatch.setattr(cache, "is_cached", lambda name: False)
-    app = open_page("pages/words/vectors.py")
+    app = open_page("vectors")
     (picker,) = (box for box in app.main.selectbox if box.label == "Language model")
     assert not app.exception and picker.options == [pickers.demo.MODEL[1]]
 

@@ -19,17 +19,17 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.number_formats import signed
 
-CHANGE = "pages/see/change.py"
+CHANGE = "change"
 HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, PROJECTION = (
-    "pages/start/home.py",
-    "pages/start/advise.py",
-    "pages/start/jobs.py",
-    "pages/words/vectors.py",
-    "pages/words/alignment.py",
-    "pages/vocabulary/lens.py",
-    "pages/vocabulary/vocabulary.py",
-    "pages/vocabulary/adapt.py",
-    "pages/see/projection.py",
+    "home",
+    "advise",
+    "jobs",
+    "vectors",
+    "alignment",
+    "lens",
+    "vocabulary",
+    "adapt",
+    "projection",
 )
 TITLES = {
     HOME: "vocadapt",
@@ -43,15 +43,15 @@ TITLES = {
     PROJECTION: "Projection",
     CHANGE: "Neighborhood change",
 }
-DIAGNOSTICS = "pages/see/diagnostics.py"
+DIAGNOSTICS = "diagnostics"
 TITLES[DIAGNOSTICS] = "Diagnostics"
-FINETUNE, RESULTS = "pages/train/finetune.py", "pages/train/results.py"
+FINETUNE, RESULTS = "finetune", "results"
 TITLES |= {FINETUNE: "Fine-tune", RESULTS: "Results"}
-ERRORS = "pages/train/errors.py"
+ERRORS = "errors"
 TITLES[ERRORS] = "Error analysis"
-TRY = "pages/train/try_it.py"
+TRY = "try"
 TITLES[TRY] = "Try it"
-PRETRAINING = "pages/train/pretraining.py"
+PRETRAINING = "pretraining"
 TITLES[PRETRAINING] = "Pretraining"
 EMPTY = {
     PRETRAINING: "There is no text to pretrain on yet.",

@@ -18,7 +18,7 @@ from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.projection.sources import TABLES
 
-PROJECTION = "pages/see/projection.py"
+PROJECTION = "projection"
 VECTORS = "word vectors · trials-vectors"
 
 

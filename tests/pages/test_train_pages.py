@@ -163,7 +163,7 @@ def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
     assert not app.exception and any("no classes" in text for text in texts(app))
 
 
-@pytest.mark.parametrize("page", [RESULTS, "pages/train/errors.py", "pages/train/try_it.py"])
+@pytest.mark.parametrize("page", [RESULTS, "errors", "try"])
 def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, open_page, runs):
     (runs.root / "runs" / "base" / "seed-2" / "run.json").write_text("{", encoding="utf-8")
     app = open_page(page, runs)

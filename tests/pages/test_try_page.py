@@ -26,7 +26,7 @@ from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.components.number_formats import fraction
 
-PAGE = "pages/train/try_it.py"
+PAGE = "try"
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "$x$ :red[x] **b** `c`",

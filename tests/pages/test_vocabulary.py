@@ -12,7 +12,7 @@ from vocadapt.analysis.figures import figures
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame.names import shown_model
 
-VOCABULARY = "pages/vocabulary/vocabulary.py"
+VOCABULARY = "vocabulary"
 
 
 def texts(app):

@@ -175,7 +175,7 @@ STEP = Step(
     needs=(VECTORS, MODEL),
     libraries=("numpy", "scipy", "tokenizers", "safetensors"),
     command=("align",),
-    page="pages/words/alignment.py",
+    part="alignment",
     out="--save",
     seed="alignment.seed",
 )

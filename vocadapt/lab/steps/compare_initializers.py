@@ -270,7 +270,7 @@ STEP = Step(
     takes=(VECTORS, TARGET, TEXT, Role("held_out", "--text", "Held-out text", "corpora", True)),
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
     command=("initializers",),
-    page="pages/vocabulary/initializers.py",
+    part="initializers",
     selected_by="initializers_board",
     seed="leaderboard.seed",
 )

@@ -110,7 +110,7 @@ STEP = Step(
         " every command that takes vectors or a model reads from the model, without a text."
     ),
     command=("vectors", "contextual"),
-    page="pages/words/vectors.py",
+    part="vectors",
     selected_by="vectors_vectors",
     start_up=11.0,
     estimate=estimate_reading,

@@ -28,7 +28,7 @@ STEP = Step(
     makes="models",
     needs=(replace(MODEL, flag="", help="model folder (or hub name) with pytorch_model.bin"),),
     command=("convert",),
-    page="pages/vocabulary/lens.py",
+    part="lens",
     selected_by="lens_models",
     writes=measure_model,
     libraries=("torch", "safetensors"),

@@ -118,6 +118,6 @@ STEP = Step(
     writes=lambda spec: measure_files(spec.inputs["file"]),
     keeps_inputs=lambda settings: True,
     command=("vectors", "import"),
-    page="pages/words/vectors.py",
+    part="vectors",
     selected_by="vectors_vectors",
 )

@@ -91,9 +91,9 @@ class Step:
     # (settings, output folder) → arguments of settings that are written another way than by a flag
     own_arguments: Callable[[Any, Path], list[str]] = lambda settings, folder: []
 
-    # Its page.
-    page: str = ""  # "": a form on the page Jobs, and the result there
-    selected_by: str = ""  # query parameter of the page that selects a result by its name
+    # Its part of the lab.
+    part: str = ""  # name; "": a form on the page Jobs, and the result there
+    selected_by: str = ""  # query parameter of the part that selects a result by its name
 
     # Its jobs.
     resumes: bool = False  # it leaves checkpoints in the folder that its StepContext names

@@ -17,7 +17,6 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
 
-PRETRAINING = "pages/train/pretraining.py"
 MAX_EXAMPLES = 6
 VERDICT = {
     True: ":green[:material/verified: **Certificate passed**]",
@@ -95,7 +94,7 @@ def _draw_next_step(artifact: Artifact) -> None:
             width="stretch",
         )
         address = {"pretraining_model": artifact.name, "pretraining_stage": stage}
-        draw_link(PRETRAINING, "Pretraining", **address)
+        draw_link("pretraining", "Pretraining", **address)
 
 
 def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None:

@@ -177,7 +177,7 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
     found = workspace.artifacts(kind)
     if found:
         return pickers.pick(label, found, f"adapt_{kind}")
-    pickers.draw_empty_state(problem, remedy, "pages/words/vectors.py", "Make word vectors")
+    pickers.draw_empty_state(problem, remedy, "vectors", "Make word vectors")
     return None
 
 

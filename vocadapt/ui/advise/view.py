@@ -229,8 +229,8 @@ def draw_recipes(
             st.markdown(f":small[{about}]")
             if vectors:
                 draw_link(
-                    "pages/vocabulary/adapt.py",
-                    "Set up on the Adapt page",
+                    "adapt",
+                    "Set up on the page Adapt",
                     **_build_adapt_address(recipe, vectors),
                 )
             draw_command(lab.build_adapt_command(recipe, model))
@@ -242,9 +242,7 @@ def draw_recipes(
         )
     else:
         st.markdown("All recipes need word vectors of this text: train them here or in a terminal.")
-        st.page_link(
-            "pages/words/vectors.py", label="Train word vectors", icon=":material/arrow_forward:"
-        )
+        draw_link("vectors", "Train word vectors")
     draw_command(first)
 
 

@@ -14,6 +14,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 from vocadapt.ui.frame.address import here
+from vocadapt.ui.frame.pages import find_link
 
 Download = Callable[[], str | bytes]
 
@@ -56,10 +57,14 @@ def draw_command(command: str | Sequence[str], title: str = "") -> None:
     st.code(command, language="bash", wrap_lines=True)
 
 
-def draw_link(page: str, label: str, place: Any = st, **query: str) -> None:
-    """Draw a link to another page, with query parameters, in the same workspace."""
-    query |= here()
-    place.page_link(page, label=label, icon=":material/arrow_forward:", query_params=query)
+def draw_link(
+    part: str, label: str, place: Any = st, icon: str = ":material/arrow_forward:", **query: str
+) -> None:
+    """Draw a link to a part of the lab (`frame.pages`), with query parameters, in the same
+    workspace.
+    """
+    page, parameters = find_link(part, **query)
+    place.page_link(page, label=label, icon=icon, query_params=parameters | here())
 
 
 def draw_json(value: object, title: str, place: Any = st) -> None:

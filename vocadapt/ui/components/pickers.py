@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
+from vocadapt.ui.components.blocks import draw_link
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.frame import address, cache
@@ -48,7 +49,6 @@ __all__ = [
     "pick_task_kind",
     "shown_model",
     "spaces_of",
-    "stop_page",
     "warn_if_crowded",
     "warn_if_stale",
     "warn_of_unreadable_runs",
@@ -377,19 +377,15 @@ def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:
         )
 
 
-def draw_empty_state(what: str, how: str, page: str | None = None, link: str = "") -> None:
-    """Show why a page is empty, what to do, and a link."""
+def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
+    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo."""
     with st.container(border=True):
         st.markdown(f"**{what}**")
         st.markdown(how)
-        if page:
-            st.page_link(page, label=link, icon=":material/arrow_forward:")
-
-
-def stop_page(what: str, how: str, page: str | None = None, link: str = "") -> NoReturn:
-    """Show why a page is empty, as `draw_empty_state` does, and end the run of the page."""
-    draw_empty_state(what, how, page, link)
-    st.stop()
+        with st.container(horizontal=True):
+            if part:
+                draw_link(part, link)
+            draw_link("home", "Or open the demo", icon=":material/explore:")
 
 
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:

@@ -25,7 +25,6 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel
 
-RESULTS = "pages/train/results.py"
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
 REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
@@ -79,7 +78,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         f" {newest.tokenization} · {runs_of_model} ·"
         f" {newest.examples_per_second:.0f} examples/s"
     )
-    draw_link(RESULTS, "All results", link, results_task=newest.task)
+    draw_link("results", "All results", link, results_task=newest.task)
     # 2. Scores and findings on the left, learning curves on the right.
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:

@@ -27,11 +27,12 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace, check_name
+from vocadapt.ui.frame.pages import find_link
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
-VISIT = "page_visit"  # session key: the open page, and how many pages have been entered so far
+VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
 # Makes Back leave the page even if the server has changed its address.
 keep_history = st.components.v2.component(
     "vocadapt_address",
@@ -45,20 +46,21 @@ def here() -> dict[str, str]:
     return {WORKSPACE: st.query_params[WORKSPACE]} if WORKSPACE in st.query_params else {}
 
 
-def enter(page: str) -> None:
-    """Record which page is open; a page other than that of the last run has just been entered."""
+def enter(part: str) -> None:
+    """Record which part is open; a part other than that of the last run has just been entered."""
     last, count = st.session_state.get(VISIT, ("", 0))
-    if page != last:
-        st.session_state[VISIT] = (page, count + 1)
+    if part != last:
+        st.session_state[VISIT] = (part, count + 1)
 
 
-def go_to(page: str, **query: str) -> None:
-    """Open another page from a button, in the same workspace.
+def go_to(part: str, **query: str) -> None:
+    """Open another part of the lab from a button, in the same workspace.
 
     `st.switch_page` fails while a widget is bound to the address, as the workspace picker is. So
     `frame` calls it on the next run, in which that picker is not bound.
     """
-    st.session_state[NEXT_PAGE] = (page, {**here(), **query})
+    page, parameters = find_link(part, **query)
+    st.session_state[NEXT_PAGE] = (page, here() | parameters)
     st.rerun()
 
 

@@ -1,17 +1,21 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import glossary
+from vocadapt.ui.components import blocks, glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.pages import PAGES, PARTS, NextPart, Part
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths, preload
+
+# Draws a part; it may return where to continue, otherwise the declared part follows.
+DrawPart = Callable[[Workspace], NextPart | None]
 
 
 def draw(page: st.Page) -> None:
@@ -19,7 +23,6 @@ def draw(page: st.Page) -> None:
     with their trace.
     """
     paths.warn_once()
-    address.enter(page.url_path)
     with mistakes.show_errors():
         check_extensions()
         draw_sidebar()
@@ -29,19 +32,63 @@ def draw(page: st.Page) -> None:
     preload.report_page_drawn()
 
 
-def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str] = ()) -> Workspace:
-    """Draw the head of a page, and the newest job of its steps; return the workspace.
+def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
+    """Draw a page: its title, its parts as tabs if there are several, and where to continue.
 
-    terms: the terms of the glossary that the page explains. steps: names of the steps that the page
-    starts.
+    parts: name of a part -> the function that draws it. Only the open tab is drawn.
     """
-    st.title(title)
-    st.markdown(about)
-    glossary.offer_terms(*terms)
+    page = next(one for one in PAGES if one.name == name)
+    if len(page.parts) == 1:
+        part = page.parts[0]
+        st.title(part.title)
+        _draw_part(part, parts[part.name])
+        return
+    st.title(page.title)
+    labels = [part.title for part in page.parts]
+    tabs = st.tabs(labels, key=page.tab_key, bind="query-params")
+    for part, tab in zip(page.parts, tabs, strict=True):
+        if tab.open:
+            with tab:
+                _draw_part(part, parts[part.name])
+
+
+def _draw_part(part: Part, draw: DrawPart) -> None:
+    """Draw a part: one sentence, its terms, the newest job of its steps, its view, and a link to the
+    next part.
+    """
+    address.enter(part.name)
+    workspace = address.workspace()
+    st.markdown(part.about)
+    glossary.offer_terms(*part.terms)
     # The container is always present: a starting job must not shift and redraw what is below it.
     with st.container():
-        panel.draw_job_panel(address.workspace(), steps)
-    return address.workspace()
+        panel.draw_job_panel(workspace, part.steps)
+    following = None
+    with mistakes.show_errors():
+        following = draw(workspace)
+    _draw_next(workspace, following or _choose_following(workspace, part))
+
+
+def _choose_following(workspace: Workspace, part: Part) -> NextPart | None:
+    """Return the first part to continue with that the workspace is ready for, None if there is
+    none.
+    """
+    for following in part.following:
+        if not following.needs or workspace.artifacts(following.needs):
+            return following
+    return None
+
+
+def _draw_next(workspace: Workspace, following: NextPart | None) -> None:
+    """Draw the link to the next part, with the selections that it takes over."""
+    if following is None:
+        return
+    query = {
+        key: st.query_params[own] for key, own in following.carry.items() if own in st.query_params
+    }
+    with st.container(key="next_part", horizontal=True, vertical_alignment="center"):
+        blocks.draw_link(following.part, f"Next: {PARTS[following.part].title}", **query)
+        blocks.draw_note(following.why)
 
 
 def draw_sidebar() -> None:

@@ -13,6 +13,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.ui.components.blocks import draw_link
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
@@ -26,11 +27,11 @@ STATES = {
 
 @dataclass(frozen=True)
 class MainStep:
-    """One main step: its name, the kind of artifact it creates, its page and a description."""
+    """One main step: its name, the kind of artifact it creates, its part and a description."""
 
     name: str
     kind: str
-    page: str
+    part: str
     about: str
 
 
@@ -38,25 +39,23 @@ MAIN_STEPS = (
     MainStep(
         "Text",
         "corpora",
-        "pages/words/vectors.py",
+        "text",
         "Text of your domain, with word counts",
     ),
-    MainStep(
-        "Word vectors", "vectors", "pages/words/vectors.py", "Vectors of the words of your domain"
-    ),
+    MainStep("Word vectors", "vectors", "vectors", "Vectors of the words of your domain"),
     MainStep(
         "Alignment",
         "alignments",
-        "pages/words/alignment.py",
+        "alignment",
         "Alignment of word vectors with the model's embeddings",
     ),
     MainStep(
         "Adapted model",
         "models",
-        "pages/vocabulary/adapt.py",
+        "adapt",
         "Standard model folder with the new words",
     ),
-    MainStep("Runs", "runs", "pages/train/finetune.py", "Fine-tuned models and their scores"),
+    MainStep("Runs", "runs", "finetune", "Fine-tuned models and their scores"),
 )
 
 
@@ -68,7 +67,7 @@ def draw_strip(workspace: Workspace) -> None:
             st.markdown(f"**{step.name}**  \n{STATES[find_state(found, workspace)]}")
             about = format_headline(found[0]) if found else step.about
             st.markdown(f":small[{about}]")
-            st.page_link(step.page, label="Open", icon=":material/arrow_forward:")
+            draw_link(step.part, "Open")
 
 
 def list_results(step: MainStep, workspace: Workspace) -> list[Artifact]:
@@ -124,9 +123,6 @@ def list_recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
     ]
 
 
-VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.py"
-
-
 def draw_ways_to_begin(workspace: Workspace) -> None:
     """Draw a card for each way to start: the user's own text, and, if they are installed, the demo
     and a small news text.
@@ -152,7 +148,7 @@ def _draw_demo_card(workspace: Workspace) -> None:
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
         with mistakes.show_errors():
             open_demo(workspace)
-            address.go_to(ALIGNMENT_PAGE)
+            address.go_to("lens")
 
 
 def _draw_news_card(workspace: Workspace) -> None:
@@ -167,7 +163,7 @@ def _draw_news_card(workspace: Workspace) -> None:
             inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
             spec = Spec("corpus", CorpusStep(copy=True), inputs)
             queue.start(workspace, spec, workspace.find_free_name(*NEWS))
-            address.go_to(VECTORS_PAGE)
+            address.go_to("text")
 
 
 def _draw_own_card(workspace: Workspace) -> None:
@@ -175,7 +171,7 @@ def _draw_own_card(workspace: Workspace) -> None:
         "**Your own text**  \nUpload a few megabytes of text from your domain, or give the"
         " path of a file or folder on this machine."
     )
-    st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
+    draw_link("text", "Start with a text")
 
 
 TEXT_CARDS = (_draw_news_card, _draw_own_card)  # ways to import a text

@@ -158,7 +158,7 @@ def _choose_training_text(
         pickers.draw_empty_state(
             "A bare vocabulary has no token vectors.",
             "They are trained on a text of your domain: import one first.",
-            "pages/words/vectors.py",
+            "text",
             "Import a text",
         )
         return None

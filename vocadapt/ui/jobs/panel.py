@@ -20,6 +20,7 @@ from vocadapt.ui.components import intake, markup
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving import paths
 
 UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
@@ -27,7 +28,6 @@ MAX_JOBS = 12  # number of newest jobs that are read
 LISTED_SECONDS = 300.0  # time for which the sidebar lists an ended job
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
 DISMISSED = "dismissed_job"
-PAGE = "pages/start/jobs.py"
 JOB = "jobs_job"  # query parameter: the job that the page shows
 STRIP_KEY = "job_strip"  # markup_style positions this container
 ICONS = {
@@ -197,7 +197,8 @@ def draw_resume_button(workspace: Workspace, job: queue.Job, key: str) -> None:
 
 def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
     """Draw a link to a job on the page Jobs."""
-    st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **address.here()})
+    page, parameters = find_link("jobs", **{JOB: job.id}, **address.here())
+    st.page_link(page, label=label, icon=icon, query_params=parameters)
 
 
 def _draw_job(job: queue.Job, status: Status) -> None:
@@ -295,6 +296,5 @@ def _draw_strip(workspace: Workspace) -> None:
             return
         first = alive[0]
         markup.draw_strip(build_strip(first, statuses[first.id], len(alive) - 1))
-        st.page_link(
-            PAGE, label="Details", query_params={JOB: first.id, **address.here()}, width="content"
-        )
+        page, parameters = find_link("jobs", **{JOB: first.id}, **address.here())
+        st.page_link(page, label="Details", query_params=parameters, width="content")

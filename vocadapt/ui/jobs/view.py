@@ -56,7 +56,7 @@ def draw_jobs(workspace: Workspace) -> None:
                 "Long steps run as jobs: they continue when this page is closed, and are listed"
                 " here. To start one, import a text."
             ),
-            "pages/words/vectors.py",
+            "vectors",
             "Start with a text",
         )
         return
@@ -178,8 +178,8 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
         elif status.state != "done":
             panel.draw_resume_button(workspace, job, "again")
         elif job.finished:
-            page, selection = find_result_page(job)
-            draw_link(page, "Show result", **selection)
+            part, selection = find_result_part(job)
+            draw_link(part, "Show result", **selection)
 
 
 def _draw_progress_curve(job: queue.Job, alive: bool) -> None:
@@ -220,15 +220,15 @@ def _draw_details(job: queue.Job) -> None:
         )
 
 
-def find_result_page(job: queue.Job) -> tuple[str, Address]:
-    """Return the page that shows the result of a finished job, and its query parameters."""
+def find_result_part(job: queue.Job) -> tuple[str, Address]:
+    """Return the part that shows the result of a finished job, and its query parameters."""
     step = job.spec.declaration
-    if not step.page:
-        return panel.PAGE, {STEP: step.about, RESULT: job.target.name}
+    if not step.part:
+        return "jobs", {STEP: step.about, RESULT: job.target.name}
     address = {step.selected_by: job.target.name} if step.selected_by else {}
     if step.name in SELECTIONS:
         address |= SELECTIONS[step.name](job)
-    return step.page, address
+    return step.part, address
 
 
 def _select_alignment(job: queue.Job) -> Address:
@@ -282,7 +282,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     files of a result.
     """
     # 1. The steps without a page, which extensions add.
-    offered = {step.about: step for step in STEPS.values() if not step.page}
+    offered = {step.about: step for step in STEPS.values() if not step.part}
     if not offered:
         return
     st.subheader("More steps", anchor=False)

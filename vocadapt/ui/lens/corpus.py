@@ -32,7 +32,7 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -
         pickers.draw_empty_state(
             "There is no text in this workspace yet.",
             "Import one to see how often each model splits its words.",
-            "pages/words/vectors.py",
+            "text",
             "Import a text",
         )
         return

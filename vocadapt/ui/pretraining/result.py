@@ -42,7 +42,6 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import panel
 
-FINETUNE = "pages/train/finetune.py"
 DEFAULT_CURVES = 4
 NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
@@ -91,7 +90,7 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
             newest=True,
         )
     selected = next(one for one in made if one.name == artifact.name)
-    draw_link(FINETUNE, "Fine-tune it", link, finetune_models=artifact.name)
+    draw_link("finetune", "Fine-tune it", link, finetune_models=artifact.name)
     pickers.warn_if_stale(artifact, workspace)
     draw_figures(selected)
     return selected

@@ -41,7 +41,7 @@ def draw_form(workspace: Workspace) -> None:
             pickers.draw_empty_state(
                 "There is no text in this workspace yet.",
                 "Contextual vectors are computed on a text: import one first.",
-                "pages/words/vectors.py",
+                "text",
                 "Import a text",
             )
             return

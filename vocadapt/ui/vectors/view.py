@@ -11,16 +11,13 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
-from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
-from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import intake, keyword_in_context, markup, pickers, word_query
 from vocadapt.ui.components.blocks import (
@@ -145,29 +142,6 @@ def draw_details(vectors: Artifact) -> None:
     """Draw Details & export, with downloads of the vectors."""
     names = ("vectors.safetensors", "words.txt")
     draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
-
-
-def draw_text_form(workspace: Workspace, model: str) -> None:
-    """Draw the form that imports text files as a corpus, with word counts for the model."""
-    files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
-    with st.popover("Line filter", icon=":material/filter_alt:"):
-        settings = CorpusSettings(
-            field=draw_setting(st, CorpusSettings, "field"),
-            min_length=draw_setting(st, CorpusSettings, "min_length"),
-            sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
-            language=draw_setting(st, CorpusSettings, "language"),
-        )
-    name = pickers.draw_name_input(workspace, "corpora", intake.suggest_name(files), "corpus_name")
-    if st.button(
-        "Import and count",
-        type="primary",
-        icon=":material/add:",
-        disabled=not files,
-        key="take_text",
-    ):
-        inputs = {"text": tuple(map(str, files)), "model": (model,)}
-        step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
-        panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
 
 
 def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:

@@ -1,0 +1,44 @@
+"""The part Fine-tune: fine-tune models on a task with several seeds as jobs, and show their results."""
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.finetune import result, task_intake, view
+from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.jobs import panel
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    # 1. The running job, and the latest result.
+    with st.container():
+        panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)
+    runs = cache.load_runs(workspace)
+    if runs:
+        result.draw_newest_result(workspace, runs)
+
+    # 2. The form of new runs, with their cost.
+    st.subheader("Fine-tune models" if not runs else "Fine-tune more models")
+    if not workspace.artifacts("tasks"):
+        pickers.draw_empty_state(
+            "There is no task in this workspace yet.",
+            (
+                "Fine-tuning needs labeled examples: download a benchmark or import your own files"
+                " below, or type the path of a task's .toml. Then select models and press Start."
+            ),
+        )
+    request = None
+    with mistakes.show_errors():
+        request = view.draw_form(workspace)
+        if request:
+            view.describe_task(request)
+            view.draw_cost(workspace, request, runs)
+            view.draw_start_button(workspace, request)
+    # 3. The forms of new tasks; the commands come last, as on every page.
+    with st.expander(
+        "Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")
+    ):
+        task_intake.draw_task_forms(workspace)
+    if request:
+        view.draw_commands(workspace, request)

@@ -1,0 +1,509 @@
+"""The pages of the app and their parts, each declared once.
+
+A page is a file in `pages/` with one entry in the navigation. It has one or several parts, shown as
+tabs. A part has a folder in `ui/`, and its name is the prefix of its keys in the address. The
+navigation, the links between pages, Home, the lessons and the tests read the pages from here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class NextPart:
+    """A part that a visitor may continue with.
+
+    part: its name. why: one sentence about what to do there. carry: its keys in the address, each
+    with the key of the current part whose value it takes. needs: kind of artifact that the
+    workspace must have; "" if none.
+    """
+
+    part: str
+    why: str
+    carry: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A view of the lab: a whole page, or one tab of a page.
+
+    name: prefix of its keys in the address. title: title of the page or label of the tab. about: one
+    sentence about what one sees there (Markdown). terms: terms of the glossary that it explains.
+    steps: names of the steps whose job it shows. following: where to continue; the first one that
+    the workspace is ready for is offered.
+    """
+
+    name: str
+    title: str
+    about: str
+    terms: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    following: tuple[NextPart, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the navigation.
+
+    name: its address, and the name of its file. section: its heading in the navigation. icon: a
+    Material symbol.
+    """
+
+    name: str
+    title: str
+    section: str
+    icon: str
+    parts: tuple[Part, ...]
+
+    @property
+    def file(self) -> str:
+        """Path of its file, relative to app.py."""
+        return f"pages/{(self.section or 'start').lower()}/{self.name}.py"
+
+    @property
+    def tab_key(self) -> str:
+        """Query parameter of its open tab."""
+        return f"{self.name}_tab"
+
+
+HOME = Page(
+    "home",
+    "Home",
+    "",
+    "home",
+    (
+        Part(
+            "home",
+            "vocadapt",
+            "Teach a language model the words of your field, and see at every step what it changes.",
+            ("artifact", "job", "recipe", "step", "workspace"),
+            ("corpus", "vectors", "import", "alignment", "model", "finetune"),
+        ),
+    ),
+)
+JOBS = Page(
+    "jobs",
+    "Jobs",
+    "",
+    "pending_actions",
+    (
+        Part(
+            "jobs",
+            "Jobs",
+            (
+                "Long steps run in the background and continue when you leave the page. Check their"
+                " progress, cancel or resume them here."
+            ),
+            ("artifact", "job", "step", "workspace"),
+            following=(NextPart("home", "See what this workspace holds."),),
+        ),
+    ),
+)
+LENS = Page(
+    "lens",
+    "Tokenizer lens",
+    "Understand",
+    "center_focus_strong",
+    (
+        Part(
+            "lens",
+            "Lens",
+            (
+                "A model reads :blue[**wordpieces**], not words. See how each model splits a text,"
+                " and which words a new vocabulary keeps whole."
+            ),
+            ("added token", "fertility", "tokenization", "tokenizer family", "wordpiece"),
+            ("corpus",),
+            (
+                NextPart(
+                    "advise",
+                    "Find out whether new words are worth adding for your text.",
+                    needs="corpora",
+                ),
+                NextPart("text", "Import a text of your own field."),
+            ),
+        ),
+        Part(
+            "vocabulary",
+            "Vocabulary size",
+            (
+                "Remove :blue[**wordpieces**] from a vocabulary, see how many more tokens your text"
+                " then has, and compare vocabularies."
+            ),
+            ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
+            ("corpus",),
+            (
+                NextPart(
+                    "adapt",
+                    "Make a model with a smaller or larger vocabulary.",
+                ),
+            ),
+        ),
+    ),
+)
+TEXT = Page(
+    "text",
+    "Your text",
+    "Understand",
+    "article",
+    (
+        Part(
+            "text",
+            "Text",
+            (
+                "Import a text of your field and see which of its words the model splits into the"
+                " most wordpieces."
+            ),
+            ("fertility", "tokenization", "wordpiece"),
+            ("corpus",),
+            (
+                NextPart(
+                    "advise",
+                    "Find out whether new words are worth adding for this text.",
+                    {"advise_corpus": "text_corpus", "advise_model": "text_model"},
+                    needs="corpora",
+                ),
+            ),
+        ),
+        Part(
+            "advise",
+            "Advice",
+            (
+                "Should you add :green[**new words**] for this text, and how many? The answer needs"
+                " word counts only: nothing is trained."
+            ),
+            (
+                "added token",
+                "continued pretraining",
+                "exBERT",
+                "fertility",
+                "preset",
+                "recipe",
+                "wordpiece",
+            ),
+            ("corpus",),
+            (NextPart("vectors", "Train vectors of the words of this text."),),
+        ),
+    ),
+)
+VECTORS = Page(
+    "vectors",
+    "Word vectors",
+    "Build",
+    "scatter_plot",
+    (
+        Part(
+            "vectors",
+            "Vectors",
+            (
+                "A word vector places a word near words that occur in the same contexts. Train the"
+                " vectors of the :orange[**words of your field**], or import existing ones."
+            ),
+            ("artifact", "space", "word vectors"),
+            ("vectors", "import", "contextual"),
+            (
+                NextPart(
+                    "alignment",
+                    "Map these words to the model's embeddings.",
+                    {"alignment_vectors": "vectors_vectors"},
+                    needs="vectors",
+                ),
+                NextPart("text", "Import a text first."),
+            ),
+        ),
+        Part(
+            "alignment",
+            "Alignment",
+            (
+                "An alignment maps your :orange[**words**] to the model's :blue[**wordpieces**]. See"
+                " the nearest neighbors on both sides, and how often they are right."
+            ),
+            (
+                "alignment",
+                "anchor",
+                "chance",
+                "CSLS",
+                "held-out",
+                "P@k",
+                "word vectors",
+                "wordpiece",
+            ),
+            ("alignment",),
+            (
+                NextPart(
+                    "adapt",
+                    "Add these words to the model.",
+                    {"adapt_vectors": "alignment_vectors", "adapt_model": "alignment_model"},
+                    needs="vectors",
+                ),
+            ),
+        ),
+    ),
+)
+ADAPT = Page(
+    "adapt",
+    "Adapt",
+    "Build",
+    "library_add",
+    (
+        Part(
+            "adapt",
+            "Model",
+            (
+                "Make a model with :green[**new words**] in its vocabulary. A certificate lists the"
+                " checks that everything else is unchanged."
+            ),
+            (
+                "added token",
+                "certificate",
+                "embedding",
+                "exBERT",
+                "GreenBioBERT",
+                "initializer",
+                "plan",
+                "preset",
+                "recipe",
+            ),
+            ("model",),
+            (
+                NextPart(
+                    "try",
+                    "Type a sentence and see what the adapted model reads.",
+                    {"try_run": "adapt_adapted"},
+                    needs="models",
+                ),
+            ),
+        ),
+        Part(
+            "initializers",
+            "Initializers",
+            (
+                "Where should a :green[**new word**] start among the model's embeddings? Compare the"
+                " ways to initialize it, on one word and on words whose true embedding is known."
+            ),
+            (
+                "added token",
+                "chance",
+                "embedding",
+                "held-out",
+                "initializer",
+                "leaderboard",
+                "P@k",
+            ),
+            ("leaderboard",),
+            (NextPart("adapt", "Adapt a model with one of them."),),
+        ),
+    ),
+)
+TRY_IT = Page(
+    "try_it",
+    "Try it",
+    "Look",
+    "edit_note",
+    (
+        Part(
+            "try",
+            "Try it",
+            (
+                "Type a sentence and see what a model makes of it: with its old"
+                " :blue[**wordpieces**], with the :green[**new words**], and with both pooled."
+            ),
+            (
+                "adapted tokenization",
+                "added token",
+                "base tokenization",
+                "pooled",
+                "run",
+                "wordpiece",
+            ),
+            following=(NextPart("projection", "See where the new words are among the old ones."),),
+        ),
+    ),
+)
+PROJECTION = Page(
+    "projection",
+    "Projection",
+    "Look",
+    "map",
+    (
+        Part(
+            "projection",
+            "Projection",
+            (
+                "Every point is a token; similar tokens are close together, as far as two dimensions"
+                " allow. **Neighbors are computed in the original space**, not in the picture."
+            ),
+            ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
+            ("projection",),
+            (NextPart("change", "See which words changed their neighbors."),),
+        ),
+    ),
+)
+COMPARE = Page(
+    "compare",
+    "Compare spaces",
+    "Look",
+    "compare_arrows",
+    (
+        Part(
+            "change",
+            "Neighborhood change",
+            (
+                "Which words have :violet[**other neighbors**] than before? Compare two spaces, for"
+                " example a model before and after adapting it."
+            ),
+            ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
+            ("change", "vectors", "contextual"),
+            (NextPart("finetune", "Find out whether the change helps on a task."),),
+        ),
+        Part(
+            "diagnostics",
+            "Diagnostics",
+            (
+                "The shape of an embedding space in figures: how similar two random tokens are, how"
+                " long their vectors are, and how similar related words are."
+            ),
+            ("embedding", "hubness", "isotropy", "space", "word vectors", "wordpiece"),
+            (),
+            (
+                NextPart(
+                    "change",
+                    "See which words changed their neighbors.",
+                ),
+            ),
+        ),
+    ),
+)
+TRAIN = Page(
+    "train",
+    "Train",
+    "Train",
+    "play_circle",
+    (
+        Part(
+            "finetune",
+            "Fine-tune",
+            (
+                "Train models on a task with :blue[**base tokenization**], :green[**adapted"
+                " tokenization**] or both, and any number of seeds."
+            ),
+            (
+                "adapted tokenization",
+                "base tokenization",
+                "benchmark card",
+                "pooled",
+                "preset",
+                "run",
+                "scorer",
+                "task",
+                "task kind",
+            ),
+            ("finetune",),
+            (
+                NextPart("results", "See whether a difference is more than luck.", needs="runs"),
+                NextPart("lens", "See how the models split the words of your task."),
+            ),
+        ),
+        Part(
+            "results",
+            "Results",
+            (
+                "Is one model better than another, or was it luck? Mean and spread over seeds, and a"
+                " paired test against a baseline."
+            ),
+            (
+                "adapted tokenization",
+                "base tokenization",
+                "bootstrap",
+                "permutation test",
+                "pooled",
+                "run",
+                "scorer",
+                "task",
+                "unit",
+            ),
+            ("finetune",),
+            (NextPart("errors", "Read the examples on which the models differ.", needs="runs"),),
+        ),
+        Part(
+            "pretraining",
+            "Pretraining",
+            (
+                "Let the model read your text before it is fine-tuned. Progress is measured by the"
+                " masked-token loss on held-out lines."
+            ),
+            (
+                "continued pretraining",
+                "exBERT",
+                "extension module",
+                "gate",
+                "held-out",
+                "masked token",
+                "masking probability",
+                "pretraining from scratch",
+                "stage",
+            ),
+            ("continued",),
+            (NextPart("finetune", "Fine-tune the pretrained model on a task."),),
+        ),
+    ),
+)
+ERRORS = Page(
+    "errors",
+    "Error analysis",
+    "Train",
+    "troubleshoot",
+    (
+        Part(
+            "errors",
+            "Error analysis",
+            (
+                "Compare two runs on the same examples: where they disagree, and how the words"
+                " concerned are split."
+            ),
+            (
+                "adapted tokenization",
+                "base tokenization",
+                "outcome",
+                "pooled",
+                "run",
+                "scorer",
+                "slice",
+                "unit",
+            ),
+            ("finetune",),
+            (
+                NextPart(
+                    "try",
+                    "Edit such a sentence and predict it again.",
+                    needs="runs",
+                ),
+            ),
+        ),
+    ),
+)
+PAGES = (
+    HOME,
+    JOBS,
+    LENS,
+    TEXT,
+    VECTORS,
+    ADAPT,
+    TRY_IT,
+    PROJECTION,
+    COMPARE,
+    TRAIN,
+    ERRORS,
+)
+PARTS = {part.name: part for page in PAGES for part in page.parts}
+PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}
+
+
+def find_link(part: str, **query: str) -> tuple[str, dict[str, str]]:
+    """Return the page file and the query parameters that open a part; a first tab needs none."""
+    page = PAGE_OF_PART[part]
+    if page.parts[0].name == part:
+        return page.file, query
+    return page.file, {page.tab_key: PARTS[part].title, **query}

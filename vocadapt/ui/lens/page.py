@@ -1,0 +1,41 @@
+"""The part Tokenizer lens: compare how several models tokenize a typed text and a whole corpus."""
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.example_texts import draw_text
+from vocadapt.ui.lens import corpus, view
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    # 1. The models, and a text.
+    left, right = st.columns([1.7, 1], gap="large")
+    with right:
+        models = view.choose_models(workspace, "lens_models")
+    with left:
+        text = draw_text(
+            "Text",
+            view.KEY,
+            next(iter(view.EXAMPLES.values())),
+            view.EXAMPLES,
+            height=110,
+            placeholder="Type a text, or click an example.",
+        )
+    if not models:
+        pickers.draw_empty_state(
+            "There is no model to compare yet.",
+            (
+                "Add one under *Models*: a folder on this machine, a hub name that was used here"
+                " before, or a `vocab.txt` file. Models that you adapt are listed automatically,"
+                " before and after."
+            ),
+        )
+        return
+
+    # 2. The tokens of this text, then statistics on a whole corpus.
+    view.compare_tokenizations(models, text)
+    st.divider()
+    corpus.draw_corpus_statistics(workspace, models)
+    view.draw_details(workspace, models, text)

@@ -1,0 +1,43 @@
+"""The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
+
+import streamlit as st
+
+from vocadapt.lab.reports.pretraining import list_pretrained_models
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.pretraining import result, view
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    # 1. The running job, and the selected result: its curves and gates.
+    with st.container():
+        panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)
+    pretrained, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
+    selected = result.choose_result(workspace, pretrained) if pretrained else None
+    if selected:
+        result.draw_curves(pretrained, selected)
+    with mistakes.show_errors():
+        result.draw_gate_section(workspace, corpora, selected.name if selected else "")
+    if selected:
+        result.draw_details(selected)
+
+    # 2. The form of a new one, with its cost.
+    st.subheader("Pretrain a model" if not pretrained else "Pretrain another")
+    if not corpora:
+        pickers.draw_empty_state(
+            "There is no text to pretrain on yet.",
+            (
+                "Import a text of your domain first. For an exBERT, first adapt a model with a"
+                " preset `exbert-…`: then the stage *extension* is available here."
+            ),
+            "text",
+            "Import a text",
+        )
+        return
+    request = view.draw_form(workspace, corpora)
+    if request:
+        view.draw_cost(workspace, request, pretrained)
+        view.draw_start_button(workspace, request)

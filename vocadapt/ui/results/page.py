@@ -1,0 +1,41 @@
+"""The part Results: compare the runs of a task with a selected baseline, and test the differences."""
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import cache
+from vocadapt.ui.results import confusion, view
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    pickers.warn_of_unreadable_runs(workspace)
+    runs = [one for one in cache.load_runs(workspace) if one.tokenizations]
+    if not runs:
+        pickers.draw_empty_state(
+            "There is no scored run in this workspace yet.",
+            (
+                "Fine-tune a model on a task with a labeled test split, preferably with three seeds."
+                " This page shows the scores, and the difference between two or more models."
+            ),
+            "finetune",
+            "Fine-tune a model",
+        )
+        return
+
+    # 1. Task, baseline and score.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        task = view.pick_task(runs)
+        own = [one for one in runs if one.task == task]
+        baseline = view.pick_baseline(own)
+        scorer = view.pick_score(own[0].kind)
+    # 2. The models compared with the baseline, then over all tasks if there are several.
+    board = view.compute_results(own, baseline, scorer).boards[0]
+    view.draw_headline(board)
+    view.draw_leaderboard(board)
+    view.draw_curves(own, own[0].metric)
+    confusion.draw_confusion(task)
+    if len({one.task for one in runs}) > 1:
+        view.draw_group_means(view.compute_results(runs, None, "").groups)
+    view.draw_details(workspace, board, scorer)

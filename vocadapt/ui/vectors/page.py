@@ -1,0 +1,54 @@
+"""The part Word vectors: import a text, train word vectors on it, or import existing vectors."""
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.frame import cache
+from vocadapt.ui.vectors import view
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    # 1. The selected vectors: their words and frequencies.
+    found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
+    if found:
+        vectors = view.draw_headline(workspace, found)
+        space = cache.space_of(vectors)
+        left, right = st.columns([1, 1], gap="large")
+        with left:
+            st.subheader("Nearest words")
+            view.draw_nearest_words(vectors, workspace, pickers.model_behind(vectors, workspace))
+        with right:
+            st.subheader("Word frequencies")
+            view.draw_frequencies(
+                space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
+            )
+            view.draw_judgment(vectors)
+    else:
+        pickers.draw_empty_state(
+            "There are no word vectors in this workspace yet.",
+            (
+                "Import a text of your domain, then train on it: a few million words give useful"
+                " vectors within minutes."
+            ),
+        )
+
+    # 2. New vectors: import a text, train on it, or import vectors.
+    st.subheader("Make word vectors" if not found else "Make more word vectors")
+    model = pickers.pick_model(workspace, "vectors_model")
+    train, ready = st.tabs(["Train on a text", "Import existing vectors"])
+    with train:
+        if corpora:
+            view.draw_training_form(workspace, model, corpora)
+        else:
+            draw_link("text", "Import a text first")
+    with ready:
+        view.draw_vectors_form(workspace, model, corpora)
+
+    if found:
+        # 3. All words, and the details of the selected vectors.
+        with st.expander("All words", icon=":material/table_rows:"):
+            view.draw_word_table(space)
+        view.draw_details(vectors)

@@ -1,0 +1,54 @@
+"""The part Vocabulary: statistics and overlap of vocabularies, and the effect of reducing one."""
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import count_cache, mistakes
+from vocadapt.ui.lens import corpus as lens_corpus
+from vocadapt.ui.lens import view as lens_view
+from vocadapt.ui.vocabulary import profiles
+from vocadapt.ui.vocabulary import view as vocabulary_view
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    # 1. The models, and the text that the reduction is measured on.
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        models = lens_view.choose_models(workspace, "vocabulary_models")
+    corpora = workspace.artifacts("corpora")
+    with right:
+        corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
+    if not models:
+        pickers.draw_empty_state(
+            "There is no model to analyze yet.",
+            (
+                "Add one under *Models*: a folder on this machine, a hub name that was used here"
+                " before, or a `vocab.txt` file. The first one can be reduced; the others are"
+                " compared with it."
+            ),
+        )
+        return
+
+    # 2. The reduction of the first model; it needs a text with word counts.
+    reducer = None
+    if corpus is None:
+        pickers.draw_empty_state(
+            "There is no text in this workspace yet.",
+            "Import one to see how many more tokens it has as the vocabulary shrinks.",
+            "text",
+            "Import a text",
+        )
+    else:
+        with mistakes.show_errors():
+            reducer = count_cache.reducer_of(corpus, models[0].name, workspace.root)
+            if reducer:
+                vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
+            else:
+                lens_corpus.offer_counting(workspace, corpus, models[:1])
+    # 3. The comparison of vocabularies, which needs no text.
+    with mistakes.show_errors():
+        profiles.compare(workspace, models, corpus)
+    if corpus and reducer:
+        vocabulary_view.draw_details(corpus, models, reducer)
