@@ -204,7 +204,7 @@ def test_the_casing_of_a_bare_vocabulary_can_be_given(ask, tmp_path):
     (tmp_path / "a.txt").write_text("Aspirin aspirin Drug\n" * 5)
     arguments = ("vectors", "train", tmp_path / "a.txt", "--model", tmp_path / "vocab.txt", *TRAIN)
     code, _, err = ask(*arguments, "--out", tmp_path / "none")
-    assert code == 2 and "bare vocabulary" in err and "--dim" in err
+    assert code == 2 and "vocabulary without embeddings" in err and "--dim" in err
     for casing, words in (
         ("cased", {"Aspirin", "aspirin", "Drug"}),
         ("uncased", {"aspirin", "drug"}),

@@ -322,17 +322,17 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
                 "finetune --model {f}/adapted --task ner --train {f}/train.txt --test {f}/other.txt"
                 " --out {t}/o"
             ),
-            "unknown to train",
+            "occurs in the train split",
         ),
         ("finetune --model {f}/adapted --task {f}/task.toml", "No output folder was given"),
         ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
         ("evaluate --run {f}/adapted", "expected a run"),
         ("evaluate --run {f}/one --tokenization adapted", "no 'adapted' tokenization"),
         ("evaluate --run {f}/one --test {f}/bare.txt", "holds no labels"),
-        ("predict --model {f}/two {f}/bare.txt --out {t}/o", "holds 2 runs"),
+        ("predict --model {f}/two {f}/bare.txt --out {t}/o", "contains 2 runs"),
         ("predict --model {f}/one {f}/bare.txt --out {f}/bare.txt", "already exists"),
         ("predict --model {f}/one {f}/none.txt --plain --out {t}/o", "no such file"),
-        ("compare {f}/one {f}/two", "holds 2 runs"),
+        ("compare {f}/one {f}/two", "contains 2 runs"),
     ],
 )
 def test_mistakes(runs, files, tmp_path, capsys, line, said):

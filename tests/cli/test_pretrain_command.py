@@ -90,7 +90,7 @@ def test_its_command_line_is_the_step(text):
         (["--hidden", "200"], "cannot be divided"),
         (["--vocabulary", "3"], "special tokens"),
         (["--trainer", "best"], "choose one of bpe-merges"),
-        (["--vocabulary", "12"], "no room"),
+        (["--vocabulary", "12"], "is too small for"),
         (["--length", "2"], "--length: expected a whole number from 8 "),
         (["--hours", "nan"], "--hours: expected a number from 0 "),
     ],

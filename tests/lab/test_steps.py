@@ -483,7 +483,7 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     command = load_command(name)
     monkeypatch.setattr(
         import_module(command.run.__module__),
-        "write",
+        "write_artifact",
         lambda spec, options: asked.append((spec, options.out)) or 1 / 0,
     )
     parser = Parser(name, "")

@@ -219,7 +219,7 @@ def test_a_folder_of_somebody_else_is_never_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years")
     with (
-        pytest.raises(InputError, match="not something vocadapt wrote"),
+        pytest.raises(InputError, match="was not written by vocadapt"),
         open_draft(tmp_path / "mine", overwrite=True),
     ):
         pass
@@ -238,7 +238,7 @@ def test_a_folder_with_a_manifest_of_somebody_else_is_never_overwritten(tmp_path
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "manifest.json").write_text(content)
     with (
-        pytest.raises(InputError, match="not something vocadapt wrote"),
+        pytest.raises(InputError, match="was not written by vocadapt"),
         open_draft(tmp_path / "app", overwrite=True),
     ):
         pass

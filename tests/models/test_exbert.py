@@ -256,7 +256,7 @@ def test_a_model_of_half_precision_stays_one():
 
 
 def test_only_a_bert_that_is_not_extended_yet_can_be():
-    with pytest.raises(InputError, match="this is a ExBertForMaskedLM"):
+    with pytest.raises(InputError, match="this model is a ExBertForMaskedLM"):
         add_extension(add_extension(bert(), S3), S3)
     other = transformers.DistilBertModel(
         transformers.DistilBertConfig(vocab_size=20, dim=8, n_layers=1, n_heads=1, hidden_dim=8)

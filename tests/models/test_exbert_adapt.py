@@ -299,7 +299,7 @@ def test_mistakes_are_reported(given, said, tiny_bert, tmp_path, capsys):
 
 
 def test_another_architecture_is_refused_before_anything_long(tiny_bert, tmp_path, exbert):
-    with pytest.raises(InputError, match="this is a ExBertForMaskedLM"):
+    with pytest.raises(InputError, match="this model is a ExBertForMaskedLM"):
         made("exbert-no-vocabulary", tmp_path / "m", exbert)
 
 
@@ -331,4 +331,4 @@ def test_an_extension_that_cannot_be_pretrained_is_reported(
         str(tmp_path / "m"),
     ]
     assert main(command) == 0
-    assert ("cannot be pretrained" in capsys.readouterr().out) is said
+    assert ("which needs a masked-language-model head" in capsys.readouterr().out) is said

@@ -147,7 +147,7 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        ({"departures": 2, "added_occurrences": 900}, "2, against 900 occurrences"),
+        ({"departures": 2, "added_occurrences": 900}, "2, compared with 900 occurrences"),
         ({"departures": 0, "added_occurrences": 900}, "All 900 occurrences"),
         (
             {"departures_not_counted": "the text is not known"},

@@ -13,14 +13,14 @@ from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.file_cache import SETTLED, CachedReader
+from vocadapt.lab.workspace.file_cache import MIN_AGE, CachedReader
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
 
 def settle() -> None:
     """Wait until what was just written counts as settled."""
-    time.sleep(1.5 * SETTLED / 1e9)
+    time.sleep(1.5 * MIN_AGE / 1e9)
 
 
 class Counting:

@@ -72,7 +72,7 @@ def plan_of(model, *tokens):
 
 def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
     plan = plan_of(model, "hypertension", "##tensions")
-    reader = ContextTokenizer(model, plan, whole=False, length=32)
+    reader = ContextTokenizer(model, plan, whole_words=False, length=32)
     ids, new = model.vocabulary.ids, len(model.vocabulary)
     found = reader.align_context(["the", "hypertension", "drugs"], 1)
     assert found.old == [
@@ -93,15 +93,15 @@ def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
         and reader.find_new_tokens("the") == []
     )
     assert (
-        ContextTokenizer(model, plan, whole=True, length=32).find_new_tokens("hypotensions") == []
+        ContextTokenizer(model, plan, whole_words=True, length=32).find_new_tokens("hypotensions") == []
     )
     assert (
-        ContextTokenizer(model, plan, whole=False, length=3).find_new_tokens("hypertension") == []
+        ContextTokenizer(model, plan, whole_words=False, length=3).find_new_tokens("hypertension") == []
     )  # its old pieces do not fit
 
 
 def test_words_round_a_new_one_fill_the_length_from_both_sides(model):
-    reader = ContextTokenizer(model, plan_of(model, "hypertension"), whole=True, length=8)
+    reader = ContextTokenizer(model, plan_of(model, "hypertension"), whole_words=True, length=8)
     words = ["a", "the", "drug", "hypertension", "heart", "pain", "trial"]
     found = reader.align_context(words, 3)
     assert [model.vocabulary.tokens[i] for i in found.old[1:-1]] == [

@@ -213,7 +213,7 @@ def squad(path, asked):
         (["--corpus", "text.txt", "--out", "taken"], "adapted already exists"),
         (
             ["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"],
-            "and this is a DistilBert",
+            "and this model is a DistilBert",
         ),
         (
             ["--corpus", "text.txt", "--preset", "green-bert+mlm"],

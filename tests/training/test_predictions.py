@@ -273,7 +273,7 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_reported(score, capsys):
         main(["score", "--gold", "gold", "--predicted", "said", "--kind", "multilabel", *options])
         == 0
     )
-    assert "no McNemar test: it needs units of one example each" in capsys.readouterr().out
+    assert "it needs single examples as units, not documents" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_every_initializer_gives_one_finite_row_with_provenance_per_token(name: 
 
 
 def test_what_is_missing_is_reported() -> None:
-    with pytest.raises(InputError, match="there are none"):
+    with pytest.raises(InputError, match="none were given"):
         initialize(Materials(PLAN, MODEL), InitializerSettings("identity"))
     with pytest.raises(InputError, match="none was fitted"):
         initialize(Materials(PLAN, MODEL, DOMAIN), InitializerSettings("aligned"))
@@ -322,7 +322,7 @@ def test_nothing_in_common_is_reported() -> None:
         made(
             "semantic", "new", target=EmbeddingSpace(("new", "other"), np.ones((2, 2), np.float32))
         )
-    with pytest.raises(InputError, match="there is none"):
+    with pytest.raises(InputError, match="no target space was given"):
         made("focus", "new", target=None)
     with pytest.raises(InputError, match="temperature"):
         InitializerSettings("wechsel", temperature=0)
