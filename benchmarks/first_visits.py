@@ -1,6 +1,6 @@
-"""Measure how long the first visit of each page takes: at most 6 s on an idle machine.
+"""Measure how long the first visit of each page and tab takes: at most 6 s on an idle machine.
 
-    python benchmarks/first_visits.py [--pages vocabulary change] [--times 1]     (needs playwright and a Chromium)
+    python benchmarks/first_visits.py [--parts vocabulary change] [--times 1]     (needs playwright and a Chromium)
 
 The workspace holds the demo, gensim's news text with word counts, and a token classification run of
 the demo model. Each visit starts a fresh server. Time is measured from the request until the page
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -28,27 +29,9 @@ from vocadapt.lab.steps.corpus import CorpusStep  # noqa: E402
 from vocadapt.lab.steps.run import run_step  # noqa: E402
 from vocadapt.lab.steps.step import Spec  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
+from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, find_link  # noqa: E402
 
 BOUND = 6.0
-PAGES = (
-    "",
-    "advise",
-    "jobs",
-    "vectors",
-    "alignment",
-    "lens",
-    "vocabulary",
-    "initializers",
-    "adapt",
-    "projection",
-    "diagnostics",
-    "change",
-    "pretraining",
-    "finetune",
-    "results",
-    "errors",
-    "try_it",
-)
 DRAWN = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   return app?.dataset.testScriptState === 'notRunning' && document.querySelector('h1')
@@ -61,15 +44,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--pages",
+        "--parts",
         nargs="*",
-        choices=PAGES,
-        default=PAGES,
-        metavar="PAGE",
-        help="pages to visit, by address; an empty name is Home",
+        choices=PARTS,
+        default=PARTS,
+        metavar="PART",
+        help="parts to visit, by name",
     )
     parser.add_argument(
-        "--times", type=int, default=1, help="visits of each page; the fastest counts"
+        "--times", type=int, default=1, help="visits of each part; the fastest counts"
     )
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
@@ -78,13 +61,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         prepare(Workspace(Path(folder) / "first"))
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-        for name in options.pages:
+        for part in options.parts:
             seconds, processor = min(
-                visit(chromium, Path(folder), name) for _ in range(options.times)
+                visit(chromium, Path(folder), part) for _ in range(options.times)
             )
-            print(
-                f"{name or 'home':14s} {seconds:5.1f} s, server CPU {processor:5.1f} s", flush=True
-            )
+            print(f"{part:14s} {seconds:5.1f} s, server CPU {processor:5.1f} s", flush=True)
             slowest = max(slowest, seconds)
     print(
         f"slowest {slowest:.1f} s (budget {BOUND:g} s); load {os.getloadavg()[0]:.1f} on"
@@ -122,8 +103,8 @@ def prepare(workspace: Workspace) -> None:
         raise SystemExit("the fine-tuning failed")
 
 
-def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Visit a page of a fresh server; return the seconds it takes and the CPU seconds of the
+def visit(chromium, folder: Path, part: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+    """Visit a part on a fresh server; return the seconds it takes and the CPU seconds of the
     server.
     """
     address, server = serve_workspace(folder, folder / "first")
@@ -131,7 +112,8 @@ def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ig
         page = chromium.new_page(viewport={"width": 1440, "height": 980})
         page.set_default_timeout(180_000)
         before, start = cpu_seconds(server.pid), time.perf_counter()
-        page.goto(f"{address}/{name}")
+        path = "" if part == "home" else PAGE_OF_PART[part].name
+        page.goto(f"{address}/{path}?{urlencode(find_link(part)[1])}")
         page.wait_for_function(DRAWN, polling=100)  # polling every frame would slow the page
         seconds, spent = time.perf_counter() - start, cpu_seconds(server.pid) - before
         page.close()

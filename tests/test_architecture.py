@@ -390,7 +390,7 @@ def test_every_file_keeps_the_rule(check):
         ("from vocadapt.ui import frame", "vocadapt/cli/lab/jobs.py"),
         ("from vocadapt.cli import main", "vocadapt/ui/serving/server.py"),
         ("from vocadapt.cli import main", "vocadapt/__init__.py"),
-        ("import app", "vectors"),
+        ("import app", "pages/build/vectors.py"),
     ],
 )
 def test_a_planted_import_from_above_is_caught(source, path):
@@ -405,7 +405,7 @@ def test_a_planted_import_from_above_is_caught(source, path):
         ("from vocadapt.recipe import Recipe", "vocadapt/pipeline.py"),
         ("from vocadapt import __version__", "vocadapt/text/words.py"),
         ("from vocadapt.cli import main", "vocadapt/__main__.py"),
-        ("import vocadapt.lab.jobs.queue", "vectors"),
+        ("import vocadapt.lab.jobs.queue", "pages/build/vectors.py"),
     ],
 )
 def test_an_import_from_below_or_beside_passes(source, path):

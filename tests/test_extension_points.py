@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.material.lab import wait_for
+from tests.pages.conftest import go_to
 from vocadapt import extensions
 from vocadapt.cli import main
 from vocadapt.errors import InputError
@@ -167,7 +168,7 @@ def test_a_program_that_imports_vocadapt_gets_the_error_at_once(tmp_path):
 def test_a_page_shows_why_an_extension_was_not_loaded(load_in_this_process, monkeypatch, tmp_path):
     monkeypatch.setenv(WORKSPACE_VARIABLE, "")  # restored afterwards; draw_page sets it
     load_in_this_process(tmp_path / "missing.py")
-    page = draw_page("jobs", tmp_path)
+    page = draw_part("jobs", tmp_path)
     assert page.error and any("missing.py" in text.value for text in page.text)
 
 
@@ -209,15 +210,15 @@ def test_help_does_not_need_the_extensions(tmp_path):
     assert done.returncode == 0
 
 
-def draw_page(page: str, workspace: Path, **query: str) -> "AppTest":
-    """Draw a page of the app on a workspace in this process."""
+def draw_part(part: str, workspace: Path, **query: str) -> "AppTest":
+    """Draw a part of the app on a workspace in this process."""
     from streamlit.testing.v1 import AppTest
 
     os.environ[WORKSPACE_VARIABLE] = str(workspace)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in query.items():
         app.query_params[name] = value
-    app.run().switch_page(page).run()
+    go_to(app.run(), part)
     assert not app.exception, app.exception
     return app
 
@@ -360,7 +361,7 @@ def test_a_step(in_extended_process, tmp_path):
 def check_form_of_step(text: Path, folder: Path) -> None:
     workspace = Workspace(folder / "trials")
     run_step(Spec("corpus", CorpusStep(), {"text": text}), workspace.folder("corpora", "short"))
-    page = draw_page("jobs", workspace.root)
+    page = draw_part("jobs", workspace.root)
     assert page.selectbox(key="jobs_step").options == ["Count letters"]
     page.multiselect(key="jobs_letters_text").set_value(["short"])
     page.number_input(key="jobs_letters_top").set_value(1)
@@ -373,7 +374,7 @@ def check_form_of_step(text: Path, folder: Path) -> None:
     job = queue.list_jobs(workspace)[0]
     assert (job.spec.step, job.spec.settings.top, job.spec.settings.lower) == ("letters", 1, True)
     assert job.wait(120).state == "done", job.log()
-    page = draw_page("jobs", workspace.root)
+    page = draw_part("jobs", workspace.root)
     assert page.selectbox(key="jobs_result").value == "letters"
     assert any("most: **t**" in line.value for line in page.markdown)
     assert any("Count letters" in heading.value for heading in page.subheader)
@@ -389,14 +390,14 @@ def check_menus(workspace: Path) -> None:
     def options(app, key: str) -> list[str]:
         return next(menu.options for menu in [*app.selectbox, *app.multiselect] if menu.key == key)
 
-    page = draw_page("vocabulary", workspace)
+    page = draw_part("vocabulary", workspace)
     assert "alphabet" in options(page, "vocabulary_heuristic")
-    page = draw_page("initializers", workspace)
+    page = draw_part("initializers", workspace)
     assert "constant" in options(page, "initializers_methods")
     assert page.number_input(key="initializers_constant_value").value == 0.5
-    page = draw_page("alignment", workspace)
+    page = draw_part("alignment", workspace)
     assert any("Zero" in name for menu in page.selectbox for name in menu.options)
-    page = draw_page("errors", workspace)
+    page = draw_part("errors", workspace)
     page.selectbox(key="brought_kind").set_value("nli").run()
     assert "half-accuracy" in options(page, "brought_score_nli")
 
@@ -479,20 +480,20 @@ def test_a_task_kind(in_extended_process, finetuned, tmp_path):
 
 def check_pages_of_task_kind(workspace: Path) -> None:
     # 1. In the menus of own files.
-    page = draw_page("finetune", workspace)
+    page = draw_part("finetune", workspace)
     assert "stars: the number of stars of a review" in page.selectbox(key="own_kind").options
-    page = draw_page("errors", workspace)
+    page = draw_part("errors", workspace)
     page.selectbox(key="brought_kind").set_value("stars").run()
     assert any("Gold file: the number of stars" in line.value for line in page.markdown)
 
     # 2. The page Try it has its input, and shows its prediction; Results its confusion matrix.
-    page = draw_page("try", workspace)
+    page = draw_part("try", workspace)
     assert page.text_area(key="try_sentence").label == "Review"
     page.text_area(key="try_sentence").set_value("It is very good.").run()
     assert not page.exception, page.exception
     labels = [table.value["label"].tolist() for table in page.dataframe if "label" in table.value]
     assert labels == [["1", "2", "4"]]
-    page = draw_page("results", workspace)
+    page = draw_part("results", workspace)
     assert any("texts; rows: gold" in line.value for line in page.markdown)
 
 

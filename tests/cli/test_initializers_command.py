@@ -52,7 +52,10 @@ def test_word_vectors(ask, tiny_bert, vectors):
     found = ask("--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
     judged = {row["initializer"]: row for row in found["rows"]}
     assert judged.keys() | found["skipped"].keys() == set(INITIALIZERS) - {"distilled"}
-    assert found["skipped"].keys() == {"target"} and "no target model was given" in found["skipped"]["target"]
+    assert (
+        found["skipped"].keys() == {"target"}
+        and "no target model was given" in found["skipped"]["target"]
+    )
     assert (found["held_out"], found["candidates"], found["added"]) == (
         10,
         len(TINY_TOKENS),

@@ -2,7 +2,6 @@ import json
 import shlex
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,6 +41,7 @@ from vocadapt.text.words import Splitter
 from vocadapt.training.finetune.settings import training_preset
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import pretraining_preset
+from vocadapt.ui.frame.pages import PARTS
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 
@@ -56,11 +56,10 @@ def test_a_step_is_registered_once_under_its_own_name():
         register_step(STEPS["corpus"])
 
 
-def test_a_step_names_a_command_and_a_page_that_there_are():
-    root = Path(__file__).parents[2]
+def test_a_step_names_a_command_and_a_part_that_exist():
     for step in STEPS.values():
         assert " ".join(step.command) in COMMANDS
-        assert (root / step.page).is_file() and step.page
+        assert step.part in PARTS
 
 
 def test_vectors_are_trained_in_the_models_words_and_width(vectors):

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.workspaces import seed_hostile, seed_workspace
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
 
 Open = Callable[..., AppTest]
@@ -33,10 +34,10 @@ def hostile(tmp_path_factory, tiny_bert) -> Workspace:
 
 @pytest.fixture
 def open_page(monkeypatch, tmp_path) -> Open:
-    """Open a page of the app on a workspace, as a visitor would."""
+    """Open a part of the app on a workspace, as a visitor would."""
 
     def visit(
-        page: str,
+        part: str,
         workspace: Workspace | Path | None = None,
         /,
         *,
@@ -55,6 +56,16 @@ def open_page(monkeypatch, tmp_path) -> Open:
             typed or {}
         ).items():  # as typed by hand before: the test driver knows the options of a picker alone
             app.session_state[key] = value
-        return app if page == "home" else app.switch_page(page).run()
+        if part == "home":
+            return app
+        return go_to(app, part)
 
     return visit
+
+
+def go_to(app: AppTest, part: str) -> AppTest:
+    """Follow a link to a part."""
+    page, parameters = find_link(part)
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    return app.switch_page(page).run()

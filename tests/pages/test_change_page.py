@@ -165,7 +165,9 @@ def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
 
 def test_too_many_neighbors_and_unknown_words_are_messages(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="38")
-    assert not app.exception and any("neighbors need at least 40 words" in text for text in texts(app))
+    assert not app.exception and any(
+        "neighbors need at least 40 words" in text for text in texts(app)
+    )
     app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
     assert not app.exception and any(
         "nosuchword" in text and "not among" in text for text in texts(app)

@@ -3,8 +3,9 @@ other files, nothing hidden."""
 
 import pytest
 
-from tests.pages.test_address import PREFIXES, SOURCES, keys_of, page_of
-from tests.pages.test_pages import HOME, markup, texts
+from tests.pages.test_address import SOURCES, keys_of, part_of
+from tests.pages.test_pages import markup, texts
+from vocadapt.ui.frame.pages import PARTS
 
 VALUES = [
     "/etc/passwd",
@@ -20,15 +21,13 @@ VALUES = [
     "nan",
     "[](http://evil.example)",
 ]
-PAGES = [HOME, *PREFIXES]
+PAGES = [*PARTS]
 LONGEST = 2000  # characters of an error
 
 
 def keys_of_page(page):
     """The keys of a page in the address."""
-    found = {
-        key for path in SOURCES for key in keys_of(path) if page_of(path) == PREFIXES.get(page)
-    }
+    found = {key for path in SOURCES for key in keys_of(path) if part_of(path) == page}
     return sorted(key for key in found if not key.endswith("_"))
 
 
@@ -52,7 +51,7 @@ def check_page(open_page, workspace, page, value):
 
 
 def test_the_keys_of_the_pages_are_found():
-    assert sum(len(keys_of_page(page)) for page in PREFIXES) > 60
+    assert sum(len(keys_of_page(page)) for page in PARTS) > 60
 
 
 @pytest.mark.parametrize(

@@ -18,41 +18,30 @@ from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.number_formats import signed
+from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
-CHANGE = "change"
-HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, PROJECTION = (
+HOME, JOBS, LENS, VOCABULARY, TEXT, ADVISE, VECTORS, ALIGNMENT, ADAPT, INITIALIZERS = (
     "home",
-    "advise",
     "jobs",
-    "vectors",
-    "alignment",
     "lens",
     "vocabulary",
+    "text",
+    "advise",
+    "vectors",
+    "alignment",
     "adapt",
-    "projection",
+    "initializers",
 )
-TITLES = {
-    HOME: "vocadapt",
-    ADVISE: "Advise",
-    JOBS: "Jobs",
-    VECTORS: "Word vectors",
-    ALIGNMENT: "Alignment",
-    LENS: "Tokenizer lens",
-    VOCABULARY: "Vocabulary",
-    ADAPT: "Adapt",
-    PROJECTION: "Projection",
-    CHANGE: "Neighborhood change",
-}
-DIAGNOSTICS = "diagnostics"
-TITLES[DIAGNOSTICS] = "Diagnostics"
-FINETUNE, RESULTS = "finetune", "results"
-TITLES |= {FINETUNE: "Fine-tune", RESULTS: "Results"}
-ERRORS = "errors"
-TITLES[ERRORS] = "Error analysis"
-TRY = "try"
-TITLES[TRY] = "Try it"
-PRETRAINING = "pretraining"
-TITLES[PRETRAINING] = "Pretraining"
+TRY, PROJECTION, CHANGE, DIAGNOSTICS, FINETUNE, RESULTS, PRETRAINING, ERRORS = (
+    "try",
+    "projection",
+    "change",
+    "diagnostics",
+    "finetune",
+    "results",
+    "pretraining",
+    "errors",
+)
 EMPTY = {
     PRETRAINING: "There is no text to pretrain on yet.",
     FINETUNE: "There is no task in this workspace yet.",
@@ -62,6 +51,8 @@ EMPTY = {
     DIAGNOSTICS: "There is no space to diagnose yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
+    TEXT: "There is no text in this workspace yet.",
+    INITIALIZERS: "There is no target yet.",
     JOBS: "There are no jobs in this workspace yet.",
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
@@ -79,6 +70,8 @@ FULL = {
     TRY: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Norm by frequency", "Lexical relations"],
     HOME: ["Recent"],
+    TEXT: ["Import another text"],
+    INITIALIZERS: ["One token", "All initializers"],
     ADVISE: [
         "Tokens per word",
         "Most frequent split words",
@@ -107,23 +100,29 @@ def texts(app):
     ]
 
 
+def title_of(part):
+    """The title above a part: its own, or that of the page whose tab it is."""
+    page = PAGE_OF_PART[part]
+    return page.title if len(page.parts) > 1 else page.parts[0].title
+
+
 def markup(app):
     return "".join(element.proto.body for element in app.get("html"))
 
 
-@pytest.mark.parametrize("page", TITLES)
+@pytest.mark.parametrize("page", PARTS)
 def test_an_empty_workspace_says_what_to_do_first(page, open_page):
     app = open_page(page)
     assert not app.exception
-    assert app.title[0].value == TITLES[page]
+    assert app.title[0].value == title_of(page)
     assert any(EMPTY[page] in text for text in texts(app))
 
 
-@pytest.mark.parametrize("page", TITLES)
+@pytest.mark.parametrize("page", PARTS)
 def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded):
     app = open_page(page, seeded)
     assert not app.exception and not app.error
-    assert app.title[0].value == TITLES[page]
+    assert app.title[0].value == title_of(page)
     assert [heading.value for heading in app.subheader] == FULL[page]
 
 

@@ -93,10 +93,12 @@ def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
         and reader.find_new_tokens("the") == []
     )
     assert (
-        ContextTokenizer(model, plan, whole_words=True, length=32).find_new_tokens("hypotensions") == []
+        ContextTokenizer(model, plan, whole_words=True, length=32).find_new_tokens("hypotensions")
+        == []
     )
     assert (
-        ContextTokenizer(model, plan, whole_words=False, length=3).find_new_tokens("hypertension") == []
+        ContextTokenizer(model, plan, whole_words=False, length=3).find_new_tokens("hypertension")
+        == []
     )  # its old pieces do not fit
 
 

@@ -363,7 +363,8 @@ def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_pat
 def test_moved_rows_are_found_by_their_tokens(adapted, tokenizers, tmp_path):
     """A base tokenizer whose ids are others than the network's reads the rows of its tokens."""
     moved = replace(
-        tokenizers["base"], network_ids=np.arange(len(tokenizers["base"].network_ids), dtype=np.int32)[::-1]
+        tokenizers["base"],
+        network_ids=np.arange(len(tokenizers["base"].network_ids), dtype=np.int32)[::-1],
     )
     plain = tokenizers["base"].ids(["heart"])["heart"]
     assert moved.ids(["heart"])["heart"].tolist() == [

@@ -502,8 +502,9 @@ PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}
 
 
 def find_link(part: str, **query: str) -> tuple[str, dict[str, str]]:
-    """Return the page file and the query parameters that open a part; a first tab needs none."""
+    """Return the page file and the query parameters that open a part."""
     page = PAGE_OF_PART[part]
-    if page.parts[0].name == part:
+    if len(page.parts) == 1:
         return page.file, query
+    # The first tab is named, too: the link may be followed from another tab of the page.
     return page.file, {page.tab_key: PARTS[part].title, **query}
