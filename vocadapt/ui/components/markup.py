@@ -58,7 +58,7 @@ class Links:
         return (
             f'<a class="va-token va-link {style}" title="{shown}" href="?{html.escape(query)}"'
             f' data-va-field="{html.escape(self.field)}" data-va-word="{html.escape(word)}"'
-            f' target="_self">{shown}</a>'
+            f">{shown}</a>"
         )
 
 

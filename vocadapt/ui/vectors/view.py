@@ -19,7 +19,14 @@ from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.components import intake, keyword_in_context, markup, pickers, word_links, word_query
+from vocadapt.ui.components import (
+    intake,
+    keyword_in_context,
+    markup,
+    pickers,
+    word_links,
+    word_query,
+)
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_figure,
