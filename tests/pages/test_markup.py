@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import streamlit as st
@@ -217,3 +218,16 @@ def test_scores_that_are_counts_are_whole(written):
     )
     (card,) = parsed(written[0])
     assert [row[2].text for row in card[2:]] == ["1\N{NARROW NO-BREAK SPACE}341", "3"]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "\u202egnirts", "a&b=c#d", "\ud800"])
+def test_a_neighbor_as_a_link_leads_to_itself_and_keeps_the_view(text, written):
+    links = markup.Links("alignment_word", {"workspace": "w 1", "vectors_tab": "Alignment"})
+    markup.draw_neighbor_cards([markup.Card("t", "n", "domain", [(text, 0.5)])], links)
+    body = written[0].encode("utf-8", "replace").decode()
+    link = parsed(body)[0][2][0]
+    query = parse_qs(urlsplit(link.get("href")).query, strict_parsing=True)
+    kept = text.encode("utf-8", "replace").decode()
+    assert query == {"workspace": ["w 1"], "vectors_tab": ["Alignment"], "alignment_word": [kept]}
+    assert (link.tag, link.get("data-va-field"), len(link)) == ("a", "alignment_word", 0)
+    assert link.get("data-va-word") == kept and "\u202e" not in link.text

@@ -43,6 +43,8 @@ DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
 # Artifacts by kind and name: those that are shipped, and those that the demo's steps create.
 MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
 VECTORS, MAP = ("vectors", "demo-biomedical"), ("alignments", "demo-map")
+BEST = ("alignments", "demo-best")
+EXAMPLES = DEMO / "examples.json"  # words to offer first: see assets/demo/make_examples.py
 SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP)
 NEWS, NEWS_VECTORS, NEWS_MAP = (
     ("corpora", "demo-news"),

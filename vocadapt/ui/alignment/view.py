@@ -16,7 +16,7 @@ from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.alignment.methods import MethodScores
-from vocadapt.ui.components import keyword_in_context, markup, word_query
+from vocadapt.ui.components import keyword_in_context, markup, word_links, word_query
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_figure,
@@ -115,6 +115,7 @@ def draw_neighbors(
     A search reruns only this fragment.
     """
     # 1. The word and the settings of its lists.
+    word_links.listen("alignment_word")
     words, options = st.columns([2, 1], gap="large")
     with words:
         # The best-aligned of the frequent words that the model splits into several wordpieces.
@@ -142,7 +143,8 @@ def draw_neighbors(
     if word:
         with mistakes.show_errors():
             answer = word_query.query_across_spaces(spaces, model, word, settings)
-            markup.draw_neighbor_cards(word_query.build_four_cards(answer, settings))
+            cards = word_query.build_four_cards(answer, settings)
+            markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
                     f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"

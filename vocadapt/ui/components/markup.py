@@ -2,8 +2,9 @@
 
 import html
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -40,14 +41,38 @@ class Card:
     note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
 
 
-def draw_neighbor_cards(cards: Sequence[Card]) -> None:
-    """Draw lists of neighbors side by side; tokens in `shared` are bold and underlined in green."""
+@dataclass(frozen=True)
+class Links:
+    """Where words that are drawn as links lead: to the same view, with the word in a field.
+
+    field: key of the field and query parameter. parameters: the other query parameters.
+    """
+
+    field: str
+    parameters: Mapping[str, str]
+
+    def render(self, word: str, style: str) -> str:
+        """Return the HTML of a word as a link."""
+        query = urlencode({**self.parameters, self.field: word}, errors="replace")
+        shown = html.escape(escape_invisible(word))
+        return (
+            f'<a class="va-token va-link {style}" title="{shown}" href="?{html.escape(query)}"'
+            f' data-va-field="{html.escape(self.field)}" data-va-word="{html.escape(word)}"'
+            f">{shown}</a>"
+        )
+
+
+def draw_neighbor_cards(cards: Sequence[Card], links: Links | None = None) -> None:
+    """Draw lists of neighbors side by side; tokens in `shared` are bold and underlined in green.
+
+    links: draws each token as a link to itself (`word_links.build_links`).
+    """
     # Cards of the same measure share a scale, to make their bars comparable.
     scores: dict[str, list[float]] = {}
     for card in cards:
         scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
     scales = {measure: build_scale(measure, found) for measure, found in scores.items()}
-    body = "".join(_render_card(card, scales[card.measure]) for card in cards)
+    body = "".join(_render_card(card, scales[card.measure], links) for card in cards)
     notes = ""
     if any(scores.values()):
         notes = " ".join(scale.note for scale in scales.values())
@@ -113,6 +138,12 @@ def draw_heat_map(
     named = f'data-testid="heat-map" aria-label="{html.escape(label)}"'
     many = " va-many" if len(columns) > MAX_UPRIGHT_COLUMNS else ""
     _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
+
+
+def draw_word_links(words: Sequence[str], links: Links) -> None:
+    """Draw words as links in one row."""
+    body = "".join(links.render(word, "va-chip") for word in words)
+    _write(f'<div class="va-chip-row" data-testid="word-links">{body}</div>')
 
 
 def draw_token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
@@ -312,10 +343,13 @@ def _render_chip(chip: Chip) -> str:
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
 
-def _render_card(card: Card, scale: BarScale) -> str:
+def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
     rows = []
     for text, score in card.rows:
-        name = token(text, "va-shared" if text in card.shared else "")
+        style = "va-shared" if text in card.shared else ""
+        name = token(text, style)
+        if links is not None:
+            name = links.render(text, style)
         number = fraction(score) if score < 10 else f"{score:.1f}"
         if card.measure == "count":
             number = count(round(score))

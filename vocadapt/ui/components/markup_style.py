@@ -29,6 +29,11 @@ STYLE = """<style>
 .va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55}
 .va-token{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.87rem;white-space:pre;overflow:hidden;
  text-overflow:ellipsis;min-width:0}
+a.va-link,a.va-link:visited{color:inherit;text-decoration:none;cursor:pointer}
+a.va-link:hover,a.va-link:focus-visible{color:light-dark(#0B6FB3,#7CC0EC);text-decoration:underline;
+ text-underline-offset:.2em}
+a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:1px;border-radius:.2rem}
+a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
 .va-shared{font-weight:700;text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
 .va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
 .va-bar i{display:block;height:100%;border-radius:.25rem}

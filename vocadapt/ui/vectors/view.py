@@ -19,7 +19,14 @@ from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.components import intake, keyword_in_context, markup, pickers, word_query
+from vocadapt.ui.components import (
+    intake,
+    keyword_in_context,
+    markup,
+    pickers,
+    word_links,
+    word_query,
+)
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_figure,
@@ -85,6 +92,7 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     space, opened_model = cache.space_of(vectors), None
     with suppress(InputError):  # the model may not be on this machine
         opened_model = cache.model_of(model) if model else None
+    word_links.listen("vectors_word")
     typed = word_query.draw_word_input(
         "vectors_word", "Type a word", word_query.choose_example_words(space, opened_model), space
     )
@@ -93,7 +101,8 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
             word = resolve_word(typed, opened_model.splitter, space) if opened_model else typed
             listed = word_query.find_similar_words(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
-            markup.draw_neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
+            card = markup.Card(f"Nearest to {word}", note, "domain", listed)
+            markup.draw_neighbor_cards([card], word_links.build_links("vectors_word"))
         keyword_in_context.draw_lines_of_vectors(
             typed, vectors, workspace, model if opened_model else None
         )
