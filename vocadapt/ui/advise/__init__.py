@@ -1,1 +1,1 @@
-"""Page Advise: `view`."""
+"""Part Advice: `page` (the order of its blocks), `view`."""

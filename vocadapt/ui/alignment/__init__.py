@@ -1,1 +1,5 @@
-"""Page Alignment: `view` (neighbor lists, evaluation), `methods` (saved evaluations by method)."""
+"""Part Alignment.
+
+Read in this order: `page` (the order of its blocks), `view` (neighbor lists, evaluation), `methods`
+(saved evaluations by method).
+"""

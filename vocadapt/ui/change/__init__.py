@@ -1,1 +1,5 @@
-"""Page Neighborhood change: `view`, and the picker and jobs of its `noise_baseline`."""
+"""Part Neighborhood change.
+
+Read in this order: `page` (the order of its blocks), `view`, and the picker and jobs of its
+`noise_baseline`.
+"""

@@ -1,1 +1,5 @@
-"""Page Diagnostics: `view`, `relations` (lexical relations), `cached` (its cached figures)."""
+"""Part Diagnostics.
+
+Read in this order: `page` (the order of its blocks), `view`, `relations` (lexical relations),
+`cached` (its cached figures).
+"""

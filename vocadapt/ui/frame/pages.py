@@ -402,7 +402,7 @@ TRAIN = Page(
             ),
             ("finetune",),
             (
-                NextPart("results", "See whether a difference is more than luck.", needs="runs"),
+                NextPart("results", "See whether a difference is more than noise.", needs="runs"),
                 NextPart("lens", "See how the models split the words of your task."),
             ),
         ),
@@ -410,8 +410,8 @@ TRAIN = Page(
             "results",
             "Results",
             (
-                "Is one model better than another, or was it luck? Mean and spread over seeds, and a"
-                " paired test against a baseline."
+                "Is one model better than another, or do only the seeds differ? Mean and spread over"
+                " seeds, and a paired test against a baseline."
             ),
             (
                 "adapted tokenization",

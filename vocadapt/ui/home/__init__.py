@@ -1,1 +1,1 @@
-"""Page Home: `view`."""
+"""Part Home: `page` (the order of its blocks), `view`."""

@@ -1,1 +1,1 @@
-"""The part Text: import a text, and see how a model tokenizes it. `page` draws it from `view`."""
+"""Part Text: `page` (the order of its blocks), `view` (the form that imports a text)."""

@@ -1,1 +1,1 @@
-"""Page Try it: `view`."""
+"""Part Try it: `page` (the order of its blocks), `view`."""

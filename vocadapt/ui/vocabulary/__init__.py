@@ -1,1 +1,5 @@
-"""Page Vocabulary: `view` (reduction), `profiles` (comparison of vocabularies)."""
+"""Part Vocabulary size.
+
+Read in this order: `page` (the order of its blocks), `view` (reduction), `profiles` (comparison of
+vocabularies).
+"""
