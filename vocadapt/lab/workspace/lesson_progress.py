@@ -1,6 +1,6 @@
 """Progress in the lessons, in `<workspace>/lessons.json`: one entry per lesson that was begun.
 
-A workspace stands for a class or a group: whoever opens it continues where the others are.
+A workspace stands for a class or a group: everyone who opens it continues where the others are.
 """
 
 import os

@@ -4,12 +4,13 @@ import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.lessons import content, view
 from vocadapt.ui.lessons.progress import find_problem, read_progress
 
 
-def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+def draw(workspace: Workspace) -> NextPart | None:
+    """Draw the part; an open lesson is followed by the list."""
     lessons = content.load_lessons(content.choose_language(st.context.locale))
     progress = read_progress(workspace)
     problem = find_problem(workspace)
@@ -22,5 +23,6 @@ def draw(workspace: Workspace) -> None:
     lesson = content.find_lesson(lessons, st.query_params.get(view.OPEN, ""))
     if lesson is None:
         view.draw_list(lessons, progress)
-    else:
-        view.draw_lesson(workspace, lessons, lesson, progress)
+        return None
+    view.draw_lesson(workspace, lessons, lesson, progress)
+    return NextPart("lessons", "See all lessons, and how far you are.")

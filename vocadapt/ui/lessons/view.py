@@ -8,10 +8,10 @@ import streamlit as st
 from vocadapt.lab.demo import is_demo_installed, open_demo
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.blocks import QueryValue, draw_link, draw_metrics, draw_note
+from vocadapt.ui.components.blocks import draw_link, draw_metrics, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
+from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, QueryValue
 from vocadapt.ui.lessons.content import Claim, Lesson, Step
 from vocadapt.ui.lessons.progress import record_progress
 
@@ -72,7 +72,6 @@ def draw_lesson(
     Each section appears when the one before it is done.
     """
     own = progress.get(lesson.name, LessonProgress())
-    draw_link("lessons", "All lessons", icon=":material/arrow_back:")
     st.subheader(f"{lesson.number} · {lesson.title}")
     draw_note(f"{lesson.minutes} minutes · {format_state(lesson, progress)}")
 
