@@ -12,13 +12,13 @@ from tests.material.workspaces import HOSTILE, hostile_vectors
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
-from vocadapt.lab.reports.noise_baselines import (
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.noise_baselines import (
     BOOTSTRAP,
     find_other_seeds,
     open_vectors_artifact,
     train_noise_baseline,
 )
-from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep

@@ -20,6 +20,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.lesson_progress import LessonProgress, save_progress
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.packing import pack_to_temporary_file
 from vocadapt.lab.workspace.slices import Slice, delete_slice, list_slices, save_slice
@@ -45,6 +46,7 @@ def start_job(workspace: Workspace) -> object:
 WRITES: dict[str, Callable[[Workspace], object]] = {
     "upload": upload,
     "job": start_job,
+    "lesson": lambda workspace: save_progress(workspace, "luck", LessonProgress(seen=1)),
     "note": lambda workspace: save_note(workspace, "id", "text"),
     "slice": lambda workspace: save_slice(workspace, "new", ["a"]),
     "demo": open_demo,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.reports.noise_baselines import rebuild_spec, resample_lines, use_next_seed
+from vocadapt.lab.steps.noise_baselines import rebuild_spec, resample_lines, use_next_seed
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace

@@ -6,8 +6,11 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.neighbors.change import (
+    RANKINGS,
     ChangeSettings,
     estimate_change_seconds,
+    find_numbers,
+    find_punctuation,
     measure_neighborhood_change,
 )
 from vocadapt.spaces.neighbors.noise_baseline import (
@@ -59,6 +62,48 @@ def test_overlap_by_hand():
         (np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6
     )
     assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
+
+
+def test_ranking_by_change_times_frequency_by_hand():
+    # overlaps: a 0, b to e .5 (see above); log(1 + count) relative to log(1000)
+    counts = {"a": 0, "b": 999, "c": 9, "d": 99, "e": 9}
+    counted = EmbeddingSpace(
+        tuple(counts), np.ones((5, 1), dtype=np.float32), np.array([*counts.values()]), "counted"
+    )
+    change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2), counted=counted)
+    assert change.counts_from == "counted" and change.counts.tolist() == [0, 999, 9, 99, 9]
+    assert change.frequency.tolist() == pytest.approx([0, 1, 1 / 3, 2 / 3, 1 / 3])
+    ranked = {by: "".join(change.words[row] for row in change.rank(by)) for by in RANKINGS}
+    assert ranked == {"weighted": "bdcea", "change": "abdce", "frequency": "bdcea"}
+    # without counts the id stands for the frequency: 6 words before, ids 0 to 4
+    plain = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    assert plain.counts is None and plain.counts_from == ""
+    expected = [np.log(7 / (row + 1)) / np.log(7) for row in range(5)]
+    assert plain.frequency.tolist() == pytest.approx(expected)
+    assert "".join(plain.words[row] for row in plain.rank("weighted")) == "abcde"
+
+
+def test_counts_of_other_words_are_no_counts():
+    other = EmbeddingSpace(("x",), np.ones((1, 1), dtype=np.float32), np.array([5]), "other")
+    change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2), counted=other)
+    assert change.counts is None and change.counts_from == ""
+
+
+def test_numbers_and_punctuation_are_kinds_of_tokens():
+    words = ("12", "3.5", "2-0", ".", "(", "--", "x2", "β", "don't", "##14", "½", "_")
+    space = EmbeddingSpace(words, np.ones((len(words), 2), dtype=np.float32))
+    assert find_numbers(space) == {"12", "3.5", "2-0", "##14"}
+    assert find_punctuation(space) == {".", "(", "--", "_"}
+
+
+def test_spaces_with_the_same_vectors_are_recognized():
+    space = random_space(30)
+    more = EmbeddingSpace(("new", *space.words), np.vstack([np.ones((1, 8)), space.matrix]))
+    change = measure_neighborhood_change(space, more, ChangeSettings(k=2))
+    assert change.same_vectors and change.mean == 1
+    other = random_space(30, seed=2)
+    assert not measure_neighborhood_change(space, other, ChangeSettings(k=2)).same_vectors
+    assert not measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2)).same_vectors
 
 
 def test_with_all_words_as_candidates_new_words_are_neighbors_too():

@@ -15,18 +15,24 @@ from vocadapt.cli.command import (
     read_settings,
     setting_options,
 )
-from vocadapt.cli.options import OFFLINE
-from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
-from vocadapt.lab.reports.noise_baselines import (
-    BOOTSTRAP,
-    SEED,
-    open_vectors_artifact,
-    rebuild_spec,
-    train_noise_baseline,
+from vocadapt.cli.options import (
+    OFFLINE,
+    choose_destination,
+    describe_place,
+    destination_options,
+    write_artifact,
 )
-from vocadapt.progress import Progress, part
+from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.steps.change import (
+    ChangeStep,
+    Compared,
+    Comparison,
+    compare_spaces,
+    load_comparison,
+)
+from vocadapt.lab.steps.noise_baselines import BOOTSTRAP, SEED
+from vocadapt.lab.steps.step import Spec
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
@@ -34,13 +40,7 @@ from vocadapt.spaces.neighbors.change import (
     WordChange,
     count_by_overlap,
 )
-from vocadapt.spaces.neighbors.noise_baseline import (
-    LOW,
-    NONE,
-    BaselinePair,
-    NoiseBaseline,
-    measure_change_with_baseline,
-)
+from vocadapt.spaces.neighbors.noise_baseline import LOW, NONE, NoiseBaseline
 
 SHOWN = 30
 SPACE = (
@@ -51,62 +51,63 @@ SPACE = (
 
 def _compare(options: Options) -> Answer:
     start = time.perf_counter()
-    settings = read_settings(options, ChangeSettings)
-    before, after = (
-        open_space(name, options.offline or None) for name in (options.before, options.after)
-    )
-    trained = 0.0  # fraction of the work that trains the noise baseline
-    if options.noise_baseline_seed or options.noise_baseline_bootstrap:
-        trained = 0.7
-    pair = _open_baseline(options, before, after, part(options.progress, 0.0, trained))
-    change, baseline = measure_change_with_baseline(
-        before.space, after.space, settings, pair, part(options.progress, trained, 1.0)
-    )
-    answer = _change_to_json(change, baseline, options.n)
-    found = None
-    if options.word:
-        found = change.word(options.word)
-        answer["word"] = {
-            "word": found.word,
-            "overlap": found.overlap,
-            "only_before": _name_columns(("word", "cosine"), found.only_before),
-            "both": _name_columns(("word", "before", "after"), found.both),
-            "only_after": _name_columns(("word", "cosine"), found.only_after),
-        }
-    answer["seconds"] = time.perf_counter() - start
-    return Answer(answer, _render(change, baseline, options.n, found))
-
-
-def _open_baseline(
-    options: Options, before: OpenedSpace, after: OpenedSpace, progress: Progress
-) -> BaselinePair | None:
-    """Open or train the two spaces of the noise baseline; None if none was requested."""
-    # 1. Two spaces that were given.
-    if options.noise_baseline:
-        names = options.noise_baseline
-        first, second = (open_space(name, options.offline or None).space for name in names)
-        return BaselinePair(f"{names[0]} and {names[1]}, as given", first, second)
-
-    # 2. Two spaces to train, from the first of the compared ones that can be trained again.
-    if options.noise_baseline_seed:
-        how = SEED
-    elif options.noise_baseline_bootstrap:
-        how = BOOTSTRAP
+    spec = _build_spec(options)
+    destination = choose_destination(options, "changes")
+    place = dict[str, Any]()
+    # 1. The artifact of the step, or only its answer.
+    if destination is None:
+        found = _compare_now(spec, options)
     else:
-        return None
-    found = list(filter(None, map(open_vectors_artifact, (before.folder, after.folder))))
-    if not found:
-        raise InputError(
-            "Neither space was trained in this workspace, so none can be trained again.",
-            "Give two spaces that differ only in the seed: --noise-baseline X Y.",
-        )
-    # If the text of the first has changed since, the second is trained again.
-    chosen = found[0]
-    try:
-        rebuild_spec(chosen)
-    except InputError:
-        chosen = found[-1]
-    return train_noise_baseline(chosen, how, progress)
+        artifact = write_artifact(spec, options)
+        found, place = load_comparison(artifact.folder), describe_place(artifact)
+    change, baseline = found.change, found.baseline
+    # 2. The most changed words, and the neighbors of one word.
+    answer = _change_to_json(change, baseline, options.n)
+    word = None
+    if options.word:
+        word = change.word(options.word)
+        answer["word"] = {
+            "word": word.word,
+            "overlap": word.overlap,
+            "only_before": _name_columns(("word", "cosine"), word.only_before),
+            "both": _name_columns(("word", "before", "after"), word.both),
+            "only_after": _name_columns(("word", "cosine"), word.only_after),
+        }
+    text = _render(change, baseline, options.n, word)
+    if place:
+        text = f"{text}\n\n{format_facts(place)}"
+    return Answer({**answer, "seconds": time.perf_counter() - start, **place}, text)
+
+
+def _build_spec(options: Options) -> Spec:
+    """Build the step from the options: spaces, settings, and which noise baseline is trained."""
+    train = ""
+    if options.noise_baseline_seed:
+        train = SEED
+    elif options.noise_baseline_bootstrap:
+        train = BOOTSTRAP
+    inputs = {
+        "before": options.before,
+        "after": options.after,
+        "noise": options.noise_baseline,
+        "counts": options.counts,
+    }
+    settings = ChangeStep(read_settings(options, ChangeSettings), train)
+    return Spec("change", settings, inputs, options.offline)
+
+
+def _compare_now(spec: Spec, options: Options) -> Comparison:
+    """Compare the spaces of a step without writing an artifact."""
+    offline = options.offline or None
+    opened = {
+        role: [open_space(name, offline) for name in spec.inputs[role]] for role in spec.inputs
+    }
+    counted = None
+    if "counts" in opened:
+        counted = opened["counts"][0].space
+    noise = tuple(one.space for one in opened.get("noise", ()))
+    spaces = Compared(opened["before"][0], opened["after"][0], noise, counted)
+    return compare_spaces(spaces, spec.settings, options.progress)
 
 
 def _change_to_json(
@@ -264,6 +265,11 @@ CHANGE = Command(
             ),
         ),
         option(
+            "--counts",
+            metavar="V",
+            help="word vectors whose word counts are used, for spaces without counts such as models",
+        ),
+        option(
             "--word",
             metavar="WORD",
             help="word whose neighbors before, in both and after are listed",
@@ -276,6 +282,7 @@ CHANGE = Command(
             help=f"words to list, most changed first (default {SHOWN})",
         ),
         OFFLINE,
+        *destination_options(),
     ),
     description="List the words whose neighbors differ most between two spaces, among the words of"
     " both. The spaces may be two models, a model before and after its adaptation, word vectors of"

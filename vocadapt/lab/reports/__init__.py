@@ -1,6 +1,6 @@
 """Reports: answers computed from models and artifacts, the same for page and command line.
 
 They do not depend on each other: `advice`, `diagnostics`, `evaluation` (scoring runs again),
-`ledgers` (error analysis), `noise_baselines`, `pretraining` (and gates), `results`, `word_lookup`. `zero_shot`
+`ledgers` (error analysis), `pretraining` (and gates), `results`, `word_lookup`. `zero_shot`
 runs two steps and an evaluation.
 """

@@ -3,6 +3,7 @@
 Read in this order: `step` (what is declared about a step, the registry, one step to run, and what
 it works with), `run` (`run_step`, checkpoints), `command_lines` (a spec as its command line); then
 the steps themselves, a file each, in the order of STEPS: begin with `vectors`, which is short.
+`noise_baselines` trains vectors a second time, for the step `change`.
 
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
 that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below
@@ -13,6 +14,7 @@ manifest. A command or a page of its own is optional: an entry in `cli/run.py`, 
 from vocadapt.lab.steps import (
     adapt,
     alignment,
+    change,
     compare_initializers,
     contextual,
     continue_pretraining,
@@ -41,5 +43,6 @@ for module in (
     finetune,
     convert,
     projection,
+    change,
 ):
     register_step(module.STEP)

@@ -104,7 +104,8 @@ def _arguments_of(declared: Setting, value: Any, default: Any, prefix: str = "")
     flag = declared.flag
     if not flag or (value == default and not declared.always):
         return []
-    flag = f"--{prefix}{flag.removeprefix('--')}"
+    if prefix:  # a short flag such as -k becomes a long one
+        flag = f"--{prefix}{flag.lstrip('-')}"
     if declared.kind is bool:
         return [flag]
     if declared.several:

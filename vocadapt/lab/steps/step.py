@@ -5,7 +5,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from vocadapt.training.tasks.task import list_task_files
 
 Numbers = dict[str, Any]  # headline figures of an artifact
 CASINGS = ("cased", "uncased")
+SPACE_ROLES = ("space", "other", "before", "after", "noise")  # inputs that are spaces of any kind
 
 
 @dataclass(frozen=True)
@@ -313,11 +314,18 @@ class StepContext:
         """The text of the spec, as its settings `corpus` say."""
         return read_corpus(self.spec.inputs["text"], self.spec.settings.corpus)
 
-    def opened(self, role: str) -> OpenedSpace:
-        """Open the space of a role (embeddings of a model or word vectors); cached."""
-        if role not in self._opened:
-            self._opened[role] = open_space(self.spec.inputs[role][0], self.spec.offline or None)
-        return self._opened[role]
+    def opened(self, role: str, place: int = 0) -> OpenedSpace:
+        """Open the space of a role (embeddings of a model or word vectors), or one of several;
+        cached.
+        """
+        path = self.spec.inputs[role][place]
+        if path not in self._opened:
+            self._opened[path] = open_space(path, self.spec.offline or None)
+        return self._opened[path]
+
+    def _list_folders(self, role: str) -> list[Path]:
+        """Return the folders of the spaces of a role."""
+        return [self.opened(role, place).folder for place in range(len(self.spec.inputs[role]))]
 
     @cached_property
     def _opened(self) -> dict[str, OpenedSpace]:
@@ -329,9 +337,9 @@ class StepContext:
             "model": lambda: [self.model.path],
             "target": lambda: [self.target.path] if self.target else [],
             "task": lambda: list_task_files(Path(self.spec.inputs["task"][0])),
-            "space": lambda: [self.opened("space").folder],
-            "other": lambda: [self.opened("other").folder],
         }
+        for role in SPACE_ROLES:
+            opened[role] = partial(self._list_folders, role)
         return {
             role: record_input(
                 opened[role]() if role in opened else [Path(path) for path in paths], self.root

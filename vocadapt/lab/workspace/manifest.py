@@ -25,6 +25,7 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "leaderboards": "leaderboard",
     "models": "model",
     "projections": "projection",
+    "changes": "comparison",
     "tasks": "task",
     "runs": "run",
     "predictions": "predictions",

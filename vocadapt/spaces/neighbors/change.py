@@ -9,7 +9,7 @@ either, least on rare words. The noise baseline (`vocadapt.spaces.neighbors.nois
 measures that; without it, no overlap can be called a change.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,13 +19,40 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.neighbors.search import Neighbors, find_nearest
-from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray
 
 AMONG = {"shared": "the words that both spaces have", "all": "all words of each space"}
-EXCLUDED_KINDS: dict[str, Callable[[TokenKinds], frozenset[str]]] = {
-    "special": lambda kinds: kinds.special,
-    "continuation": lambda kinds: kinds.continuations,
-    "unused": lambda kinds: kinds.placeholders,
+
+
+def find_numbers(space: EmbeddingSpace) -> frozenset[str]:
+    """Return the words with digits and without letters: 12, 3.5, 2-0."""
+    return frozenset(
+        word for word in space.words if _has_digit(word) and not any(map(str.isalpha, word))
+    )
+
+
+def find_punctuation(space: EmbeddingSpace) -> frozenset[str]:
+    """Return the words with neither letters nor digits: . ( --."""
+    return frozenset(word for word in space.words if not any(map(str.isalnum, word)))
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+# Kind of token → the words of a space that are of this kind.
+EXCLUDED_KINDS: dict[str, Callable[[EmbeddingSpace], frozenset[str]]] = {
+    "special": lambda space: space.kinds.special,
+    "continuation": lambda space: space.kinds.continuations,
+    "unused": lambda space: space.kinds.placeholders,
+    "punctuation": find_punctuation,
+    "number": find_numbers,
+}
+WHOLE_WORDS = tuple(EXCLUDED_KINDS)  # with all of these excluded, only whole words are left
+RANKINGS = {
+    "weighted": "change × frequency",
+    "change": "change alone",
+    "frequency": "frequency alone",
 }
 PER_VALUE = 2.5e-9  # seconds per cosine to select the nearest (two cores, 2.5 GHz)
 PER_PRODUCT = 1.6e-11  # seconds per multiplication of the matrix product
@@ -79,8 +106,10 @@ class NeighborhoodChange:
     """The neighborhood overlap of every compared word.
 
     overlap: (words,) float64 from 0 to 1. counts: (words,) int64 corpus counts, if one of the
-    spaces has them. sizes: the sizes of the two spaces. shared: number of shared words. left_out:
-    number of shared words that are not compared, by reason.
+    spaces has them. sizes, dims: sizes and dimensions of the two spaces. shared: number of shared words. left_out:
+    number of shared words that are not compared, by reason. counts_from: name of the space that the
+    counts come from. ids: (words,) int64 rows in the space before. same_vectors: whether the compared
+    words have the same vectors in both spaces, so that only new candidates can change neighbors.
     """
 
     words: tuple[str, ...]
@@ -92,6 +121,10 @@ class NeighborhoodChange:
     shared: int
     left_out: dict[str, int]
     counts: IntArray | None = None
+    counts_from: str = ""
+    ids: IntArray | None = None
+    same_vectors: bool = False
+    dims: tuple[int, int] = (0, 0)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -120,6 +153,36 @@ class NeighborhoodChange:
         keys = zip(self.overlap.tolist(), (-counts).tolist(), self.words, strict=True)
         ordered = sorted((key, row) for row, key in enumerate(keys))
         return np.array([row for _, row in ordered], dtype=np.int64)
+
+    @cached_property
+    def frequency(self) -> FloatArray:
+        """Frequency of each word (words,) float64 on a logarithmic scale from 0 to 1.
+
+        Without counts the position in the space before stands for the rank by frequency, and Zipf's
+        law (count ∝ 1 / rank) for the count.
+        """
+        if self.counts is not None:
+            weights = np.log1p(self.counts.astype(np.float64))
+        else:
+            ids = np.arange(len(self.words)) if self.ids is None else self.ids
+            weights = np.log((self.sizes[0] + 1) / (ids + 1.0))
+        highest = float(weights.max(initial=0.0))
+        if highest == 0.0:
+            return np.zeros(len(weights))
+        return np.asarray(weights / highest)
+
+    def rank(self, by: str) -> IntArray:
+        """Return the rows (words,) int64 in the order of one of RANKINGS; ties by overlap, count and
+        word.
+
+        Example: a word that keeps 4 of 10 neighbors, of frequency .5, has the weight .6 × .5 = .3.
+        """
+        if by == "change":
+            return self.order
+        keys = self.frequency
+        if by == "weighted":
+            keys = (1 - self.overlap) * self.frequency
+        return self.order[np.argsort(-keys[self.order], kind="stable")]
 
     @property
     def histogram(self) -> IntArray:
@@ -150,12 +213,13 @@ def measure_neighborhood_change(
     settings: ChangeSettings = ChangeSettings(),
     only: Collection[str] | None = None,
     progress: Progress = silent,
+    counted: EmbeddingSpace | None = None,
 ) -> NeighborhoodChange:
     """Compare the nearest neighbors of every shared word of two spaces.
 
-    only: the words to compare (those that the noise baseline also has). A zero vector has no
-    neighbors, so its word is excluded. Raises InputError if the spaces share no word, or too few
-    for k.
+    only: the words to compare (those that the noise baseline also has). counted: a space whose
+    counts are used if neither of the two has any. A zero vector has no neighbors, so its word is
+    excluded. Raises InputError if the spaces share no word, or too few for k.
     """
     # 1. The shared words without the excluded ones.
     shared = [word for word in before.words if word in after]
@@ -166,7 +230,8 @@ def measure_neighborhood_change(
     first = _find_neighbors(before, words, settings, part(progress, 0, 0.5, before.name))
     second = _find_neighbors(after, words, settings, part(progress, 0.5, 1, after.name))
 
-    # 3. The overlap of the two lists of each word.
+    # 3. The overlap of the two lists of each word, and how frequent it is.
+    counts, counts_from = _get_counts((before, after, counted), words)
     return NeighborhoodChange(
         tuple(words),
         _compute_overlap(first, second),
@@ -176,7 +241,11 @@ def measure_neighborhood_change(
         (len(before), len(after)),
         len(shared),
         left_out,
-        _get_counts(before, after, words),
+        counts,
+        counts_from,
+        before.rows(words),
+        have_same_vectors(before, after, words),
+        (before.dim, after.dim),
     )
 
 
@@ -191,8 +260,8 @@ def select_compared_words(
     # 1. The words that each reason excludes.
     reasons: dict[str, Collection[str]] = {}
     for name in settings.without:
-        select_kind = EXCLUDED_KINDS[name]
-        reasons[name] = select_kind(before.kinds) | select_kind(after.kinds)
+        find_kind = EXCLUDED_KINDS[name]
+        reasons[name] = find_kind(before) | find_kind(after)
     reasons["vector is zero"] = find_zero_words(before) | find_zero_words(after)
     if only is not None:
         reasons["not in the noise baseline"] = set(shared).difference(only)
@@ -212,6 +281,13 @@ def count_by_overlap(overlap: FloatArray, k: int) -> IntArray:
     return np.bincount(np.rint(overlap * k).astype(np.int64), minlength=k + 1)
 
 
+def have_same_vectors(before: EmbeddingSpace, after: EmbeddingSpace, words: Sequence[str]) -> bool:
+    """Return whether the words have the same vectors in both spaces."""
+    if before.dim != after.dim:
+        return False
+    return np.array_equal(before.matrix[before.rows(words)], after.matrix[after.rows(words)])
+
+
 def find_zero_words(space: EmbeddingSpace) -> frozenset[str]:
     """Return the words whose vector is zero: they have no nearest neighbors."""
     return frozenset(space.words[row] for row in np.flatnonzero(~space.matrix.any(axis=1)))
@@ -227,8 +303,13 @@ def estimate_change_seconds(
         candidates = words
         if settings.among == "all":
             candidates = len(space)
-        seconds += words * candidates * (PER_VALUE + PER_PRODUCT * space.dim)
+        seconds += estimate_pair_seconds(words, candidates, space.dim)
     return seconds
+
+
+def estimate_pair_seconds(words: int, candidates: int, dim: int) -> float:
+    """Estimate the seconds to find the neighbors of words among candidates on two cores."""
+    return words * candidates * (PER_VALUE + PER_PRODUCT * dim)
 
 
 def _find_neighbors(
@@ -244,7 +325,7 @@ def _find_neighbors(
         # All words that may be a neighbor: neither zero nor excluded.
         excluded = set(find_zero_words(space))
         for name in settings.without:
-            excluded |= EXCLUDED_KINDS[name](space.kinds)
+            excluded |= EXCLUDED_KINDS[name](space)
         candidates = space.take(
             [row for row, word in enumerate(space.words) if word not in excluded]
         )
@@ -277,12 +358,21 @@ def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> FloatArray:
     return np.asarray(common / left.shape[1])
 
 
-def _get_counts(before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]) -> IntArray | None:
-    """Return the corpus counts (words,) of the first space that has them."""
-    for space in (before, after):
-        if space.counts is not None:
-            return space.counts[space.rows(words)]
-    return None
+def _get_counts(
+    spaces: Sequence[EmbeddingSpace | None], words: list[str]
+) -> tuple[IntArray | None, str]:
+    """Return the corpus counts (words,) of the first space that has them, and its name.
+
+    A word that this space lacks has the count 0; a space that counts none of the words is skipped.
+    """
+    for space in spaces:
+        if space is None or space.counts is None:
+            continue
+        known = space.index
+        counts = [int(space.counts[known[word]]) if word in known else 0 for word in words]
+        if any(counts):
+            return np.array(counts, dtype=np.int64), space.name
+    return None, ""
 
 
 def _check_size(

@@ -90,15 +90,18 @@ def measure_change_with_baseline(
     settings: ChangeSettings,
     pair: BaselinePair | None = None,
     progress: Progress = silent,
+    counted: EmbeddingSpace | None = None,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
     """Measure the change between two spaces and compare it with the noise baseline of `pair`.
 
-    With a baseline, only words that it also has are compared, so all four spaces have the same
-    candidates. Raises InputError if that leaves too few words, or if the candidates are all words of
-    each space, because the baseline has other words.
+    counted: a space whose counts are used if neither of the two has any. With a baseline, only words
+    that it also has are compared, so all four spaces have the same candidates. Raises InputError if
+    that leaves too few words, or if the candidates are all words of each space, because the baseline
+    has other words.
     """
     if pair is None:
-        return measure_neighborhood_change(before, after, settings, progress=progress), None
+        change = measure_neighborhood_change(before, after, settings, None, progress, counted)
+        return change, None
     if settings.among != "shared":
         raise InputError(
             "A noise baseline needs the same candidates in all spaces: the shared words.",
@@ -106,7 +109,7 @@ def measure_change_with_baseline(
         )
     # 1. The change of the words that the baseline also has.
     change = measure_neighborhood_change(
-        before, after, settings, pair.words(), part(progress, 0.0, 0.5)
+        before, after, settings, pair.words(), part(progress, 0.0, 0.5), counted
     )
     # 2. The change of the same words between the two spaces of the baseline.
     first = pair.first.take(pair.first.rows(change.words))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.reports.noise_baselines import (
+from vocadapt.lab.steps.noise_baselines import (
     find_resampled,
     list_noise_baselines,
     open_vectors_artifact,

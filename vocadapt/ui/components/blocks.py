@@ -14,7 +14,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 from vocadapt.ui.frame.address import here
-from vocadapt.ui.frame.pages import find_link
+from vocadapt.ui.frame.pages import QueryValue, find_link
 
 Download = Callable[[], str | bytes]
 
@@ -58,7 +58,11 @@ def draw_command(command: str | Sequence[str], title: str = "") -> None:
 
 
 def draw_link(
-    part: str, label: str, place: Any = st, icon: str = ":material/arrow_forward:", **query: str
+    part: str,
+    label: str,
+    place: Any = st,
+    icon: str = ":material/arrow_forward:",
+    **query: QueryValue,
 ) -> None:
     """Draw a link to a part of the lab (`frame.pages`), with query parameters, in the same
     workspace.

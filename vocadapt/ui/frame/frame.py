@@ -12,6 +12,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGES, PARTS, NextPart, Part
 from vocadapt.ui.jobs import panel
+from vocadapt.ui.lessons import bar
 from vocadapt.ui.serving import paths, preload
 
 # Draws a part; it may return where to continue, otherwise the declared part follows.
@@ -58,6 +59,7 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     """
     address.enter(part.name)
     workspace = address.workspace()
+    bar.draw_lesson_bar(workspace)
     st.markdown(part.about)
     glossary.offer_terms(*part.terms)
     # The container is always present: a starting job must not shift and redraw what is below it.

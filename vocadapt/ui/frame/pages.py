@@ -5,9 +5,11 @@ tabs. A part has a folder in `ui/`, and its name is the prefix of its keys in th
 navigation, the links between pages, Home, the lessons and the tests read the pages from here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+
+QueryValue = str | Sequence[str]  # of a query parameter; a list stands for several of one name
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,33 @@ HOME = Page(
             "Teach a language model the words of your field, and see at every step what it changes.",
             ("artifact", "job", "recipe", "step", "workspace"),
             ("corpus", "vectors", "import", "alignment", "model", "finetune"),
+        ),
+    ),
+)
+LESSONS = Page(
+    "lessons",
+    "Lessons",
+    "",
+    "school",
+    (
+        Part(
+            "lessons",
+            "Lessons",
+            (
+                "Eight lessons of a few minutes each. Each asks a question, lets you guess, and shows"
+                " the answer on the pages of this lab."
+            ),
+            ("adapted tokenization", "alignment", "base tokenization", "projection", "wordpiece"),
+            following=(NextPart("lens", "Look at how a model splits a text of your own."),),
+        ),
+        Part(
+            "teacher",
+            "Teacher",
+            (
+                "A plan of an hour, the answers, what to ask, and how far the class is in this"
+                " workspace."
+            ),
+            ("workspace",),
         ),
     ),
 )
@@ -486,6 +515,7 @@ ERRORS = Page(
 )
 PAGES = (
     HOME,
+    LESSONS,
     JOBS,
     LENS,
     TEXT,
@@ -501,7 +531,7 @@ PARTS = {part.name: part for page in PAGES for part in page.parts}
 PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}
 
 
-def find_link(part: str, **query: str) -> tuple[str, dict[str, str]]:
+def find_link(part: str, **query: QueryValue) -> tuple[str, dict[str, QueryValue]]:
     """Return the page file and the query parameters that open a part."""
     page = PAGE_OF_PART[part]
     if len(page.parts) == 1:

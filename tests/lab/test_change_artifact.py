@@ -1,0 +1,145 @@
+"""The step change: its artifact's round trip, its inputs, a damaged one, cancel, and its command."""
+
+import json
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vocadapt.cli import main
+from vocadapt.errors import Canceled, InputError
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.change import (
+    BASE_TO_ADAPTED,
+    BASELINE_ARRAYS,
+    ChangeStep,
+    Compared,
+    compare_spaces,
+    estimate_comparison,
+    load_comparison,
+)
+from vocadapt.lab.steps.noise_baselines import SEED
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.neighbors.change import ChangeSettings
+
+FIVE = ChangeStep(ChangeSettings(5))
+
+
+def spec(before, after, settings=FIVE, **more):
+    return Spec("change", settings, {"before": before, "after": after, **more})
+
+
+def same(one, other):
+    left, right = one.change, other.change
+    for name in ("words", "settings", "sizes", "shared", "left_out", "counts_from", "dims"):
+        assert getattr(left, name) == getattr(right, name)
+    assert left.same_vectors == right.same_vectors
+    for name in ("overlap", "counts", "ids"):
+        assert np.array_equal(getattr(left, name), getattr(right, name))
+    for mine, theirs in ((left.before, right.before), (left.after, right.after)):
+        assert (mine.name, mine.words) == (theirs.name, theirs.words)
+        assert np.array_equal(mine.near.rows, theirs.near.rows)
+        assert np.array_equal(mine.near.scores, theirs.near.scores)
+    assert left.rank("weighted").tolist() == right.rank("weighted").tolist()
+    if one.baseline is None:
+        assert other.baseline is None
+        return
+    assert one.baseline.names == tuple(other.baseline.names)
+    for name in BASELINE_ARRAYS:
+        assert np.array_equal(
+            getattr(one.baseline, name), getattr(other.baseline, name), equal_nan=name == "z"
+        )
+
+
+@pytest.mark.parametrize("among", ["shared", "all"])
+def test_a_comparison_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, tmp_path, among):
+    workspace = Workspace(tmp_path / "ws")
+    settings = ChangeStep(ChangeSettings(5, among, without=("special", "number")))
+    made = run_step(
+        spec(tiny_bert, vectors, settings, counts=vectors), workspace.folder("changes", "c")
+    )
+    assert [found.name for found in workspace.artifacts("changes")] == ["c"]
+    assert made.explain_staleness(workspace) == []
+    assert set(made.manifest.inputs) == {"before", "after", "counts"}
+    numbers = made.manifest.numbers
+    assert (numbers["compared"], numbers["k"], numbers["counts_from"]) == (34, 5, vectors.name)
+    spaces = Compared(open_space(tiny_bert), open_space(vectors))
+    same(load_comparison(made.folder), compare_spaces(spaces, settings))
+    assert estimate_comparison(made) > 0
+
+
+def test_a_noise_baseline_is_trained_and_saved(vectors, tiny_bert, tmp_path):
+    settings = replace(FIVE, train_noise=SEED)
+    made = run_step(spec(vectors, tiny_bert, settings), tmp_path / "c")
+    kept = load_comparison(made.folder)
+    assert kept.baseline.about == "two seeds of v" and 0 < kept.baseline.mean < 1
+    assert made.manifest.numbers["changed"] == kept.baseline.fraction_below
+    same(kept, compare_spaces(Compared(open_space(vectors), open_space(tiny_bert)), settings))
+    assert "--noise-baseline-seed" in made.manifest.command
+    assert estimate_comparison(made) == 0  # a training takes most of the time
+
+
+def test_the_command_line_of_the_artifact_makes_the_same_again(vectors, tiny_bert, tmp_path):
+    given = spec(tiny_bert, vectors, BASE_TO_ADAPTED, counts=vectors)
+    settings = replace(given.settings, neighborhoods=ChangeSettings(4, "all", ("special",)))
+    made = run_step(replace(given, settings=settings), tmp_path / "one")
+    arguments = shlex.split(made.manifest.command)[3:]
+    assert main([*arguments[:-1], str(tmp_path / "two")]) == 0
+    same(load_comparison(made.folder), load_comparison(tmp_path / "two"))
+
+
+def test_a_noise_baseline_that_is_given_is_an_input(vectors, tiny_bert, tmp_path):
+    made = run_step(spec(tiny_bert, vectors, noise=(vectors, vectors)), tmp_path / "c")
+    assert len(made.manifest.inputs["noise"].paths) == 2
+    assert load_comparison(made.folder).baseline.same
+    with pytest.raises(InputError, match="one pair of spaces"):
+        run_step(spec(tiny_bert, vectors, noise=(vectors,)), tmp_path / "d")
+    with pytest.raises(InputError, match="none can be trained again"):
+        run_step(spec(tiny_bert, tiny_bert, replace(FIVE, train_noise=SEED)), tmp_path / "e")
+    assert not (tmp_path / "d").exists() and not (tmp_path / "e").exists()
+
+
+def test_a_canceled_comparison_leaves_nothing(vectors, tiny_bert, tmp_path):
+    def stop(fraction, message=""):
+        if "neighbors of" in message:
+            raise Canceled
+
+    with pytest.raises(Canceled):
+        run_step(spec(tiny_bert, vectors), tmp_path / "changes" / "c", stop)
+    assert not (tmp_path / "changes").exists() or not any((tmp_path / "changes").iterdir())
+
+
+def test_a_comparison_runs_as_a_job(vectors, tiny_bert, tmp_path):
+    workspace = Workspace(tmp_path / "ws")
+    job = queue.start(workspace, spec(tiny_bert, vectors), "as-a-job")
+    assert job.wait(120).state == "done", job.log()
+    assert workspace.artifact("changes", "as-a-job").manifest.numbers["compared"] == 34
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda facts: facts.pop("words"),
+        lambda facts: facts["words"].pop(),
+        lambda facts: facts["before"].update(candidates=["the"]),
+        lambda facts: facts.update(settings={"k": "five"}),
+        lambda facts: facts.update(sizes=3),
+        lambda facts: facts["settings"].update(k=4),
+    ],
+)
+def test_a_damaged_comparison_is_reported(damage, vectors, tiny_bert, tmp_path):
+    made = run_step(spec(tiny_bert, vectors), tmp_path / "c")
+    facts = json.loads((made.folder / "change.json").read_text())
+    damage(facts)
+    (made.folder / "change.json").write_text(json.dumps(facts))
+    with pytest.raises(InputError):
+        load_comparison(made.folder)
+
+
+def test_a_folder_without_a_comparison_is_reported(tmp_path):
+    with pytest.raises(InputError, match="expected a comparison"):
+        load_comparison(tmp_path)

@@ -1,0 +1,346 @@
+"""The lessons: their files, their links, their code, what they state, and the page that draws
+them."""
+
+import ast
+import importlib
+import json
+import shutil
+from itertools import chain
+from math import comb
+from pathlib import Path
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.lab.demo import DEMO
+from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.frame.pages import PAGE_OF_PART
+from vocadapt.ui.lessons import content, teacher
+from vocadapt.ui.lessons.view import build_code
+from vocadapt.ui.serving.server import ROOT
+
+LESSONS = content.load_lessons()
+STEPS = [(lesson, number) for lesson in LESSONS for number in range(1, len(lesson.steps) + 1)]
+IDS = [f"{lesson.name}-{number}" for lesson, number in STEPS]
+FOLDERS = {"try": "try_it"}  # parts whose folder has another name
+SECONDS = {"projections-1", "syntactic-semantic-1", "syntactic-semantic-2"}  # slow code
+
+
+# The files
+
+
+def test_there_are_eight_lessons_in_the_order_of_their_numbers():
+    assert [lesson.number for lesson in LESSONS] == list(range(1, 9))
+    assert len({lesson.name for lesson in LESSONS}) == 8
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_every_choice_differs_and_every_sentence_is_there(lesson):
+    answers = [choice.answer for choice in lesson.check.choices]
+    assert len(set(answers)) == len(answers) >= 3 and len(set(lesson.guesses)) >= 3
+    assert all(choice.feedback for choice in lesson.check.choices)
+    assert lesson.teacher.times and lesson.teacher.answer and lesson.teacher.ask
+    assert len({step.task for step in lesson.steps}) == len(lesson.steps)
+    # The sentence to remember is one sentence.
+    assert lesson.remember.count(".") == 1 and lesson.remember.endswith(".")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_published_result_has_author_and_year(lesson):
+    for claim in lesson.claims:
+        assert any(name in claim.source for name in ("Poerner", "Fast"))
+        assert any(year in claim.source for year in ("2020", "2023"))
+
+
+def test_the_plan_of_an_hour_is_an_hour_with_every_lesson():
+    hour = content.load_hour()
+    plan = teacher.plan_hour(LESSONS, hour)
+    assert plan[-1][0] + plan[-1][1] == 60
+    assert [item.lesson for item in hour.items if item.lesson] == [one.name for one in LESSONS]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("minutes = 4", "minutes = 40"), "3 to 6 minutes"),
+        (("right = 2", "right = 9"), "no guess 9"),
+        (("right = 0", "right = 9"), "no choice 9"),
+        (('part = "lens"', 'part = "lenz"'), "Unknown part"),
+        (("lens_text =", "vectors_word ="), "not a key of the part lens"),
+        (("models/demo-bert", "demo-bert"), "expected kind/name"),
+        (("title = ", "titel = "), "no setting 'titel'"),
+        (('title = "What is a wordpiece?"', ""), "'title' is missing"),
+        (('title = "What', "title = What"), "not valid TOML"),
+        (("[teacher]", "[[teacher]]"), "expected a group of settings"),
+        (("task = ", 'task = "' + "x" * 200 + '"\n#'), "at most 110 characters"),
+    ],
+)
+def test_an_invalid_file_is_named_in_the_error(change, problem, tmp_path):
+    text = content.list_files()[0].read_text(encoding="utf-8")
+    assert change[0] in text
+    path = tmp_path / "1-broken.toml"
+    path.write_text(text.replace(*change), encoding="utf-8")
+    with pytest.raises(InputError, match=problem) as caught:
+        content.read_lesson(path)
+    assert "1-broken.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"),
+    [("en-US", "en"), ("de-CH", "en"), (None, "en"), ("../..", "en"), ("", "en"), ("xx", "xx")],
+)
+def test_the_language_follows_the_visitor_where_there_are_lessons(
+    locale, language, monkeypatch, tmp_path
+):
+    for name in ("en", "xx"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1-a.toml").touch()
+    (tmp_path / "de").mkdir()  # no lesson in it
+    monkeypatch.setattr(content, "FOLDER", tmp_path)
+    assert content.choose_language(locale) == language
+
+
+# Their links and their code
+
+
+@pytest.mark.parametrize(("lesson", "number"), STEPS, ids=IDS)
+def test_every_link_sets_keys_that_its_part_reads(lesson, number):
+    step = lesson.steps[number - 1]
+    folder = ROOT / "vocadapt" / "ui" / FOLDERS.get(step.part, step.part)
+    source = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    assert PAGE_OF_PART[step.part]
+    for key in step.set:
+        assert f'"{key}"' in source, key
+
+
+@pytest.mark.parametrize(("lesson", "number"), STEPS, ids=IDS)
+def test_the_code_of_every_step_parses_and_its_imports_exist(lesson, number):
+    tree = ast.parse(build_code(lesson.steps[number - 1], Path("/a 'quoted\" place")))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(node.module)
+            assert all(hasattr(module, name.name) for name in node.names)
+        elif isinstance(node, ast.Import):
+            assert all(importlib.import_module(name.name) for name in node.names)
+
+
+def is_shipped(step):
+    return all((DEMO / place / "manifest.json").is_file() for place in step.needs)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "number"),
+    [
+        pytest.param(*one, id=id, marks=[pytest.mark.slow] * (id in SECONDS))
+        for one, id in zip(STEPS, IDS, strict=True)
+        if is_shipped(one[0].steps[one[1] - 1])
+    ],
+)
+def test_the_code_of_a_step_runs_on_the_shipped_artifacts(lesson, number, capsys):
+    code = build_code(lesson.steps[number - 1], DEMO)
+    exec(compile(code, "step", "exec"), {})
+    assert capsys.readouterr().out.strip()
+
+
+# What they state
+
+
+@pytest.fixture(scope="module")
+def tokenize():
+    return open_model(DEMO / "models" / "demo-bert").vocabulary.tokenize
+
+
+def test_the_words_of_the_lessons_are_split_as_they_say(tokenize):
+    assert len(tokenize("tachycardia")) > 1 and "##car" in tokenize("tachycardia")
+    assert len(tokenize("fever")) == len(tokenize("surgery")) == 1
+    assert len(tokenize("thrombocytopenia")) > 3 and len(tokenize("bradycardia")) > 1
+    endings = {tokenize(word)[-2:] for word in ("hypoglycemia", "normoglycemia", "euthymia")}
+    assert len(endings) == 1  # a disease and two that are none end in the same pieces
+
+
+def test_euthymia_has_no_vector_and_the_others_have():
+    words = (DEMO / "vectors" / "demo-biomedical" / "words.txt").read_text().split()
+    assert "euthymia" not in words
+    assert {"tachycardia", "hypoglycemia", "normoglycemia"} <= set(words)
+
+
+@pytest.mark.parametrize("name", ["demo-map", "demo-best"])
+def test_a_map_of_the_demo_is_right_for_one_word_in_three_to_five(name):
+    manifest = json.loads((DEMO / "alignments" / name / "manifest.json").read_text())
+    numbers = manifest["numbers"]
+    assert 1 / 5 <= numbers["p@5"] <= 1 / 3
+    assert numbers["p@5"] > 100 * numbers["chance@5"]
+
+
+def test_a_coin_gives_twelve_heads_of_twenty_one_one_time_in_three():
+    chance = sum(comb(21, heads) for heads in range(12, 22)) / 2**21
+    assert chance == pytest.approx(1 / 3, abs=0.01)
+
+
+# The page
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """A workspace with the shipped artifacts of the demo."""
+    root = tmp_path / "class"
+    for place in ("models/demo-bert", "vectors/demo-biomedical", "alignments/demo-map"):
+        shutil.copytree(DEMO / place, root / place)
+    return Workspace(root)
+
+
+def texts(app):
+    found = chain(app.markdown, app.info, app.success, app.warning)
+    return "\n".join(str(one.value) for one in found)
+
+
+def radio(app, name):
+    return next(one for one in app.radio if one.key.startswith(f"lessons_{name}"))
+
+
+def open_lesson(open_page, workspace, name="wordpieces"):
+    return open_page("lessons", workspace, lessons_lesson=name)
+
+
+def test_the_list_is_readable_in_an_empty_workspace(open_page):
+    app = open_page("lessons")
+    assert not app.exception
+    for lesson in LESSONS:
+        assert lesson.question in texts(app) and f"{lesson.minutes} min" in texts(app)
+    assert app.metric[0].value == "0 of 8"
+
+
+def test_a_lesson_from_the_guess_to_the_sentence_to_remember(open_page, demo):
+    app = open_lesson(open_page, demo)
+    lesson = LESSONS[0]
+    assert lesson.steps[0].say not in texts(app)
+    radio(app, "guess").set_value(0).run()
+    assert lesson.steps[0].say in texts(app) and lesson.reveal not in texts(app)
+    assert any("AutoTokenizer" in one.value for one in app.code)
+    app.button(key="lessons_skip").click().run()
+    assert lesson.reveal in texts(app) and lesson.guesses[lesson.right] in texts(app)
+    wrong = lesson.check.choices[1]
+    radio(app, "answer").set_value(1).run()
+    assert wrong.feedback in texts(app) and lesson.remember not in texts(app)
+    radio(app, "answer").set_value(lesson.check.right).run()
+    assert lesson.check.choices[lesson.check.right].feedback in texts(app)
+    assert lesson.remember in texts(app)
+    assert not app.exception
+    assert load_progress(demo) == {"wordpieces": LessonProgress(0, 3, 0)}
+
+
+def test_a_lesson_left_in_the_middle_continues(open_page, demo):
+    app = open_lesson(open_page, demo)
+    radio(app, "guess").set_value(1).run()
+    later = open_page("lessons", demo)
+    assert "begun" in texts(later)
+    again = open_lesson(open_page, demo)
+    assert radio(again, "guess").value == 1 and LESSONS[0].steps[0].say in texts(again)
+
+
+def test_two_tabs_do_not_lose_each_others_progress(open_page, demo):
+    first, second = open_lesson(open_page, demo), open_lesson(open_page, demo, "luck")
+    radio(first, "guess").set_value(0).run()
+    radio(second, "guess").set_value(1).run()
+    assert load_progress(demo) == {
+        "wordpieces": LessonProgress(guess=0),
+        "luck": LessonProgress(guess=1),
+    }
+
+
+def test_the_progress_of_one_workspace_is_not_that_of_another(open_page, demo, tmp_path):
+    app = open_lesson(open_page, demo)
+    radio(app, "guess").set_value(0).run()
+    other = open_lesson(open_page, tmp_path / "other")
+    assert radio(other, "guess").value is None
+
+
+@pytest.mark.parametrize("text", ["broken", '{"wordpieces": {"guess": 99, "seen": 99}}'])
+def test_a_lesson_works_with_a_broken_or_odd_file(text, open_page, demo):
+    (demo.root / FILE).write_text(text)
+    app = open_lesson(open_page, demo)
+    assert not app.exception and radio(app, "guess").value is None
+    radio(app, "guess").set_value(2).run()
+    assert LESSONS[0].steps[0].say in texts(app)
+    is_broken = text == "broken"
+    assert ("cannot be saved" in texts(app)) == is_broken
+    assert ((demo.root / FILE).read_text() == text) == is_broken  # what is there is kept
+
+
+def test_a_lesson_works_where_nothing_can_be_written(open_page, demo, monkeypatch):
+    def refuse(*given):
+        raise InputError("w: cannot write there.", "Choose another workspace.")
+
+    monkeypatch.setattr("vocadapt.ui.lessons.progress.save_progress", refuse)
+    app = open_lesson(open_page, demo)
+    radio(app, "guess").set_value(2).run()
+    app.button(key="lessons_skip").click().run()
+    radio(app, "answer").set_value(0).run()
+    assert LESSONS[0].remember in texts(app) and "cannot be saved" in texts(app)
+    assert not (demo.root / FILE).exists() and not app.exception
+
+
+@pytest.mark.parametrize("name", ["nosuch", "../wordpieces", "", "<b>"])
+def test_an_unknown_lesson_in_the_address_shows_the_list(name, open_page, demo):
+    app = open_lesson(open_page, demo, name)
+    assert not app.exception and app.metric[0].value == "0 of 8"
+
+
+def test_the_teacher_sees_the_plan_the_answers_and_the_progress(open_page, demo):
+    app = open_lesson(open_page, demo, "luck")
+    radio(app, "guess").set_value(2).run()
+    app = open_page("teacher", demo)
+    assert not app.exception
+    plan, progress = app.dataframe
+    assert len(plan.value) == len(content.load_hour().items)
+    assert progress.value["guess"].tolist()[6] == LESSONS[6].guesses[2]
+    for lesson in LESSONS:
+        assert lesson.teacher.answer in texts(app) and lesson.teacher.ask[0] in texts(app)
+
+
+def test_a_class_is_reset_after_a_confirmation(open_page, demo):
+    app = open_lesson(open_page, demo)
+    radio(app, "guess").set_value(2).run()
+    app = open_page("teacher", demo)
+    app.button(key="teacher_reset").click().run()
+    assert load_progress(demo) == {} and not app.exception
+    assert radio(open_lesson(open_page, demo), "guess").value is None
+
+
+# The bar on the pages that a step opens
+
+
+def test_the_bar_leads_back_and_records_the_step(open_page, demo):
+    app = open_page("lens", demo, lens_text="fever", lesson="wordpieces", lesson_step="2")
+    assert not app.exception
+    assert "Lesson 1 · step 2 of 3" in texts(app) and LESSONS[0].steps[1].task in texts(app)
+    assert load_progress(demo)["wordpieces"].seen == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"lesson": "nosuch", "lesson_step": "1"},
+        {"lesson": "wordpieces"},
+        {"lesson": "wordpieces", "lesson_step": "0"},
+        {"lesson": "wordpieces", "lesson_step": "9"},
+        {"lesson": "wordpieces", "lesson_step": "²"},
+        {"lesson": ["a", "b"], "lesson_step": ["1", "x"]},
+    ],
+)
+def test_no_bar_without_a_step(query, open_page, demo):
+    app = open_page("lens", demo, **query)
+    assert not app.exception and "Lesson " not in texts(app)
+    assert not (demo.root / FILE).exists()
+
+
+def test_a_missing_artifact_is_named_with_a_button_that_opens_the_demo(open_page, tmp_path):
+    app = open_page("lens", tmp_path / "new", lesson="wordpieces", lesson_step="1")
+    assert f"this workspace lacks {plain('demo-bert')}" in texts(app)
+    app.button(key="lesson_bar_demo").click().run()
+    assert Workspace(tmp_path / "new").artifact("models", "demo-bert")
+    assert "this workspace lacks" not in texts(app) and not app.exception

@@ -1,0 +1,97 @@
+"""Progress in the lessons, in `<workspace>/lessons.json`: one entry per lesson that was begun.
+
+A workspace stands for a class or a group: everyone who opens it continues where the others are.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.locks import wait_for_lock
+from vocadapt.lab.workspace.workspace import Workspace
+
+FILE = "lessons.json"
+REMEDY = "Reset the progress on the tab Teacher of the page Lessons, or remove the file."
+
+
+@dataclass(frozen=True)
+class LessonProgress:
+    """Progress in one lesson.
+
+    guess: number of the guess, from 0; None before the guess. seen: number of steps that were
+    opened. answer: number of the last answer to the check; None before it.
+    """
+
+    guess: int | None = None
+    seen: int = 0
+    answer: int | None = None
+
+    def merge(self, other: "LessonProgress") -> "LessonProgress":
+        """Return the further progress of the two; a guess and an answer of `other` replace these."""
+        guess, answer = other.guess, other.answer
+        if guess is None:
+            guess = self.guess
+        if answer is None:
+            answer = self.answer
+        return LessonProgress(guess, max(self.seen, other.seen), answer)
+
+
+def load_progress(workspace: Workspace) -> dict[str, LessonProgress]:
+    """Return the progress of each lesson that was begun, by the lesson's name.
+
+    Raises InputError for an invalid file.
+    """
+    path = workspace.root / FILE
+    if not os.path.lexists(path):
+        return {}
+    return {name: _read(value, f"{FILE}: {name}") for name, value in strict_json.read(path).items()}
+
+
+def save_progress(workspace: Workspace, lesson: str, change: LessonProgress) -> None:
+    """Merge a change into the progress of a lesson.
+
+    Concurrent processes do not lose each other's progress. Raises InputError if the workspace
+    cannot be written, or if the file is invalid.
+    """
+    with convert_write_errors(workspace.root):
+        workspace.root.mkdir(parents=True, exist_ok=True)
+    with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):
+        progress = load_progress(workspace)
+        progress[lesson] = progress.get(lesson, LessonProgress()).merge(change)
+        _write(workspace, progress)
+
+
+def reset_progress(workspace: Workspace, lesson: str = "") -> None:
+    """Remove the progress of a lesson, of all lessons if "", also from an invalid file.
+
+    Raises InputError if the workspace cannot be written.
+    """
+    if not os.path.lexists(workspace.root / FILE):
+        return
+    with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):
+        progress: dict[str, LessonProgress] = {}
+        if lesson:
+            progress = load_progress(workspace)
+            progress.pop(lesson, None)
+        _write(workspace, progress)
+
+
+def _write(workspace: Workspace, progress: Mapping[str, LessonProgress]) -> None:
+    """Write the progress atomically."""
+    values = {name: asdict(one) for name, one in progress.items()}
+    strict_json.write(workspace.root / FILE, values)
+
+
+def _read(value: object, where: str) -> LessonProgress:
+    """Check an entry of the file; raises InputError."""
+    names = {one.name for one in fields(LessonProgress)}
+    if not isinstance(value, dict) or not set(value) <= names:
+        raise InputError(f"{where}: expected guess, seen and answer.", REMEDY)
+    for name, number in value.items():
+        is_count = type(number) is int and number >= 0
+        if not is_count and (name == "seen" or number is not None):
+            raise InputError(f"{where}: {name} is not a whole number from 0.", REMEDY)
+    return replace(LessonProgress(), **value)

@@ -1,0 +1,245 @@
+"""Views of the part Lessons: the list, and a lesson from its question to the sentence to remember."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.demo import is_demo_installed, open_demo
+from vocadapt.lab.workspace.lesson_progress import LessonProgress
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components.blocks import draw_link, draw_metrics, draw_note
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, QueryValue
+from vocadapt.ui.lessons.content import Claim, Lesson, Step
+from vocadapt.ui.lessons.progress import record_progress
+
+OPEN = "lessons_lesson"  # query parameter: name of the open lesson
+LESSON, STEP = "lesson", "lesson_step"  # query parameters of a page that a step opened
+CODE_START = "from pathlib import Path\n\nworkspace = Path({root!r})\n"
+Progress = Mapping[str, LessonProgress]
+
+
+def is_finished(lesson: Lesson, progress: Progress) -> bool:
+    """Return whether the check of a lesson was answered correctly."""
+    return progress.get(lesson.name, LessonProgress()).answer == lesson.check.right
+
+
+def format_state(lesson: Lesson, progress: Progress) -> str:
+    """Format how far a lesson is: done, step 2 of 3, begun, or not begun."""
+    if lesson.name not in progress:
+        return "not begun"
+    if is_finished(lesson, progress):
+        return "done"
+    seen = min(progress[lesson.name].seen, len(lesson.steps))
+    if not seen:
+        return "begun"
+    return f"step {seen} of {len(lesson.steps)}"
+
+
+def list_missing(workspace: Workspace, step: Step) -> list[str]:
+    """Return the artifacts that a step needs and the workspace lacks, as kind/name."""
+    found = {
+        f"{one.kind}/{one.name}"
+        for kind in {place.partition("/")[0] for place in step.needs}
+        for one in workspace.artifacts(kind)
+    }
+    return [place for place in step.needs if place not in found]
+
+
+def draw_list(lessons: Sequence[Lesson], progress: Progress) -> None:
+    """Draw the lessons with their minutes and questions, and a link to the next one."""
+    done = [lesson for lesson in lessons if is_finished(lesson, progress)]
+    left = [lesson for lesson in lessons if lesson not in done]
+    draw_metrics(
+        ("Lessons done", f"{len(done)} of {len(lessons)}"),
+        ("Time left", f"{sum(lesson.minutes for lesson in left)} min"),
+    )
+    if left:
+        verb = "Continue with" if left[0].name in progress else "Begin with"
+        link = {OPEN: left[0].name}
+        draw_link("lessons", f"**{verb} lesson {left[0].number}**: {left[0].title}", **link)
+    for lesson in lessons:
+        _draw_list_entry(lesson, progress)
+
+
+def draw_lesson(
+    workspace: Workspace, lessons: Sequence[Lesson], lesson: Lesson, progress: Progress
+) -> None:
+    """Draw a lesson: question and guess, then the steps, then what they show, and the check.
+
+    Each section appears when the one before it is done.
+    """
+    own = progress.get(lesson.name, LessonProgress())
+    st.subheader(f"{lesson.number} · {lesson.title}")
+    draw_note(f"{lesson.minutes} minutes · {format_state(lesson, progress)}")
+
+    # 1. The question, and a guess.
+    guess = _draw_choices(
+        workspace, lesson, "guess", f"**{lesson.question}**", lesson.guesses, own.guess
+    )
+    if guess is None:
+        draw_note("Guess first: the steps appear then.")
+        return
+
+    # 2. The steps in the lab.
+    for number, step in enumerate(lesson.steps, start=1):
+        _draw_step(workspace, lesson, number, step, own)
+    if own.seen < len(lesson.steps):
+        st.button(
+            "I have seen enough: show the answer",
+            key="lessons_skip",
+            type="tertiary",
+            on_click=record_progress,
+            args=(workspace, lesson.name, LessonProgress(seen=len(lesson.steps))),
+        )
+        return
+
+    # 3. What they have shown.
+    _draw_reveal(lesson, guess)
+
+    # 4. The check, with feedback on each answer.
+    check = lesson.check
+    answers = [choice.answer for choice in check.choices]
+    answer = _draw_choices(
+        workspace, lesson, "answer", f"**Check: {check.question}**", answers, own.answer
+    )
+    if answer is None:
+        return
+    feedback = check.choices[answer].feedback
+    if answer != check.right:
+        st.warning(feedback, icon=":material/replay:")
+        return
+    st.success(feedback, icon=":material/check_circle:")
+
+    # 5. The sentence to remember, and the next lesson.
+    st.info(f"**Remember:** {lesson.remember}", icon=":material/bookmark:")
+    later = [one for one in lessons if one.number > lesson.number]
+    if later:
+        link = {OPEN: later[0].name}
+        draw_link("lessons", f"Lesson {later[0].number}: {later[0].title}", **link)
+
+
+def draw_step_link(
+    lesson: Lesson, number: int, label: str, icon: str = ":material/arrow_forward:"
+) -> None:
+    """Draw the link that opens the page of a step, in the state that the step is about.
+
+    number: of the step, from 1.
+    """
+    step = lesson.steps[number - 1]
+    query: dict[str, QueryValue] = {LESSON: lesson.name, STEP: str(number)}
+    query |= {key: list(values) for key, values in step.set.items()}
+    draw_link(step.part, label, icon=icon, **query)
+
+
+def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None:
+    """Draw a sentence that names the missing artifacts of a step, with a button that opens the
+    demo.
+    """
+    names = ", ".join(plain(place.partition("/")[2]) for place in missing)
+    st.markdown(
+        f":material/info: This step is about the demo, and this workspace lacks {names}. Open the"
+        " demo to add it; nothing else changes."
+    )
+    if is_demo_installed() and st.button("Open the demo", key=key, icon=":material/explore:"):
+        with mistakes.show_errors():
+            open_demo(workspace)
+            st.rerun()
+
+
+def build_code(step: Step, root: Path) -> str:
+    """Build the Python code of a step for a workspace."""
+    return CODE_START.format(root=str(root)) + "\n" + step.code.strip() + "\n"
+
+
+def _draw_list_entry(lesson: Lesson, progress: Progress) -> None:
+    """Draw a lesson of the list: link and question, minutes, and how far it is."""
+    with st.container(border=True):
+        about, minutes, state = st.columns([7, 1, 1.4], vertical_alignment="center")
+        link = {OPEN: lesson.name}
+        draw_link(
+            "lessons", f"**{lesson.number} · {lesson.title}**", about, ":material/school:", **link
+        )
+        draw_note(lesson.question, about)
+        minutes.markdown(f"{lesson.minutes} min")
+        text = format_state(lesson, progress)
+        if text == "done":
+            text = ":green[:material/check_circle: done]"
+        state.markdown(text)
+
+
+def _draw_choices(
+    workspace: Workspace,
+    lesson: Lesson,
+    name: str,
+    question: str,
+    answers: Sequence[str],
+    chosen: int | None,
+) -> int | None:
+    """Draw a question with its answers; return the number of the chosen one, None before a choice.
+
+    name: "guess" or "answer", the field of the progress.
+    """
+    if chosen is not None and chosen >= len(answers):
+        chosen = None
+    key = f"lessons_{name}_{lesson.name}"
+    # The saved progress is shown, also after a reset or a choice in another tab.
+    st.session_state[key] = chosen
+    st.radio(
+        question,
+        range(len(answers)),
+        index=None,
+        format_func=answers.__getitem__,
+        key=key,
+        on_change=_record_choice,
+        args=(workspace, lesson.name, name, key),
+    )
+    return chosen
+
+
+def _record_choice(workspace: Workspace, lesson: str, name: str, key: str) -> None:
+    """Callback: record the guess or the answer."""
+    record_progress(workspace, lesson, LessonProgress(**{name: st.session_state[key]}))
+
+
+def _draw_step(
+    workspace: Workspace, lesson: Lesson, number: int, step: Step, own: LessonProgress
+) -> None:
+    """Draw a step: what to do, the link to its page, and the step as code."""
+    with st.container(border=True):
+        sign = ":material/radio_button_unchecked:"
+        if number <= own.seen:
+            sign = ":green[:material/check_circle:]"
+        st.markdown(f"{sign} **Step {number} of {len(lesson.steps)}.** {step.say}")
+        missing = list_missing(workspace, step)
+        if missing:
+            draw_missing(workspace, missing, f"lessons_demo_{number}")
+        draw_step_link(lesson, number, f"Open {_name_place(step)}")
+        with st.expander("The same as code", icon=":material/code:"):
+            st.code(build_code(step, workspace.root), language="python", wrap_lines=True)
+
+
+def _name_place(step: Step) -> str:
+    """Return the title of the page of a step, with its tab if it has several."""
+    page = PAGE_OF_PART[step.part]
+    if len(page.parts) == 1:
+        return page.title
+    return f"{page.title}, tab {PARTS[step.part].title}"
+
+
+def _draw_reveal(lesson: Lesson, guess: int) -> None:
+    """Draw what the steps have shown, next to the guess, and the published results."""
+    st.markdown("#### What you have seen")
+    st.markdown(f"You guessed: *{lesson.guesses[guess]}*")
+    if guess != lesson.right:
+        st.markdown(f"The lab shows: *{lesson.guesses[lesson.right]}*")
+    st.markdown(lesson.reveal)
+    for claim in lesson.claims:
+        st.markdown(f"> {format_claim(claim)}")
+
+
+def format_claim(claim: Claim) -> str:
+    """Format a published result with its source, as Markdown."""
+    return f":material/menu_book: {claim.says} :small[:gray[({claim.source})]]"
