@@ -34,7 +34,7 @@ def test_from_an_empty_workspace_to_real_neighbors(serve, page, tmp_path):
 
     go(page, "Adapt")
     page.get_by_role("button", name="Adapt the model").click()
-    page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Cancel").click()
     go(page, "Jobs")
     in_state(page, "canceled").first.wait_for()
     page.reload()

@@ -102,9 +102,7 @@ def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
     page.get_by_role("spinbutton", name="Epochs").fill("100")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     page.get_by_role("button", name="Train word vectors").click()
-    page.get_by_test_id("stMain").get_by_role(
-        "button", name="Cancel"
-    ).click()  # the sidebar has one too
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Resume").wait_for(timeout=JOB)
     page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("button", name="Resume").wait_for(state="detached")

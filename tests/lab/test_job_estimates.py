@@ -2,11 +2,20 @@
 the same step."""
 
 import json
+import shutil
 from dataclasses import asdict
 
 import pytest
 
-from vocadapt.lab.jobs.estimates import estimate_job_seconds, measure_slowness, measure_start_up
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs.estimates import (
+    _read_profile,
+    estimate_job_seconds,
+    estimate_seconds_left,
+    measure_slowness,
+    measure_start_up,
+)
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
@@ -46,10 +55,11 @@ def test_the_estimate_follows_the_latest_jobs_of_the_step(tmp_path):
     assert measure_start_up(workspace, "vectors") == STEPS["vectors"].start_up
 
 
-def projection(workspace, name, seconds, shown=4000, step="projection"):
-    """A projection as a manifest tells of it."""
-    folder = workspace.folder("projections", name)
-    folder.mkdir(parents=True)
+def projection(workspace, number, seconds, work=0.0, shown=4000, slowdown=1.0, **status):
+    """A finished projection job of this machine, started up in 2 seconds, and its result."""
+    name = f"made-{number}"
+    target = workspace.folder("projections", name)
+    target.mkdir(parents=True)
     settings = ProjectionStep(projection=ProjectionSettings("umap"))
     Manifest(
         kind="projections",
@@ -57,24 +67,106 @@ def projection(workspace, name, seconds, shown=4000, step="projection"):
         settings=asdict(settings),
         numbers={"shown": shown},
         seconds=seconds,
-        step=step,
-    ).save(folder)
+        step="projection",
+    ).save(target)
+    folder = workspace.root / "jobs" / f"20260101-0000{number:02}-000000-projection"
+    folder.mkdir(parents=True)
+    order = {
+        "spec": Spec("projection", settings, {"space": "m"}).to_dict(),
+        "target": f"projections/{name}",
+        "overwrite": False,
+        "work": work,
+        "slowdown": slowdown,
+    }
+    (folder / "spec.json").write_text(json.dumps(order), encoding="utf-8")
+    ended = {"state": "done", "started": 100.0, "paced": 102.0, "updated": 102.0 + seconds}
+    write_status(folder, Status(**{**ended, **status}))
+    return Job(folder)
 
 
-def test_the_speed_is_estimated_from_earlier_results(tmp_path):
-    workspace, begin = Workspace(tmp_path), STEPS["projection"].start_up
+def test_the_speed_is_estimated_from_the_jobs_of_this_machine(tmp_path):
+    workspace = Workspace(tmp_path)
     modeled = estimate_projection_seconds(4000, 768, ProjectionSettings("umap"))
     assert measure_slowness(workspace, "projection") == 1
-    projection(workspace, "short", begin + 1)  # start-up, hardly any work
-    projection(workspace, "other", 900.0, step="count")
-    assert measure_slowness(workspace, "projection", begin) == 1
-    projection(workspace, "slow", begin + 3 * modeled)
-    projection(workspace, "slower", begin + 5 * modeled)
-    assert measure_slowness(workspace, "projection", begin) == pytest.approx(4)
-    assert estimate_job_seconds(workspace, "projection", 10) == pytest.approx(begin + 40)
+    projection(workspace, 0, 0.5)  # start-up, hardly any work
+    projection(workspace, 1, 900.0, state="failed")
+    projection(workspace, 2, 900.0, past=(("canceled", 1.0),))  # it resumed a part
+    assert measure_slowness(workspace, "projection") == 1
+    projection(workspace, 3, 3 * modeled)
+    projection(workspace, 4, 5 * modeled)
+    assert measure_slowness(workspace, "projection") == pytest.approx(4)
+    assert estimate_job_seconds(workspace, "projection", 10) == pytest.approx(2 + 40)
+
+
+def test_results_of_another_machine_do_not_change_the_speed(tmp_path):
+    workspace = Workspace(tmp_path)
+    job = projection(workspace, 0, 900.0)
+    assert measure_slowness(workspace, "projection") > 1
+    shutil.rmtree(job.folder)  # the artifact was copied here without its job
+    assert measure_slowness(workspace, "projection") == 1
+
+
+def test_after_one_job_the_estimate_of_the_next_moves_to_it(tmp_path):
+    workspace = Workspace(tmp_path)
+    begin = STEPS["projection"].start_up
+    assert estimate_job_seconds(workspace, "projection", 8.0) == pytest.approx(begin + 8)
+    projection(workspace, 0, 24.0, work=8.0)
+    assert estimate_job_seconds(workspace, "projection", 8.0) == pytest.approx(2 + 24)
+    assert estimate_job_seconds(workspace, "projection", 16.0) == pytest.approx(2 + 48)
+
+
+def test_a_busy_machine_does_not_count_as_a_slow_one(tmp_path):
+    workspace = Workspace(tmp_path)
+    projection(workspace, 0, 24.0, work=8.0, slowdown=3.0)
+    assert measure_slowness(workspace, "projection") == pytest.approx(1)
+    assert measure_start_up(workspace, "projection") == pytest.approx(2 / 3)
 
 
 def test_results_without_a_cost_model_do_not_change_the_speed(tmp_path):
     workspace = Workspace(tmp_path)
-    projection(workspace, "damaged", 100.0, shown="many")
+    projection(workspace, 0, 100.0, shown="many")
     assert measure_slowness(workspace, "projection") == 1
+
+
+@pytest.mark.parametrize("value", ["much", None, -1, float("nan"), float("inf"), [1]])
+def test_a_request_with_other_numbers_counts_as_one_without(tmp_path, value):
+    job = projection(Workspace(tmp_path), 0, 10.0, work=3.0)
+    order = json.loads((job.folder / "spec.json").read_text())
+    (job.folder / "spec.json").write_text(json.dumps(order | {"work": value, "slowdown": value}))
+    changed = Job(job.folder)
+    try:
+        assert (changed.work, changed.slowdown) == (0.0, 1.0)
+    except InputError:
+        assert not changed.readable  # not strict JSON
+
+
+def report(job, *points):
+    lines = [
+        json.dumps({"run": 1, "seconds": seconds, "fraction": fraction, "message": ""})
+        for seconds, fraction in points
+    ]
+    (job.folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_the_time_left_follows_the_phases_of_the_latest_job(tmp_path, monkeypatch):
+    """The first half of the progress took a fifth of the time, the second half the rest."""
+    monkeypatch.setattr("time.time", lambda: 1000.0)
+    workspace = Workspace(tmp_path)
+    now = {"state": "running", "started": 988.0, "paced": 990.0, "updated": 1000.0, "fraction": 0.5}
+    running = projection(workspace, 9, 0.0, **now)
+    assert estimate_seconds_left(running, running.status()) is None  # its process has ended
+    status = Status(**now)
+    assert estimate_seconds_left(running, status) == pytest.approx(10)  # steady, as far as known
+    earlier = projection(workspace, 0, 10.0)
+    report(earlier, (2.0, 0.0), (3.0, 0.25), (4.0, 0.5), (8.0, 0.75), (12.0, 1.0))
+    assert estimate_seconds_left(running, status) == pytest.approx(40)
+
+
+def test_a_profile_that_goes_back_or_is_short_still_increases(tmp_path):
+    workspace = Workspace(tmp_path)
+    job = projection(workspace, 0, 10.0)
+    report(job, (2.0, 0.0), (3.0, 0.6), (4.0, 0.2), (8.0, 0.8), (12.0, 1.0))
+    assert _read_profile(job.folder, 12.0) == ([0.0, 0.6, 0.8, 1.0], [0.0, 0.1, 0.6, 1.0])
+    short = projection(workspace, 1, 10.0)
+    report(short, (2.0, 0.0), (8.0, 0.1))
+    assert _read_profile(short.folder, 12.0) == ([0.0, 1.0], [0.0, 1.0])

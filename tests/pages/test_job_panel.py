@@ -7,7 +7,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
-VECTORS = "vectors"
+TEXT = "text"
 
 
 @pytest.fixture
@@ -22,20 +22,20 @@ def failed(tmp_path):
 
 
 def test_a_failed_job_says_why_and_what_to_do(open_page, failed):
-    app = open_page(VECTORS, failed)
+    app = open_page(TEXT, failed)
     assert not app.exception
     assert any("the file is empty" in text.value for text in app.text)
     assert any("failed" in error.value for error in app.error)
 
 
 def test_a_dismissed_job_is_gone(open_page, failed):
-    app = open_page(VECTORS, failed)
+    app = open_page(TEXT, failed)
     next(button for button in app.button if button.label == "Dismiss").click().run()
     assert not app.exception and not app.error
 
 
 def test_a_job_can_be_resumed(open_page, failed):
-    app = open_page(VECTORS, failed)
+    app = open_page(TEXT, failed)
     next(button for button in app.button if button.label == "Resume").click().run()
     assert not app.exception
     assert len(queue.list_jobs(failed)) == 1

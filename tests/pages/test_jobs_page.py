@@ -60,7 +60,7 @@ def test_a_done_job_leads_to_its_result(open_page, workspace, take):
     assert not app.exception and headings(app) == [r"Import text · mine\_1"]
     assert any("check_circle: done" in text for text in texts(app))
     links = [link.proto for link in app.get("page_link")]
-    assert [link.page for link in links if link.label == "Show result"] == ["vectors"]
+    assert [link.page for link in links if link.label == "Show result"] == ["text"]
     assert "end" not in buttons(app) and "again" not in buttons(app)
     assert any(f"jobs show {job.id}" in code.value for code in app.code) and any(
         "done after" in code.value for code in app.code

@@ -3,15 +3,15 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from vocadapt.lab.jobs import estimates as estimating
-from vocadapt.lab.jobs.estimates import estimate_slowdown
+from vocadapt.lab.jobs import load as estimating
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import language_model as cache
 from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import overview, panel
 
 
 def form():
@@ -112,11 +112,12 @@ def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     now = 1000.0
     monkeypatch.setattr("time.time", lambda: now)
     running = Status("running", fraction=0.25, started=now - 20, updated=now)
-    markup.draw_strip(panel.build_strip(Made, running, 2))
+    markup.draw_strip(overview.build_strip(Made, running, 60.0, ("one", "<b>two")))
     drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
-    assert panel.build_strip(Made, Status("waiting"), 0).progress == "waiting"
+    assert 'title="one · &lt;b&gt;two"' in drawn
+    assert overview.build_strip(Made, Status("waiting"), None).progress == "waiting"
 
 
 def test_the_running_job_stands_before_those_that_wait():
@@ -127,7 +128,7 @@ def test_the_running_job_stands_before_those_that_wait():
     found = [One("5"), One("4"), One("3"), One("2"), One("1")]
     states = {"5": "waiting", "4": "running", "3": "waiting", "2": "done", "1": "failed"}
     stands = {id: Status(state) for id, state in states.items()}
-    assert [job.id for job in panel.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
+    assert [job.id for job in overview.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
 
 
 def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkeypatch, tmp_path):
@@ -139,10 +140,11 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
             return Status("running", fraction=0.25, started=0.0, updated=1.0)
 
     links = []
-    monkeypatch.setattr(panel.queue, "list_jobs", lambda *_: [Running()])
-    monkeypatch.setattr(panel, "sort_by_urgency", lambda found, _: found)
+    monkeypatch.setattr(overview.queue, "list_jobs", lambda *_: [Running()])
+    monkeypatch.setattr(overview, "sort_by_urgency", lambda found, _: found)
+    monkeypatch.setattr(overview, "estimate_seconds_left", lambda job, status: None)
     monkeypatch.setattr(
-        panel.st, "page_link", lambda page, **given: links.append(given["query_params"])
+        overview.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )
-    panel._draw_strip(tmp_path)
+    overview._draw_strip(tmp_path, frozenset())
     assert links == [{panel.JOB: Running.id}]

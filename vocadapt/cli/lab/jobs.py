@@ -21,6 +21,7 @@ from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
 from vocadapt.lab.demo import run_demo
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.workspace.workspace import Workspace
@@ -32,7 +33,7 @@ SHOWN = 3  # metrics shown at the foot of `jobs show`
 MAX_NOTE = 60  # characters
 STATUS = (  # fields of the status in the JSON answer
     *("fraction", "message", "error", "remedy", "queued", "started", "updated"),
-    *("seconds", "seconds_left"),
+    "seconds",
 )
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
@@ -54,7 +55,8 @@ def _list(options: Options) -> Answer:
 def _build_row(job: Job, status: Status) -> tuple[str, ...]:
     # An unknown fraction or duration is an empty cell.
     fraction = "" if status.fraction is None else f"{status.fraction:.0%}"
-    left = "" if status.seconds_left is None else _format_duration(status.seconds_left)
+    seconds_left = estimate_seconds_left(job, status)
+    left = "" if seconds_left is None else _format_duration(seconds_left)
     # What it does, waits for, or failed with.
     note = " ".join((status.error or status.message).split())
     if len(note) > MAX_NOTE:
@@ -164,6 +166,7 @@ def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
         "step": job.spec.step,
         "target": str(job.target),
         **{name: getattr(status, name) for name in STATUS},
+        "seconds_left": estimate_seconds_left(job, status),
         "waits_for": before and before.id,
         "past": [{"state": state, "time": when} for state, when in status.past],
         "checkpoint": job.has_checkpoint,

@@ -1,49 +1,29 @@
-"""Estimates of a job's duration, from the start-up and speed of the latest jobs of its step.
+"""Estimates of a job's duration, from the start-up and speed of the latest jobs of its step on this
+machine, and of the time that a running job still needs.
 
-Without such jobs constants are used that were measured on one machine (2.5 GHz, two cores).
-Estimates assume an idle machine; `estimate_slowdown` adapts them to the current load.
+Before the first job of a step, constants are used that were measured on one machine (2.5 GHz, two
+cores). Estimates assume an idle machine; `load.estimate_slowdown` adapts them to the current load.
 """
 
-import os
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from statistics import median
 
-from vocadapt.cores import count_cores
+import numpy as np
+
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import iterate_jobs
+from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
-MAX_JOBS = 5  # number of latest jobs and results that are considered
-MIN_SECONDS = 5.0  # shorter results are ignored: they do not show the speed
-IDLE_SLOWDOWN = 1.25  # slowdown below which a machine is considered idle
-MAX_SLOWDOWN = 20.0
-
-
-def estimate_slowdown(load: float | None = None, cores: int | None = None) -> float:
-    """Estimate how many times longer work takes under the current load, rounded to halves; 1 if
-    idle.
-
-    A job uses all cores and shares them with the other processes.
-    load: mean number of running or waiting processes over the last minute; measured by default.
-    """
-    if load is None:
-        load = _read_load_average()
-    cores = cores or count_cores()
-    factor = min(1 + max(load, 0.0) / cores, MAX_SLOWDOWN)
-    if factor < IDLE_SLOWDOWN:
-        return 1.0
-    return max(1.5, round(2 * factor) / 2)
-
-
-def _read_load_average() -> float:
-    """Return the load average of the last minute; 0 if the system does not report it."""
-    try:
-        return os.getloadavg()[0]
-    except (AttributeError, OSError):  # Windows; a container without /proc
-        return 0.0
+MAX_JOBS = 5  # number of latest jobs of a step that are considered
+MIN_SECONDS = 1.0  # jobs with less work are ignored: they do not show the speed
+MIN_POINTS = 4  # points of a profile; with fewer, progress counts as steady
+STEADY = ([0.0, 1.0], [0.0, 1.0])  # profile of a step whose progress keeps one pace
 
 
 def estimate_job_seconds(workspace: Workspace, step: str, work: float) -> float:
@@ -52,7 +32,7 @@ def estimate_job_seconds(workspace: Workspace, step: str, work: float) -> float:
     work: seconds of work, modeled from its size and constants of one machine.
     """
     start_up = measure_start_up(workspace, step)
-    return start_up + work * measure_slowness(workspace, step, start_up)
+    return start_up + work * measure_slowness(workspace, step)
 
 
 def measure_start_up(workspace: Workspace, step: str) -> float:
@@ -61,30 +41,67 @@ def measure_start_up(workspace: Workspace, step: str) -> float:
     The median of the latest jobs; if there are none, the time that the step declares.
     """
     # Resumed jobs are ignored, since they also load a checkpoint.
-    statuses = (job.status() for job in iterate_jobs(workspace) if job.spec.step == step)
-    start_ups = (one.paced - one.started for one in statuses if one.paced and not one.past)
-    latest = [max(0.0, seconds) for seconds in islice(start_ups, MAX_JOBS)]
-    return median(latest or [STEPS[step].start_up])
+    start_ups = (
+        max(0.0, status.paced - status.started) / job.slowdown
+        for job, status in _iterate_jobs_of(workspace, step)
+        if status.paced and not status.past
+    )
+    return median(list(islice(start_ups, MAX_JOBS)) or [STEPS[step].start_up])
 
 
-def measure_slowness(workspace: Workspace, step: str, start_up: float = 0.0) -> float:
-    """Return the ratio of actual to modeled seconds of the latest results of a step; 1 if there are
-    none.
+def measure_slowness(workspace: Workspace, step: str) -> float:
+    """Return the ratio of actual to modeled seconds of work of the latest jobs of a step; 1 if there
+    are none.
 
-    start_up: seconds of the start-up, which are not work.
+    The actual seconds are divided by the slowdown when the job was started.
     """
-    # The ratio of the sums, not the mean ratio: long results show the speed better than short ones.
+    # The ratio of the sums, not the mean ratio: long jobs show the speed better than short ones.
     taken, expected, count = 0.0, 0.0, 0
-    for artifact in workspace.artifacts(STEPS[step].makes):
-        seconds = artifact.manifest.seconds - start_up
-        if artifact.manifest.step != step or seconds < MIN_SECONDS or count == MAX_JOBS:
+    for job, status in _iterate_jobs_of(workspace, step):
+        if status.state != "done" or status.past or count == MAX_JOBS:
             continue
-        modeled = _estimate_result(step, artifact.folder, artifact.stamp)
-        if modeled > 0:
-            taken, expected, count = taken + seconds, expected + modeled, count + 1
+        seconds = status.updated - (status.paced or status.started)
+        modeled = _find_work(job)
+        if modeled > 0 and seconds >= MIN_SECONDS:
+            taken += seconds / job.slowdown
+            expected, count = expected + modeled, count + 1
     if not count:
         return 1.0
     return taken / expected
+
+
+def estimate_seconds_left(job: Job, status: Status) -> float | None:
+    """Estimate the remaining seconds of a running job; None if its progress shows too little.
+
+    Progress may be uneven, because a step has phases. So the fraction done is replaced by the
+    fraction of the time that the latest finished job of the step had taken when it reported the
+    same progress.
+    """
+    profiles = (
+        _read_profile(earlier.folder, ended.updated - ended.started)
+        for earlier, ended in _iterate_jobs_of(job.workspace, job.spec.step)
+        if ended.state == "done" and not ended.past
+    )
+    fractions, times = next(profiles, STEADY)
+    return status.estimate_seconds_left(
+        lambda fraction: float(np.interp(fraction, fractions, times))
+    )
+
+
+def _iterate_jobs_of(workspace: Workspace, step: str) -> Iterator[tuple[Job, Status]]:
+    """Yield the jobs of a step with their statuses, newest first."""
+    return ((job, job.status()) for job in iterate_jobs(workspace) if job.spec.step == step)
+
+
+def _find_work(job: Job) -> float:
+    """Return the modeled seconds of work of a finished job; 0 if unknown."""
+    if job.work:
+        return job.work
+    try:
+        result = open_artifact(job.target)
+        return _estimate_result(job.spec.step, job.target, result.stamp)
+    except InputError:  # the result was deleted
+        return 0.0
 
 
 @lru_cache(maxsize=64)
@@ -94,3 +111,27 @@ def _estimate_result(step: str, folder: Path, stamp: str) -> float:
         return STEPS[step].estimate(open_artifact(folder))
     except (InputError, KeyError, TypeError, OSError):  # a damaged result, or a missing model
         return 0.0
+
+
+@lru_cache(maxsize=64)
+def _read_profile(folder: Path, seconds: float) -> tuple[list[float], list[float]]:
+    """Return fractions of the progress of a finished job, increasing, and the fraction of its time
+    of work that had passed at each of them.
+
+    seconds: its duration. A job with few reports counts as steady.
+
+    Example, start-up 2 s, 12 s in all: reports (2 s, 0), (4 s, .5) -> fractions [0 .5 1], times
+    [0 .2 1].
+    """
+    points = [(line["fraction"], line["seconds"]) for line in read_metrics(folder)]
+    points = [(fraction, at) for fraction, at in points if fraction is not None]
+    if len(points) < MIN_POINTS or seconds <= points[0][1]:
+        return STEADY
+    begin = points[0][1]
+    fractions, times = [points[0][0]], [0.0]
+    for fraction, at in points[1:]:
+        # A fraction may go back where a phase begins again: the profile only increases.
+        if fraction > fractions[-1] and fraction < 1:
+            fractions.append(fraction)
+            times.append(min(1.0, (at - begin) / (seconds - begin)))
+    return [*fractions, 1.0], [*times, 1.0]

@@ -81,6 +81,16 @@ class Job:
         return self.order["overwrite"] is True
 
     @property
+    def work(self) -> float:
+        """Seconds of work by the model of costs, as the job was ordered; 0 if unknown."""
+        return self._read_number("work", 0.0)
+
+    @property
+    def slowdown(self) -> float:
+        """How many times longer work took under the load of the machine when the job was ordered."""
+        return self._read_number("slowdown", 1.0)
+
+    @property
     def command(self) -> str:
         """The command line of the step."""
         return build_command(self.spec, self.target)
@@ -191,6 +201,13 @@ class Job:
             return ""
         last = text.rstrip("\n").split("\n")[-lines:]
         return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in last)
+
+    def _read_number(self, name: str, default: float) -> float:
+        """Return a positive number of the request; `default` if it has none."""
+        value = self.order.get(name)
+        if isinstance(value, int | float) and 0 < value < float("inf"):
+            return float(value)
+        return default
 
     def _read(self, reader: CachedReader[T]) -> T:
         """Read spec.json with a cached reader; raise InputError if there is none."""

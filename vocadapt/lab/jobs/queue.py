@@ -22,6 +22,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
@@ -36,9 +37,12 @@ ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
 WORKER = ("-m", "vocadapt", "job")  # arguments of Python, followed by the job's folder
 
 
-def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) -> Job:
+def start(
+    workspace: Workspace, spec: Spec, name: str, overwrite: bool = False, work: float = 0.0
+) -> Job:
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
+    work: seconds of work by a model of costs; with it, later estimates learn from this job.
     Raises InputError if the name is not allowed, is taken, or is the target of another job.
     """
     target = workspace.folder(spec.kind, name)
@@ -46,6 +50,8 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
         "spec": spec.absolute().to_dict(),
         "target": f"{spec.kind}/{name}",
         "overwrite": overwrite,
+        "work": work,
+        "slowdown": estimate_slowdown(),
     }
     check_disk_space(target, spec.estimate_bytes())
     with _lock_jobs(workspace):

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -59,13 +60,23 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated remaining seconds at the current pace; None if unknown."""
+        """Estimated remaining seconds if progress is steady; None if unknown."""
+        return self.estimate_seconds_left()
+
+    def estimate_seconds_left(
+        self, profile: Callable[[float], float] = lambda fraction: fraction
+    ) -> float | None:
+        """Estimate the remaining seconds at the current pace; None if unknown.
+
+        profile: progress -> fraction of the time that it takes to get there; steady by default.
+        """
         passed = time.time() - (self.paced or self.started)
         if self.state != "running" or self.fraction is None:
             return None
-        if self.fraction <= self.first or passed < MIN_PACE_SECONDS:
+        first, done = profile(self.first), profile(self.fraction)
+        if done <= first or passed < MIN_PACE_SECONDS:
             return None
-        return passed * (1 - self.fraction) / (self.fraction - self.first)
+        return passed * (1 - done) / (done - first)
 
 
 def read_status(folder: Path) -> Status:

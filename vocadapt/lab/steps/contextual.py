@@ -115,5 +115,4 @@ STEP = Step(
     start_up=11.0,
     estimate=estimate_reading,
     seed="contextual.seed",
-    steady=True,
 )

@@ -76,7 +76,6 @@ STEP = Step(
     selected_by="text_corpus",
     out="",
     express=express_as_count,
-    steady=True,
     start_up=2.0,
     estimate=estimate_counting,
 )

@@ -98,7 +98,6 @@ class Step:
 
     # Its jobs.
     resumes: bool = False  # it leaves checkpoints in the folder that its StepContext names
-    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
     start_up: float = (
         0.0  # seconds until the first progress of a tiny job, measured (see estimates)
     )

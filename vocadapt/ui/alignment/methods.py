@@ -157,11 +157,12 @@ def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
     ]
 
 
-def estimate_seconds(spaces: CrossSpace) -> float:
-    """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz)."""
+def estimate_seconds(spaces: CrossSpace, compare: bool = True) -> float:
+    """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz); without `compare`, one."""
+    evaluated = len(list_feasible(spaces)) if compare else 1
     return (
         SECONDS
-        * len(list_feasible(spaces))
+        * evaluated
         * FOLDS
         * spaces.alignment.anchors
         * len(spaces.pieces)

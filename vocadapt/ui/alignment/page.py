@@ -57,9 +57,8 @@ def draw(workspace: Workspace) -> None:
         """Start a job that evaluates an alignment method in detail; `compare`: all methods, too."""
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
         name = workspace.find_free_name("alignments", f"{vectors.name}-{which.method}")
-        panel.start(
-            workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name
-        )
+        spec = Spec("alignment", AlignmentStep(which, compare=compare), inputs)
+        panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, compare))
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:

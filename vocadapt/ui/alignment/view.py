@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
@@ -26,7 +27,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.cache import evaluation_of
 
 DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
@@ -253,7 +254,9 @@ def _draw_comparison(
         markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
         _draw_best(shown)
     if not methods.find_best(evaluated):
-        seconds = methods.estimate_seconds(spaces)
+        seconds = estimate_job_seconds(
+            address.workspace(), "alignment", methods.estimate_seconds(spaces)
+        )
         which = "The others are" if shown else "The alignments are"
         st.markdown(
             f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about"

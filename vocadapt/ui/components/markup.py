@@ -252,12 +252,15 @@ def draw_marked_texts(lines: Sequence[MarkedText]) -> None:
 
 @dataclass(frozen=True)
 class Strip:
-    """The job strip: step, name of the result, progress as text, and fraction done from 0 to 1."""
+    """The job strip: step, name of the result, progress as text, fraction done from 0 to 1, and the
+    waiting jobs.
+    """
 
     about: str
     name: str
     progress: str
     done: float
+    waiting: tuple[str, ...] = ()
 
 
 def draw_strip(shown: Strip | None) -> None:
@@ -265,10 +268,12 @@ def draw_strip(shown: Strip | None) -> None:
     if shown is None:
         _write("")
         return
-    name = f"<b>{html.escape(shown.about)}</b> · {html.escape(escape_invisible(shown.name))}"
+    full = html.escape(escape_invisible(shown.name))
+    name = f"<b>{html.escape(shown.about)}</b> · {full}"
+    waiting = html.escape(escape_invisible(" · ".join(shown.waiting)))
     _write(
-        f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span><span'
-        f' class="va-far">{html.escape(shown.progress)}</span><i><u'
+        f'<div class="va-strip" data-testid="job-strip" role="status"><span title="{full}">{name}'
+        f'</span><span class="va-far" title="{waiting}">{html.escape(shown.progress)}</span><i><u'
         f' style="width:{100 * shown.done:.0f}%"></u></i></div>'
     )
 

@@ -4,7 +4,7 @@ and the estimated time of a step, scaled to the current load of the machine.
 
 import math
 
-from vocadapt.lab.jobs.estimates import estimate_slowdown
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.progress import NARROW, count, duration
 
 __all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]

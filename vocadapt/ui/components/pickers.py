@@ -57,6 +57,7 @@ __all__ = [
 # Mean cosine above which a warning is shown. BERT's embeddings, and word vectors trained on a few
 # million words, have .0 to .5.
 CROWDED = 0.8
+NEW_BADGE = ":green-badge[:material/new_releases: new]"  # beside what a job has just made
 MODEL_HELP = (
     "Selects a model; or type a folder on this machine or a hub name. A hub model that is not"
     " on this machine yet, such as bert-base-uncased, is downloaded when it is first used."
@@ -115,7 +116,7 @@ def pick_name(
     )
     address.write(key, [chosen or first], allowed)
     if address.is_new(key, str(chosen)):
-        st.markdown(":green-badge[:material/new_releases: new]")
+        st.markdown(NEW_BADGE)
     return str(chosen or first)
 
 

@@ -22,7 +22,8 @@ from vocadapt.ui.components.blocks import (
     draw_note,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import address
 from vocadapt.ui.jobs import panel
 
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
@@ -31,9 +32,8 @@ REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 def draw_running_job(job: Job, status: Status) -> None:
     """Draw a running job: its progress and its curves."""
-    line = f"{panel.CHIPS[status.state]} {panel.format_title(job)} · {duration(status.seconds)}"
-    if status.seconds_left is not None:
-        line += f", about **{duration(status.seconds_left)}** left in total"
+    line = f"{panel.CHIPS[status.state]} {panel.format_title(job)}"
+    line += f" · {panel.describe_pace(job, status)}"
     panel.draw_running_job(job, status, line)
     seeds = read_live_runs(job.folder / CHECKPOINT)
     settings = job.spec.settings
@@ -73,8 +73,9 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         runs_of_model += f" × {newest.folds} folds"
     # 1. What was trained, and a link to the comparison with other runs.
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
+    badge = pickers.NEW_BADGE if address.is_new("runs", newest.name) else ""
     words.markdown(
-        f"**Newest: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
+        f"{badge} **Newest: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
         f" {newest.tokenization} · {runs_of_model} ·"
         f" {newest.examples_per_second:.0f} examples/s"
     )

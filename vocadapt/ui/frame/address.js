@@ -1,7 +1,14 @@
 // Streamlit adds an entry to the browser's history for each query parameter that the server writes: Back would need several clicks.
 // This script replaces the entry if the address changes within a page, and adds one only for another page.
 // The entry of the page that is left keeps the address at the time of the click: Back restores the settings of the page.
-export default function () {
+// Its data `top` changes when the page is to scroll to its top: a job has ended, and its result is shown there.
+export default function ({ data }) {
+  const top = (data && data.top) || ""
+  if (top && window.vocadaptTop !== top) {
+    window.vocadaptTop = top
+    const main = document.querySelector('[data-testid="stMain"]')
+    if (main) main.scrollTo({ top: 0, behavior: "smooth" })
+  }
   if (window.vocadaptAddress) return
   window.vocadaptAddress = true
   const push = window.history.pushState.bind(window.history)

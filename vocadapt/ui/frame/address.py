@@ -33,8 +33,9 @@ WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
 VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
-# Makes Back leave the page even if the server has changed its address.
-keep_history = st.components.v2.component(
+SCROLL = "scroll_to_top"  # session key: changes when the page is to scroll to its top
+# Makes Back leave the page even if the server has changed its address, and scrolls to the top.
+_script = st.components.v2.component(
     "vocadapt_address",
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
     isolate_styles=False,
@@ -51,6 +52,22 @@ def enter(part: str) -> None:
     last, count = st.session_state.get(VISIT, ("", 0))
     if part != last:
         st.session_state[VISIT] = (part, count + 1)
+
+
+def find_open_part() -> str:
+    """Return the open part, in the sidebar that of the last run; "" before the first one."""
+    part, _ = st.session_state.get(VISIT, ("", 0))
+    return str(part)
+
+
+def draw_script() -> None:
+    """Draw the invisible component that keeps the history of the browser and scrolls the page."""
+    _script(key="address_history", height=1, data={"top": st.session_state.get(SCROLL, "")})
+
+
+def scroll_to_top(reason: str) -> None:
+    """Scroll the page to its top after this run, once for each reason."""
+    st.session_state[SCROLL] = reason
 
 
 def go_to(part: str, **query: str) -> None:
@@ -111,11 +128,14 @@ def restore_selection(key: str, choice: Choice) -> None:
 
 
 def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
-    """Set the values of a multiselect, before it is drawn: a followed link, the previous selection,
-    or `first()`.
+    """Set the values of a multiselect, before it is drawn: the value of `show_next`, a followed link,
+    the previous selection, or `first()`.
     """
+    requested = st.session_state.pop(f"{key}_next", None)
     link = [value for value in _read_followed_link(key, choice.allowed) if choice.allowed(value)]
     selected = link or st.session_state.get(key)
+    if requested is not None and choice.allowed(requested):
+        selected = [requested]
     if selected is None:
         _set(key, list(first()))
     else:
@@ -157,8 +177,16 @@ def show_next(key: str, value: str) -> None:
     st.session_state[f"{key}_next"] = value
 
 
+def mark_new(key: str, value: str) -> None:
+    """Mark an artifact as new: as the value of a picker, or by its kind."""
+    st.session_state[f"{key}_made"] = value
+
+
 def is_new(key: str, value: str) -> bool:
-    """Return whether the value is an artifact that was created while the page was open."""
+    """Return whether an artifact was created in this session.
+
+    key: that of a picker, or the kind of the artifact. value: its name.
+    """
     return bool(value) and st.session_state.get(f"{key}_made") == value
 
 
@@ -204,7 +232,7 @@ def _has_new_artifact(key: str, newest: str) -> bool:
     # If the workspace was changed, its artifacts are different but not new.
     if not newest or last == now or last[0] != now[0]:
         return False
-    st.session_state[f"{key}_made"] = newest
+    mark_new(key, newest)
     return True
 
 

@@ -11,7 +11,7 @@ from vocadapt.ui.components import blocks, glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGES, PARTS, NextPart, Part
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.lessons import bar
 from vocadapt.ui.serving import paths, preload
 
@@ -27,7 +27,7 @@ def draw(page: st.Page) -> None:
     with mistakes.show_errors():
         check_extensions()
         draw_sidebar()
-        panel.draw_header_strip(address.workspace())
+        overview.draw_header_strip(address.workspace())
         page.run()
     # Not reached if the run is interrupted: the page is then drawn again.
     preload.report_page_drawn()
@@ -62,7 +62,7 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     bar.draw_lesson_bar(workspace)
     st.markdown(part.about)
     glossary.offer_terms(*part.terms)
-    # The container is always present: a starting job must not shift and redraw what is below it.
+    # The container is always present: a failed job must not redraw what is below it.
     with st.container():
         panel.draw_job_panel(workspace, part.steps)
     following = None
@@ -120,5 +120,6 @@ def draw_sidebar() -> None:
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
-        panel.draw_sidebar_jobs(address.workspace())
-        address.keep_history(key="address_history", height=1)
+        results.select_new_results(address.workspace())
+        overview.draw_sidebar_jobs(address.workspace())
+        address.draw_script()

@@ -11,10 +11,17 @@ from vocadapt.files import expand_path
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import HUB_NAME, filter_cached
 from vocadapt.models.model_folder import SNAPSHOT, name_of
+from vocadapt.text.display import shorten_text
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MAX_NAME_LENGTH = 100  # characters of a hub name
+SHORT_NAME_LENGTH = 24  # characters of a name where space is short
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
+
+
+def shorten_name(name: str) -> str:
+    """Shorten a name where space is short, by omitting its middle."""
+    return shorten_text(name, SHORT_NAME_LENGTH)
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:

@@ -5,16 +5,11 @@ import streamlit as st
 from vocadapt.lab.demo import is_demo_installed
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.home import view
-from vocadapt.ui.jobs import panel
 
 
 def draw(workspace: Workspace) -> None:
     """Draw the part."""
     view.draw_strip(workspace)
-    panel.draw_job_panel(
-        workspace, ("corpus", "vectors", "import", "alignment", "model", "finetune")
-    )
-
     recent = view.list_recent(workspace)
     if recent:
         st.subheader("Recent")

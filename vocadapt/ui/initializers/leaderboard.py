@@ -12,6 +12,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
     LeaderboardSettings,
     estimate_leaderboard_seconds,
 )
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
@@ -70,7 +71,6 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
         " compared with their true embeddings. *Baselines* ignore the token (mean or random"
         " embedding): an initializer that is not better than them is useless."
     )
-    panel.draw_job_panel(workspace, ("leaderboard",))
     # 1. A saved comparison, with its files.
     made = list_boards(workspace, transfer)
     if made:
@@ -138,7 +138,8 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     )
     # 3. The estimated time; a text adds the masked loss of each initializer.
     inputs = dict(transfer.inputs)
-    time = format_estimate(estimate_leaderboard_seconds(transfer.materials, settings))
+    work = estimate_leaderboard_seconds(transfer.materials, settings)
+    time = format_estimate(estimate_job_seconds(workspace, "leaderboard", work))
     about = f"{len(settings.methods_to_compare)} initializers take about {time}"
     if text in corpora:
         inputs["held_out"] = corpora[text]
@@ -152,7 +153,10 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
             "leaderboards", suggested_name, list_promised_names(workspace, "leaderboards")
         )
         paths = {role: (path,) for role, path in inputs.items()}
-        panel.start(workspace, Spec("leaderboard", LeaderboardStep(settings), paths), name)
+        spec = Spec("leaderboard", LeaderboardStep(settings), paths)
+        if text in corpora:  # the masked loss is not part of the model of costs
+            work = 0.0
+        panel.start(workspace, spec, name, work=work)
 
 
 def _draw_standings(compared: InitializerComparison) -> None:

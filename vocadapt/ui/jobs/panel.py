@@ -1,22 +1,21 @@
-"""Job panel of a page: the progress of a running job, or why it failed. Pages never wait for a job.
+"""Parts of pages about jobs: start one, show its progress, cancel or resume it, say why it failed.
 
-A panel is a fragment that reruns every second while its job is alive, and reruns the page once when
-the job has ended. The strip in Streamlit's header shows the running job on every page; the page
-does not move when a job starts or ends.
+Pages never wait for a job. The running job is shown in the header and in the sidebar
+(`jobs.overview`), so that a page does not move when a job starts or ends.
 """
 
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Literal
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import intake, markup
+from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import address, mistakes
@@ -25,11 +24,10 @@ from vocadapt.ui.serving import paths
 
 UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
-LISTED_SECONDS = 300.0  # time for which the sidebar lists an ended job
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
 DISMISSED = "dismissed_job"
+WATCHED = "watched_jobs"  # session key: id of a job -> part whose form started it, "" if none
 JOB = "jobs_job"  # query parameter: the job that the page shows
-STRIP_KEY = "job_strip"  # markup_style positions this container
 ICONS = {
     "waiting": ":material/hourglass_empty:",
     "running": ":material/play_circle:",
@@ -46,31 +44,35 @@ CHIPS = {
 DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
 
 
-def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
-    """Start a job and rerun the page, which then shows its panel; the job takes over the uploads of
-    `form`.
+def start(workspace: Workspace, spec: Spec, name: str, form: str = "", work: float = 0.0) -> None:
+    """Start a job and rerun the page; the job takes over the uploads of `form`.
+
+    work: seconds of work by the model of costs that the form shows, 0 if it has none.
     """
-    launch(workspace, spec, name)
+    launch(workspace, spec, name, work)
     intake.clear_uploads(form)
     st.rerun()
 
 
-def launch(workspace: Workspace, spec: Spec, name: str) -> queue.Job:
-    """Start a job; raise InputError if it would read a path that pages may not open."""
+def launch(workspace: Workspace, spec: Spec, name: str, work: float = 0.0) -> queue.Job:
+    """Start a job, as `start` does, without a rerun; raise InputError if it would read a path that
+    pages may not open.
+    """
     paths.check_inputs(spec)
-    return queue.start(workspace, spec, name)
+    job = queue.start(workspace, spec, name, work=work)
+    # When it has ended, the part that started it shows its result (`jobs.results`).
+    st.session_state.setdefault(WATCHED, {})[job.id] = address.find_open_part()
+    return job
 
 
 def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
-    """Draw the newest job of these steps, unless it is done or was dismissed."""
+    """Draw the newest job of these steps if it has failed or was stopped, until it is dismissed."""
     jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(jobs, None)
     if job is None or st.session_state.get(DISMISSED) == job.id:
         return
     status = job.status()
-    if status.alive:
-        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)([job], "job_panel", _draw_job)
-    elif status.state != "done":
+    if not status.alive and status.state != "done":
         draw_ended_job(workspace, job, status)
 
 
@@ -100,46 +102,19 @@ def describe_queue(workspace: Workspace) -> str:
     return f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
 
 
-def draw_sidebar_jobs(workspace: Workspace) -> None:
-    """Draw the running and waiting jobs and those that ended within the last minutes in the sidebar."""
-    shown = [job for job in queue.list_jobs(workspace, MAX_JOBS) if _is_recent(job.status())]
-    alive = {job.id for job in shown if job.status().alive}
-    if shown:
-        st.fragment(_draw_sidebar_jobs, run_every=UPDATE_SECONDS if alive else None)(shown, alive)
-
-
-def sort_by_urgency(
-    found: Collection[queue.Job], statuses: Mapping[str, Status]
-) -> list[queue.Job]:
-    """Sort jobs: the running one, then waiting ones in queue order, then ended ones, newest first."""
-    # Ids begin with the start time, so their order is that of the queue.
-    order = {"running": 0, "waiting": 1}
-    ended = sorted(
-        (job for job in found if not statuses[job.id].alive), key=lambda job: job.id, reverse=True
-    )
-    alive = sorted(
-        (job for job in found if statuses[job.id].alive),
-        key=lambda job: (order[statuses[job.id].state], job.id),
-    )
-    return [*alive, *ended]
-
-
 def format_title(job: queue.Job) -> str:
     """Format what a job does and the name of its result as one line of Markdown."""
     return f"**{job.spec.declaration.about}** · {plain(job.target.name)}"
 
 
 def describe_pace(job: queue.Job, status: Status) -> str:
-    """Describe the elapsed time, and the remaining time if the step has a steady pace; for a waiting
-    job, name the job before it.
-    """
+    """Describe the elapsed and the remaining time; for a waiting job, name the job before it."""
     if status.state == "waiting":
         before = job.waits_for()
         return f"waiting for {format_title(before)}" if before else "about to start"
-    time = duration(status.seconds)
-    # The pace of a training is not steady: its own page shows a better estimate.
-    if job.spec.declaration.steady and status.seconds_left is not None:
-        time += f", about {duration(status.seconds_left)} left"
+    time, left = duration(status.seconds), estimate_seconds_left(job, status)
+    if left is not None:
+        time += f", about {duration(left)} left"
     return time
 
 
@@ -201,10 +176,6 @@ def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
     st.page_link(page, label=label, icon=icon, query_params=parameters)
 
 
-def _draw_job(job: queue.Job, status: Status) -> None:
-    draw_running_job(job, status, f"{format_title(job)} · {describe_pace(job, status)}")
-
-
 def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
     """Draw the running job with `draw`, and the waiting ones below it, with their cancel buttons."""
     # If a job has ended, rerun the whole page to show its result.
@@ -220,28 +191,6 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
             line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job)}")
             with button:
                 draw_cancel_button(job, "cancel")
-
-
-def _is_recent(status: Status) -> bool:
-    return status.alive or time.time() - status.updated < LISTED_SECONDS
-
-
-def _draw_sidebar_jobs(shown: list[queue.Job], alive: set[str]) -> None:
-    statuses = {job.id: job.status() for job in shown}
-    # If a job has ended, rerun the whole page.
-    if any(not statuses[id].alive for id in alive):
-        st.rerun()
-    for job in sort_by_urgency(shown, statuses):
-        status = statuses[job.id]
-        if not status.alive:
-            draw_link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
-            continue
-        with st.container(border=True, gap="xsmall"):
-            st.markdown(f"{CHIPS[status.state]}  \n{format_title(job)}")
-            draw_progress(status)
-            with st.container(horizontal=True, vertical_alignment="center"):
-                draw_cancel_button(job, "stop", "content")
-                draw_link(job, "Details")
 
 
 def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
@@ -260,41 +209,3 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
             draw_link(job, "Log and settings")
-
-
-def draw_header_strip(workspace: Workspace) -> None:
-    """Draw the status of the running job in the header of a page, updated every second."""
-    alive = any(job.status().alive for job in queue.list_jobs(workspace, MAX_JOBS))
-    st.fragment(_draw_strip, run_every=UPDATE_SECONDS if alive else None)(workspace)
-
-
-def build_strip(job: queue.Job, status: Status, waiting: int) -> markup.Strip:
-    """Build the strip of a job: step, name of the result, progress, time and number of waiting jobs."""
-    done = min(max(status.fraction or 0.0, 0.0), 1.0)
-    progress = "waiting"
-    if status.state != "waiting":
-        time = f"{duration(status.seconds)} so far"
-        # The pace of a step that is not steady varies too much for an estimate.
-        if job.spec.declaration.steady and status.seconds_left is not None:
-            time = f"about {duration(status.seconds_left)} left"
-        progress = f"{100 * done:.0f} % · {time}"
-    if waiting:
-        progress += f" · {waiting} waiting"
-    return markup.Strip(job.spec.declaration.about, job.target.name, progress, done)
-
-
-def _draw_strip(workspace: Workspace) -> None:
-    """Draw the running job, or the first waiting one; draw an empty strip if there is none, because
-    the page must not move.
-    """
-    found = queue.list_jobs(workspace, MAX_JOBS)
-    statuses = {job.id: job.status() for job in found}
-    alive = [job for job in sort_by_urgency(found, statuses) if statuses[job.id].alive]
-    with st.container(key=STRIP_KEY, horizontal=True, vertical_alignment="center"):
-        if not alive:
-            markup.draw_strip(None)
-            return
-        first = alive[0]
-        markup.draw_strip(build_strip(first, statuses[first.id], len(alive) - 1))
-        page, parameters = find_link("jobs", **{JOB: first.id}, **address.here())
-        st.page_link(page, label="Details", query_params=parameters, width="content")

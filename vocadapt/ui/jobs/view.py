@@ -4,11 +4,8 @@ results, and the forms of steps without a page of their own.
 The list and the selected job are a fragment that reruns every second while a job runs or waits.
 """
 
-from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Literal
 
 import streamlit as st
@@ -18,7 +15,6 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
 from vocadapt.lab.steps.step import STEPS, Role, Spec, Step
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -26,24 +22,19 @@ from vocadapt.ui.components.blocks import (
     draw_downloads,
     draw_figure,
     draw_json,
-    draw_link,
     open_details,
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.frame.names import label_of, models_of, spaces_of
-from vocadapt.ui.jobs import panel
-from vocadapt.ui.projection.controls import NONE
+from vocadapt.ui.jobs import panel, results
+from vocadapt.ui.jobs.results import RESULT, STEP
 
 FIRST = 15  # jobs listed by default
 REDRAW = 20  # lines of metrics.jsonl after which the progress of a running job is drawn again
 MAX_ID_LENGTH = 80  # characters of an id in a message
 LOG_LINES, LOG_HEIGHT = 200, 300  # number of lines, pixels
-STEP, RESULT = "jobs_step", "jobs_result"  # query parameters
-Address = dict[str, str]
-SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from
 
 
 def draw_jobs(workspace: Workspace) -> None:
@@ -178,8 +169,7 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
         elif status.state != "done":
             panel.draw_resume_button(workspace, job, "again")
         elif job.finished:
-            part, selection = find_result_part(job)
-            draw_link(part, "Show result", **selection)
+            results.draw_result_link(job, "Show result")
 
 
 def _draw_progress_curve(job: queue.Job, alive: bool) -> None:
@@ -220,63 +210,6 @@ def _draw_details(job: queue.Job) -> None:
         )
 
 
-def find_result_part(job: queue.Job) -> tuple[str, Address]:
-    """Return the part that shows the result of a finished job, and its query parameters."""
-    step = job.spec.declaration
-    if not step.part:
-        return "jobs", {STEP: step.about, RESULT: job.target.name}
-    address = {step.selected_by: job.target.name} if step.selected_by else {}
-    if step.name in SELECTIONS:
-        address |= SELECTIONS[step.name](job)
-    return step.part, address
-
-
-def _select_alignment(job: queue.Job) -> Address:
-    return {
-        "alignment_vectors": Path(job.spec.one("vectors") or "").name,
-        **_select_model(job, "alignment_model"),
-        "alignment_method": methods.describe_method(job.spec.settings.alignment),
-    }
-
-
-def _select_leaderboard(job: queue.Job) -> Address:
-    source = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
-    return {
-        "initializers_target": label_of(source, spaces_of(job.workspace)),
-        **_select_model(job, "initializers_model"),
-    }
-
-
-def _select_projection(job: queue.Job) -> Address:
-    known, other = spaces_of(job.workspace), job.spec.one("other")
-    return {
-        "projection_space": label_of(job.spec.one("space") or "", known),
-        "projection_other": label_of(other, known) if other else NONE,
-    }
-
-
-def _select_run(job: queue.Job) -> Address:
-    for run in pickers.list_runs_to_pick(job.workspace, by_tokenization=True):
-        if run.run_set.name == job.target.name:
-            return {"results_task": run.run_set.task, "results_confused": run.name}
-    return {}
-
-
-def _select_model(job: queue.Job, key: str) -> Address:
-    model = job.spec.one("model")
-    return {key: label_of(model, models_of(job.workspace))} if model else {}
-
-
-# By step: what else must be selected on its page to see a result.
-SELECTIONS: dict[str, Callable[[queue.Job], Address]] = {
-    "corpus": partial(_select_model, key="vectors_model"),
-    "alignment": _select_alignment,
-    "leaderboard": _select_leaderboard,
-    "finetune": _select_run,
-    "projection": _select_projection,
-}
-
-
 def draw_more_steps(workspace: Workspace) -> None:
     """Draw a picker of the steps without a page, the form of the selected step, and the figures and
     files of a result.
@@ -292,9 +225,9 @@ def draw_more_steps(workspace: Workspace) -> None:
     with mistakes.show_errors():
         _draw_form(workspace, step)
     # 2. The figures and files of a result.
-    results = workspace.artifacts(step.makes)
-    if results:
-        artifact = pickers.pick("Result", results, RESULT, newest=True)
+    made = workspace.artifacts(step.makes)
+    if made:
+        artifact = pickers.pick("Result", made, RESULT, newest=True)
         pickers.warn_if_stale(artifact, workspace)
         figures = artifact.manifest.numbers.items()
         st.markdown(

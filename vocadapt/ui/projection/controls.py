@@ -109,6 +109,8 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
         "Projection", list(names), key="projection_view", persist_state="session", help=HELP["view"]
     )
     address.write("projection_view", [str(chosen or last)])
+    if address.is_new("projection_view", str(chosen)):
+        st.markdown(pickers.NEW_BADGE)
     return names.get(str(chosen or last))
 
 

@@ -1,0 +1,127 @@
+"""Results of finished jobs: the part of the lab that shows a result, and its selection there.
+
+A job that ends while its part is open selects its result, and the page scrolls to the top.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.alignment import methods
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.frame import address
+from vocadapt.ui.frame.names import label_of, models_of, spaces_of
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.projection.controls import NONE
+
+STEP, RESULT = "jobs_step", "jobs_result"  # query parameters of the page Jobs
+SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from
+Query = dict[str, str]  # query parameter -> value
+
+
+def find_result_part(job: queue.Job) -> tuple[str, Query]:
+    """Return the part that shows the result of a finished job, and the query parameters that select
+    it there.
+    """
+    step = job.spec.declaration
+    if not step.part:
+        return "jobs", {STEP: step.about, RESULT: job.target.name}
+    query = {step.selected_by: job.target.name} if step.selected_by else {}
+    if step.name in SELECTIONS:
+        query |= SELECTIONS[step.name](job)
+    return step.part, query
+
+
+def select_new_results(workspace: Workspace) -> None:
+    """Select the results of the jobs that have ended since the last run of the page.
+
+    Called before the page is drawn. Jobs of other parts are announced by a toast.
+    """
+    # 1. The jobs of this session that were alive in the last run and are done now, oldest first.
+    watched = st.session_state.setdefault(panel.WATCHED, {})
+    found = queue.list_jobs(workspace, panel.MAX_JOBS)[::-1]
+    ended = [job for job in found if job.id in watched and not job.status().alive]
+    # 2. Watch the jobs that are alive now.
+    launched_in = {job.id: watched.pop(job.id) for job in ended}
+    for job in found:
+        if job.status().alive:
+            watched.setdefault(job.id, "")
+    # 3. Select their results.
+    for job in ended:
+        if job.status().state == "done" and job.finished:
+            _select_result(job, launched_in[job.id])
+
+
+def _select_result(job: queue.Job, launched_in: str) -> None:
+    """Select the result of a job, if its part is open.
+
+    launched_in: the part whose form started the job; "" if another session or a command did.
+    """
+    part, query = find_result_part(job)
+    address.mark_new(job.spec.kind, job.target.name)
+    open_part = address.find_open_part()
+    if open_part == part:
+        for key, value in query.items():
+            address.mark_new(key, value)
+            address.show_next(key, value)
+    else:
+        st.toast(f"{panel.format_title(job)} is done.", icon=panel.ICONS["done"])
+    if open_part == launched_in:
+        address.scroll_to_top(job.id)
+
+
+def draw_result_link(job: queue.Job, label: str, icon: str = ":material/arrow_forward:") -> None:
+    """Draw a link to the result of a finished job; the label is Markdown."""
+    part, query = find_result_part(job)
+    draw_link(part, label, icon=icon, **query)
+
+
+def _select_alignment(job: queue.Job) -> Query:
+    return {
+        "alignment_vectors": Path(job.spec.one("vectors") or "").name,
+        **_select_model(job, "alignment_model"),
+        "alignment_method": methods.describe_method(job.spec.settings.alignment),
+    }
+
+
+def _select_leaderboard(job: queue.Job) -> Query:
+    source = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
+    return {
+        "initializers_target": label_of(source, spaces_of(job.workspace)),
+        **_select_model(job, "initializers_model"),
+    }
+
+
+def _select_projection(job: queue.Job) -> Query:
+    known, other = spaces_of(job.workspace), job.spec.one("other")
+    return {
+        "projection_space": label_of(job.spec.one("space") or "", known),
+        "projection_other": label_of(other, known) if other else NONE,
+    }
+
+
+def _select_run(job: queue.Job) -> Query:
+    for run in pickers.list_runs_to_pick(job.workspace, by_tokenization=True):
+        if run.run_set.name == job.target.name:
+            return {"results_task": run.run_set.task, "results_confused": run.name}
+    return {}
+
+
+def _select_model(job: queue.Job, key: str) -> Query:
+    model = job.spec.one("model")
+    return {key: label_of(model, models_of(job.workspace))} if model else {}
+
+
+# By step: what else must be selected on its page to see a result.
+SELECTIONS: dict[str, Callable[[queue.Job], Query]] = {
+    "corpus": partial(_select_model, key="text_model"),
+    "alignment": _select_alignment,
+    "leaderboard": _select_leaderboard,
+    "finetune": _select_run,
+    "projection": _select_projection,
+}
