@@ -1,0 +1,39 @@
+"""Neighbors of a formula of words, such as `king - man + woman` (Mikolov et al. 2013)."""
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.text.formulas import Formula
+
+MIN_NORM = 1e-4  # of the sum of unit vectors: below it, only rounding errors are left
+
+
+def compute_formula(formula: Formula, space: EmbeddingSpace) -> Matrix:
+    """Return the weighted sum of the unit vectors of a formula's words (dim,) float32.
+
+    Raises InputError if the vectors cancel out, and KeyError for an unknown word.
+    """
+    weights = np.array([term.weight for term in formula.terms], dtype=np.float32)
+    vector = np.asarray(weights @ space.unit[space.rows(term.word for term in formula.terms)])
+    if not float(np.linalg.norm(vector)) > MIN_NORM:
+        raise InputError(
+            f"The vectors of {formula} cancel out: nothing is left to find neighbors of.",
+            "Use different words.",
+        )
+    return vector
+
+
+def find_formula_neighbors(
+    formula: Formula, space: EmbeddingSpace, k: int = 10
+) -> list[tuple[str, float]]:
+    """Return the k words nearest to a formula, with their cosines, without the formula's own words.
+
+    Its own words are nearly always the nearest (Linzen 2016).
+    """
+    own = {term.word for term in formula.terms}
+    found = find_nearest(compute_formula(formula, space)[None], space, k + len(own))
+    names = [space.words[row] for row in found.rows[0]]
+    near = zip(names, map(float, found.scores[0]), strict=True)
+    return [(name, score) for name, score in near if name not in own][:k]
