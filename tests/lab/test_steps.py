@@ -97,6 +97,21 @@ def test_one_worker_gives_the_same_vectors_again(vectors, text, tiny_bert, tmp_p
     ).read_bytes()
 
 
+def mean_over_folds(anchors, rank):
+    hits = {}
+    for anchor in anchors:
+        hits.setdefault(anchor.fold, []).append(getattr(anchor, rank) < 5)
+    return np.mean([np.mean(found) for found in hits.values()])
+
+
+def test_an_evaluation_of_an_earlier_version_has_only_the_first_rank(tmp_path):
+    (tmp_path / "heldout.json").write_text('{"maps": []}')
+    lines = "word\tfold\tcosine\trandom_cosine\trank\nheart\t0\t0.5\t0.1\t3\n"
+    (tmp_path / "anchors.tsv").write_text(lines)
+    (anchor,) = load_evaluation(tmp_path).anchors
+    assert (anchor.word, anchor.rank, anchor.csls_rank) == ("heart", 3, None)
+
+
 def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
     vectors, tiny_bert, tmp_path
 ):
@@ -112,6 +127,14 @@ def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
     assert judged.maps[0]["against_first"] is None and judged.maps[1]["against_first"]["folds"] == 3
     assert len(judged.anchors) == made.manifest.numbers["anchors"] == 34
     assert {anchor.word for anchor in judged.anchors} == {*KNOWN, "."}
+    held = judged.maps[0]["held_out"]
+    csls, pieces = held["csls"], held["all_pieces"]
+    # P@5 is the mean over folds; the ranks of the anchors give the same.
+    assert mean_over_folds(judged.anchors, "rank") == pytest.approx(held["p@5"])
+    assert mean_over_folds(judged.anchors, "csls_rank") == pytest.approx(csls["p@5"])
+    assert mean_over_folds(judged.anchors, "all_rank") == pytest.approx(pieces["p@5"])
+    all_csls = mean_over_folds(judged.anchors, "csls_all_rank")
+    assert all_csls == pytest.approx(csls["all_pieces"]["p@5"])
     assert made.manifest.numbers["best"]["method"]
     assert made.manifest.numbers["verdict"] == "chance"
 

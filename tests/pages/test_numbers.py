@@ -1,6 +1,14 @@
 import pytest
 
-from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes, signed
+from vocadapt.ui.components.number_formats import (
+    chance,
+    count,
+    duration,
+    fraction,
+    megabytes,
+    ratio,
+    signed,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,3 +54,39 @@ def test_sizes(size, text):
 )
 def test_times(seconds, text):
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5 / 5933, "1 in 1\u202f190"),
+        (5 / 16000, "1 in 3\u202f200"),
+        (1 / 3, "1 in 3"),
+        (2 / 3, "1 in 1.5"),
+        (1.0, "1 in 1"),
+        (1e-9, "1 in 1\u202f000\u202f000\u202f000"),
+        (0, "–"),
+        (None, "–"),
+        (float("nan"), "–"),
+    ],
+)
+def test_a_chance_level_is_one_in_so_many(value, text):
+    assert chance(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.327, "1 of 3"),
+        (0.222, "1 of 5"),
+        (0.426, "2 of 5"),
+        (0.5, "1 of 2"),
+        (0.1, "1 of 10"),
+        (0.012, "1 of 83"),
+        (0.0, "none"),
+        (0.97, "nearly all"),
+        (1.0, "all"),
+    ],
+)
+def test_a_ratio_is_of_small_numbers(value, text):
+    assert ratio(value) == text

@@ -108,7 +108,7 @@ def test_regular_expressions(typed, found):
 
 @pytest.mark.parametrize("typed", ["(", "[a", r"(a)\1", "(?=a)b", "*", "a{99999}", "/\ud800/"])
 def test_what_is_no_regular_expression_is_refused_in_a_sentence(typed):
-    with pytest.raises(InputError, match="cannot be|can be searched") as caught:
+    with pytest.raises(InputError, match="that can be searched") as caught:
         find_matches(typed, WORDS)
     assert caught.value.remedy and "Arrow" not in str(caught.value)
 

@@ -29,7 +29,14 @@ from vocadapt.spaces.space import EmbeddingSpace
 
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
-COLUMNS = ("word", "fold", "cosine", "random_cosine", "rank")
+# Column of a rank in the file of anchors → ranking of the evaluation.
+RANKS = {
+    "rank": "anchors",
+    "csls_rank": "csls anchors",
+    "all_rank": "pieces",
+    "csls_all_rank": "csls pieces",
+}
+COLUMNS = ("word", "fold", "cosine", "random_cosine", *RANKS)
 
 
 @dataclass(frozen=True)
@@ -48,8 +55,11 @@ class AlignmentStep(CheckedSettings):
 
 @dataclass(frozen=True)
 class AnchorScore:
-    """One anchor: its fold, cosine to its own and to another wordpiece, number of anchors that are
-    nearer.
+    """One anchor: its fold, cosine to its own and to another wordpiece, and its ranks.
+
+    A rank is the number of candidates that are nearer than the own wordpiece. Candidates are the
+    anchors' wordpieces, or all wordpieces (`all`), by cosine or by CSLS. Alignments that were
+    evaluated by earlier versions have only the first rank.
     """
 
     word: str
@@ -57,6 +67,9 @@ class AnchorScore:
     cosine: float
     random_cosine: float
     rank: int
+    csls_rank: int | None = None
+    all_rank: int | None = None
+    csls_all_rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,8 @@ def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(COLUMNS)
-        columns = (chosen.fold, chosen.cosine, chosen.random_cosine, chosen.ranks["anchors"])
+        ranks = [chosen.ranks[ranking] for ranking in RANKS.values()]
+        columns = (chosen.fold, chosen.cosine, chosen.random_cosine, *ranks)
         writer.writerows(
             zip(chosen.anchors.words, *(column.tolist() for column in columns), strict=True)
         )
@@ -160,7 +174,7 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
     table = strict_json.read(folder / TABLE)
     _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
     anchors = (
-        AnchorScore(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4]))
+        AnchorScore(line[0], int(line[1]), float(line[2]), float(line[3]), *map(int, line[4:]))
         for line in lines
     )
     return AlignmentEvaluation(tuple(table["maps"]), tuple(anchors))

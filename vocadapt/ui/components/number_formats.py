@@ -7,7 +7,13 @@ import math
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.progress import NARROW, count, duration
 
-__all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]
+__all__ = ["NARROW", "chance", "count", "duration", "fraction", "megabytes", "signed"]
+
+# Simple ratios that a fraction is rounded to: halves, thirds, quarters, fifths, tenths.
+RATIOS = sorted(
+    {(part, whole) for whole in (10, 5, 4, 3, 2) for part in range(1, whole)},
+    key=lambda ratio: ratio[1],
+)
 
 
 def fraction(value: float | None, digits: int = 3) -> str:
@@ -28,6 +34,28 @@ def fraction(value: float | None, digits: int = 3) -> str:
 def signed(value: float) -> str:
     """Format a difference of two fractions with its sign: +.047."""
     return ("+" if value >= 0 else "") + fraction(value)
+
+
+def chance(value: float | None) -> str:
+    """Format a chance level with three significant digits: .00084 is 1 in 1 190."""
+    if value is None or not math.isfinite(value) or value <= 0:
+        return "–"
+    one_in = 1 / min(value, 1.0)
+    if one_in < 10:
+        return f"1 in {one_in:.2g}"
+    return f"1 in {count(int(float(f'{one_in:.3g}')))}"
+
+
+def ratio(value: float) -> str:
+    """Format a fraction as a ratio of small numbers: .327 is 1 of 3, .012 is 1 of 83."""
+    if value <= 0:
+        return "none"
+    if value >= 0.95:
+        return "nearly all" if value < 1 else "all"
+    if value < 0.1:
+        return f"1 of {count(round(1 / value))}"
+    part, whole = min(RATIOS, key=lambda pair: abs(pair[0] / pair[1] - value))
+    return f"{part} of {whole}"
 
 
 def megabytes(size: float) -> str:
