@@ -139,11 +139,10 @@ def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(COLUMNS)
-        ranks = [chosen.ranks[ranking] for ranking in RANKS.values()]
-        columns = (chosen.fold, chosen.cosine, chosen.random_cosine, *ranks)
-        writer.writerows(
-            zip(chosen.anchors.words, *(column.tolist() for column in columns), strict=True)
-        )
+        ranks = [chosen.ranks[ranking].tolist() for ranking in RANKS.values()]
+        cosines = chosen.cosine.tolist(), chosen.random_cosine.tolist()
+        folds = chosen.fold.tolist()
+        writer.writerows(zip(chosen.anchors.words, folds, *cosines, *ranks, strict=True))
 
 
 def tabulate_alignments(judged: Sequence[HeldOutQuality]) -> list[dict[str, Any]]:
