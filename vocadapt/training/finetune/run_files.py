@@ -23,6 +23,7 @@ from vocadapt.models.adapted_model import save_tokenizers
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import run_quietly
+from vocadapt.models.model_files import INDEX, WHOLE
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
@@ -115,6 +116,11 @@ class SavedRun:
     def called(self) -> str:
         """Name of the run within its folder: "seed 1", or "seed 1, fold 3" for a k-fold task."""
         return name_fold(f"seed {self.seed}", self.record.get("fold", 0))
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether its weights were saved with it: without them it has predictions only."""
+        return any(os.path.isfile(self.folder / name) for name in (WHOLE, INDEX))
 
     @property
     def unit(self) -> str:

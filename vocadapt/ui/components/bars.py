@@ -10,6 +10,7 @@ NOTES = {
     "similarity": "Bars: 0 to {}, the highest score shown.",
     "distance": "Bars: 0 to {}, the largest distance shown. A longer bar is farther away.",
     "count": "Bars: 0 to {}.",
+    "probability": "Bars: 0 to {}, the highest probability shown.",
     "column": "Bars: 0 to {}, the highest score shown, in every column.",
 }
 

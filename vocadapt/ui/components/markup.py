@@ -27,8 +27,8 @@ EMPTY = ":small[]"  # Streamlit's directive for small text, without a text
 class Card:
     """One list of neighbors: title, note, kind of token, and (token, score) pairs.
 
-    kind: a key of INK and FILL. measure: what the scores are, "similarity", "distance" or "count";
-    cards of the same measure that are drawn together share the scale of their bars.
+    kind: a key of INK and FILL. measure: what the scores are, "similarity", "distance", "count" or
+    "probability"; cards of the same measure that are drawn together share the scale of their bars.
     """
 
     title: str

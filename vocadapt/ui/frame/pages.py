@@ -300,7 +300,7 @@ ADAPT = Page(
                 NextPart(
                     "try",
                     "Type a sentence and see what the adapted model reads.",
-                    {"try_run": "adapt_adapted"},
+                    {"try_model": "adapt_adapted"},
                     needs="models",
                 ),
             ),

@@ -1,35 +1,46 @@
-"""The part Try it: predict typed text with a fine-tuned model, under each tokenization and pooled."""
+"""The part Try it: predict typed text with a fine-tuned model, or fill in a masked word with any
+model, under each tokenization.
+"""
 
 import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import cache
-from vocadapt.ui.try_it import view
+from vocadapt.ui.try_it import choice, filling, view
 
 
 def draw(workspace: Workspace) -> None:
     """Draw the part."""
     pickers.warn_of_unreadable_runs(workspace)
-    # 1. The run on the right, the text to predict on the left.
+    # 1. The run or model on the right, the text on the left.
     left, right = st.columns([1.7, 1], gap="large")
     with right:
-        folder = view.choose_run(workspace)
-    if not folder:
+        chosen = choice.choose(workspace)
+    if chosen is None:
         pickers.draw_empty_state(
-            "There is no fine-tuned model to try yet.",
-            (
-                "Fine-tune one, or type the folder of a model with a task head under *Another folder*."
-            ),
-            "finetune",
-            "Fine-tune",
+            "There is no model to try yet.",
+            "Adapt or fine-tune one, or type the folder of a model under *Another folder*.",
+            "adapt",
+            "Adapt a model",
         )
         return
+    # 2. What the model makes of the text.
+    if chosen.model:
+        model = cache.model_of(chosen.model)
+        with left:
+            text = filling.draw_text_input(model)
+        filling.draw_text(model, text)
+        filling.draw_details(chosen.model, text)
+    else:
+        _draw_run(chosen.run, left)
 
+
+def _draw_run(folder: str, place: st.delta_generator.DeltaGenerator) -> None:
+    """Draw the text input of a run in a column, the prediction, that of a file, and the commands."""
     run = cache.run_of(folder)
-    with left:
+    with place:
         example = view.choose_example(run)
-    # 2. The prediction, then the prediction of a file, and the commands for both.
     if example is not None:
         view.draw_prediction(folder, run, example)
     else:

@@ -11,7 +11,6 @@ import streamlit as st
 
 from vocadapt.analysis.errors.votes import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.run_files import SavedRun
@@ -21,7 +20,7 @@ from vocadapt.training.prediction.plain_text import plain_examples, split_into_l
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
-from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_command, draw_note, draw_table, open_details
 from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.components.number_formats import count, fraction
@@ -41,28 +40,6 @@ LEGEND = (
     ":small[:green[**framed**] :gray[= a token that the base tokenization lacks · hover over"
     " a wordpiece for its id and position]]"
 )
-
-
-def choose_run(workspace: Workspace) -> str:
-    """Show the picker of runs, and a field for any folder of a model with a task head; return the
-    folder, "" if there is none.
-    """
-    chosen = pickers.pick_run(workspace, "Run", "try_run")
-    with st.popover("Another folder", icon=":material/folder_open:"):
-        other = st.text_input(
-            "Model or run folder",
-            key="try_folder",
-            persist_state="session",
-            help=(
-                "Selects a folder instead of the run above; for example, a question-answering"
-                " model before adaptation."
-            ),
-        )
-    if other:
-        draw_note(f"Shown: {markup.plain(pickers.shown_model(other)[:200])}")
-    if other.strip() or chosen is None:
-        return other.strip()
-    return str(chosen.run.folder)
 
 
 def choose_example(run: SavedRun) -> Example | None:

@@ -1,0 +1,127 @@
+"""The picker of the page Try it: fine-tuned runs and models in one menu, or any folder."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.frame import address, cache
+from vocadapt.ui.frame.address import Choice
+
+RUN, MODEL = "try_run", "try_model"  # query parameters; RUN is also the key of the picker
+MAX_NAMES = 4  # runs without weights that are named
+HELP = (
+    "Selects what reads your sentence: a run, that is a model fine-tuned on a task with one seed; or"
+    " a model that was not fine-tuned, which fills in masked words."
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What reads the sentence: the folder of a run, or the folder or hub name of a model."""
+
+    run: str = ""
+    model: str = ""
+
+
+def choose(workspace: Workspace) -> Chosen | None:
+    """Show the picker of runs and models, and a field for any folder; return None if there is
+    nothing to choose.
+    """
+    runs = pickers.list_runs_to_pick(workspace)
+    with_weights = [one for one in runs if one.run.has_weights]
+    options = {one.name: Chosen(run=str(one.run.folder)) for one in with_weights}
+    folders = _list_models(workspace)
+    models = {f"model · {name}": name for name in folders}
+    for label, name in models.items():
+        options.setdefault(label, Chosen(model=folders[name]))
+    chosen = _pick(options, models)
+    other = _draw_folder_input()
+    _explain_runs_without_weights([one for one in runs if not one.run.has_weights])
+    if other:
+        return _open_folder(other)
+    return chosen
+
+
+def _list_models(workspace: Workspace) -> dict[str, str]:
+    """Return the models of a workspace that has any: display name -> folder or hub name."""
+    if not workspace.artifacts("models"):
+        return {}
+    return pickers.models_of(workspace, common=())
+
+
+def _pick(options: Mapping[str, Chosen], models: Mapping[str, str]) -> Chosen | None:
+    """Show the picker; a link may select a run by `try_run`, or a model by `try_model`.
+
+    models: label in the menu -> name in the address.
+    """
+    labels = {name: label for label, name in models.items()}
+    linked = labels.get(address.read_link(MODEL))
+    if linked and RUN not in st.query_params:
+        address.show_next(RUN, linked)
+    names = list(options)
+    first = next(iter(names), "")
+    address.restore_selection(RUN, Choice(frozenset(names).__contains__, first))
+    chosen = st.selectbox(
+        "Model or run",
+        names,
+        index=0 if first else None,
+        key=RUN,
+        persist_state="session",
+        placeholder="There is no run or model yet",
+        help=HELP,
+    )
+    label = str(chosen or first)
+    is_model = label in models
+    address.write(RUN, [] if is_model else [label])
+    address.write(MODEL, [models[label]] if is_model else [])
+    return options.get(label)
+
+
+def _draw_folder_input() -> str:
+    """Draw the field for the folder of any run or model; return what was typed."""
+    with st.popover("Another folder", icon=":material/folder_open:"):
+        typed = st.text_input(
+            "Model or run folder",
+            key="try_folder",
+            persist_state="session",
+            help=(
+                "Selects a folder instead of the choice above; for example, a question-answering"
+                " model before adaptation."
+            ),
+        )
+    if typed:
+        draw_note(f"Shown: {plain(pickers.shown_model(typed)[:200])}")
+    return str(typed or "").strip()
+
+
+def _open_folder(folder: str) -> Chosen:
+    """Return the run in a typed folder, or the model if it is one without a task head."""
+    try:
+        cache.run_of(folder)
+    except InputError:
+        # Neither a run nor a model: the error is that of the run, and is raised again later.
+        if os.path.isfile(Path(folder) / "config.json"):
+            return Chosen(model=folder)
+    return Chosen(run=folder)
+
+
+def _explain_runs_without_weights(runs: Sequence[pickers.ChosenRun]) -> None:
+    """State which runs are not offered because they have predictions only."""
+    if not runs:
+        return
+    names = list(dict.fromkeys(plain(one.run_set.name) for one in runs))
+    shown = ", ".join(names[:MAX_NAMES])
+    if len(names) > MAX_NAMES:
+        shown += " …"
+    draw_note(
+        f"Not offered: {shown}. These runs were saved without weights: they have predictions, but"
+        " cannot read a new sentence."
+    )

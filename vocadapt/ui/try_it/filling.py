@@ -1,0 +1,255 @@
+"""Parts of the page Try it for a model that was not fine-tuned: the tokens of a sentence, the masked
+word filled in under each tokenization, and the neighbors of a word.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.space import EmbeddingSpace, IntArray
+from vocadapt.training.finetune.encoding import BASE, ModelTokenizer, load_tokenizers
+from vocadapt.training.finetune.tokenizations import label_tokenization
+from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
+from vocadapt.ui.components import example_texts, markup
+from vocadapt.ui.components.blocks import draw_command, draw_note, open_details
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.lens.view import build_chips
+from vocadapt.ui.serving import preload
+
+KEY = "try_text"  # key of the text input and query parameter
+NEIGHBORS = 8
+N_WORDS = 6  # words whose neighbors are offered
+SHORTEST = 3  # letters of a word whose neighbors are shown, and of a neighbor
+LONGEST = 2_000  # characters of a text; a longer one does not fit into a model
+# Sentences with a masked word beside one of a field; the first with a new word is shown first.
+EXAMPLES = (
+    "Patients with {mask} and tachycardia were treated with lidocaine.",
+    "The patients received insulin or {mask}.",
+    "Bradycardia is a slow heart {mask}.",
+)
+OTHER_EXAMPLE = "The {mask} of {word} was described."
+COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
+NOTES = {BASE: "candidates: {} old wordpieces"}
+NEW_NOTE = "candidates: {} wordpieces, new words included"
+LEGEND = (
+    ":small[:green[**framed**] :gray[= a new word, which the base tokenization splits · hover over"
+    " a wordpiece for its id and position]]"
+)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
+def tokenizers_of(model: LanguageModel) -> dict[str, ModelTokenizer]:
+    """Return the tokenizers of a model by the name of the tokenization."""
+    return load_tokenizers(model)
+
+
+@st.cache_data(max_entries=64, show_spinner="Filling in the masked word …", hash_funcs=cache.STAMPS)
+def fill_cached(model: LanguageModel, text: str) -> dict[str, Filling]:
+    """Return the most probable tokens at the mask of a text, by tokenization."""
+    preload.wait()
+    return fill_mask(model, text, tokenizers=tokenizers_of(model))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
+def whole_words_of(model: LanguageModel) -> EmbeddingSpace:
+    """Return the model's tokens that begin a word and have at least SHORTEST letters, with their
+    embeddings.
+    """
+    return model.space.take(_find_whole_words(model))
+
+
+def _find_whole_words(model: LanguageModel) -> IntArray:
+    """Return the ids (n,) int64 of the tokens that are shown as neighbors."""
+    vocabulary = model.vocabulary
+    found = [
+        id
+        for id, token in enumerate(vocabulary.tokens)
+        if vocabulary.position(token) in ("word start", "whole word") and _is_word(model, token)
+    ]
+    return np.array(found, dtype=np.int64)
+
+
+def _is_word(model: LanguageModel, token: str) -> bool:
+    body = model.vocabulary.body(token)
+    return len(body) >= SHORTEST and body.isalpha()
+
+
+def draw_text(model: LanguageModel, text: str) -> None:
+    """Draw the tokens of a text, what the model fills in for its mask, and neighbors."""
+    if not text.strip():
+        st.markdown("Type a text above, or click an example.")
+        return
+    if len(text) > LONGEST:
+        st.info(
+            f"The text has {count(len(text))} characters, more than a model reads at once. Shorten"
+            f" it to at most {count(LONGEST)}.",
+            icon=":material/content_cut:",
+        )
+        return
+    # 1. The tokens, which need no network.
+    tokenizers = tokenizers_of(model)
+    markup.draw_tokenization_lines(
+        [_build_line(model, tokenizers, each, text) for each in tokenizers]
+    )
+    if len(tokenizers) > 1:
+        st.markdown(LEGEND)
+    # 2. The masked word, and the neighbors of a word.
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        st.subheader("What fits the mask")
+        filled = _draw_fillings(model, text)
+    with right:
+        st.subheader("Neighbors")
+        with mistakes.show_errors():
+            _draw_neighbors(model, _choose_words(model, text, filled))
+
+
+def draw_details(name: str, text: str) -> None:
+    """Draw Details & export: the tokens in a terminal, and the filling in Python."""
+    with open_details():
+        draw_command(["lens", text, "--model", name], "The tokens in a terminal")
+        st.markdown("The filling in Python")
+        st.code(
+            "from vocadapt.models.language_model import open_model\n"
+            "from vocadapt.training.prediction.fill_mask import fill_mask\n"
+            f"print(fill_mask(open_model({name!r}), {text!r}))",
+            language="python",
+            wrap_lines=True,
+        )
+
+
+def draw_text_input(model: LanguageModel) -> str:
+    """Draw the text input with examples; the first text has a new word of the model."""
+    mask = model.vocabulary.roles.get("mask", "[MASK]")
+    texts = [example.format(mask=mask) for example in EXAMPLES]
+    new = [token for token in _list_new_words(model) if _is_word(model, token)]
+    first = next((text for text in texts if _has_word(model, text, new)), texts[0])
+    if new and not any(_has_word(model, text, new) for text in texts):
+        longest = max(new[:100], key=len)
+        first = OTHER_EXAMPLE.format(mask=mask, word=model.vocabulary.body(longest))
+    examples = dict.fromkeys((first, *texts))
+    names = {f"Example {place}": text for place, text in enumerate(examples, 1)}
+    return example_texts.draw_text(
+        f"Sentence with one {markup.plain(mask)}",
+        KEY,
+        first,
+        names,
+        height=90,
+        help=f"Write {markup.plain(mask)} where the model should fill in a word.",
+    )
+
+
+def _has_word(model: LanguageModel, text: str, tokens: Sequence[str]) -> bool:
+    known = frozenset(tokens)
+    return any(model.vocabulary.spell(word) in known for word in model.splitter.words(text))
+
+
+def _list_new_words(model: LanguageModel) -> list[str]:
+    """Return the tokens that the base tokenization lacks, by id; none for an unadapted model."""
+    base = tokenizers_of(model).get(BASE)
+    if base is None:
+        return []
+    known = base.tokenizer.token_to_id
+    return [token for token in model.vocabulary.tokens if known(token) is None]
+
+
+def _build_line(
+    model: LanguageModel, tokenizers: Mapping[str, ModelTokenizer], name: str, text: str
+) -> markup.TokenizationLine:
+    """Return the tokens of a text under one tokenization; those that the base tokenization lacks are
+    marked as new.
+    """
+    known = tokenizers.get(BASE, tokenizers[name]).tokenizer.token_to_id
+    chips = build_chips(
+        tokenizers[name].tokenizer,
+        model.vocabulary,
+        text,
+        lambda token: known(token) is not None,
+    )
+    return markup.TokenizationLine(
+        label_tokenization(name), f"{count(len(chips))} wordpieces", chips
+    )
+
+
+def _draw_fillings(model: LanguageModel, text: str) -> Mapping[str, Filling]:
+    """Draw the most probable words under each tokenization, or a sentence on why there are none;
+    return them.
+    """
+    if not has_mlm_head(model):
+        st.markdown(
+            "This model cannot fill in a masked word: it was saved as"
+            f" {markup.plain(model.architecture or 'no model class')}, without the"
+            " masked-language-model head. Its tokens and neighbors are shown all the same."
+        )
+        return {}
+    try:
+        found = fill_cached(model, text)
+    except InputError as error:
+        st.info(markup.plain(mistakes.format_in_one_line(error)), icon=":material/edit:")
+        return {}
+    markup.draw_neighbor_cards(
+        [
+            markup.Card(
+                label_tokenization(name),
+                NOTES.get(name, NEW_NOTE).format(count(one.n_candidates)),
+                COLORS.get(name, "good"),
+                one.tokens,
+                frozenset(_list_new_words(model)),
+                measure="probability",
+            )
+            for name, one in found.items()
+        ]
+    )
+    if len(found) > 1:
+        draw_note(
+            "Probability of each wordpiece at the mask. Underlined: a new word; a model that was"
+            " not pretrained after adapting rarely chooses one."
+        )
+    return found
+
+
+def _choose_words(model: LanguageModel, text: str, filled: Mapping[str, Filling]) -> list[str]:
+    """Return the tokens whose neighbors are offered: the first words of each filling, and the new
+    words of the text, or its other words if it has no new one.
+    """
+    best = [[token for token, _ in one.tokens if _is_word(model, token)] for one in filled.values()]
+    firsts = [tokens[0] for tokens in reversed(best) if tokens]
+    vocabulary, new = model.vocabulary, frozenset(_list_new_words(model))
+    spelled = map(vocabulary.spell, model.splitter.words(text))
+    own = [token for token in spelled if token in vocabulary.ids and _is_word(model, token)]
+    new_words = [token for token in own if token in new]
+    others = [token for tokens in reversed(best) for token in tokens[1:]]
+    return list(dict.fromkeys([*firsts, *(new_words or own), *others]))[:N_WORDS]
+
+
+@st.fragment
+def _draw_neighbors(model: LanguageModel, words: Sequence[str]) -> None:
+    """Draw the nearest whole words of a chosen word in the model's space."""
+    if not words:
+        st.markdown("No word of this sentence is a wordpiece of the model.")
+        return
+    chosen = st.pills(
+        "Neighbors of",
+        words,
+        default=words[0],
+        required=True,
+        key=f"try_neighbors_{'·'.join(words)}",
+        label_visibility="collapsed",
+        format_func=lambda token: markup.plain(token[:40]),
+    )
+    token = str(chosen or words[0])
+    space = whole_words_of(model)
+    own = np.array([space.index.get(token, -1)], dtype=np.int64)
+    found = find_nearest(model.space[token][None], space, NEIGHBORS, "cosine", own)
+    rows = [
+        (space.words[row], float(score))
+        for row, score in zip(found.rows[0], found.scores[0], strict=True)
+    ]
+    markup.draw_neighbor_cards(
+        [markup.Card(token, "in the model's input embeddings", "source", rows)]
+    )
