@@ -47,7 +47,7 @@ EMPTY = {
     FINETUNE: "There is no task in this workspace yet.",
     RESULTS: "There is no scored run in this workspace yet.",
     ERRORS: "There is no run with predictions in this workspace yet.",
-    TRY: "There is no fine-tuned model to try yet.",
+    TRY: "There is no model to try yet.",
     DIAGNOSTICS: "There is no space to diagnose yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",

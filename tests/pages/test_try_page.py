@@ -2,6 +2,7 @@
 messages if there is no run."""
 
 import json
+import re
 import shutil
 import time
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import build_tiny_bert
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.training.test_finetune_questions import questions, squad
 from vocadapt.analysis.errors.votes import (
@@ -18,9 +20,12 @@ from vocadapt.analysis.errors.votes import (
 )
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.prediction.fill_mask import fill_mask
 from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -159,9 +164,10 @@ def test_any_folder_with_a_head_and_one_without(open_page, tried, tiny_bert):
     app = open_page(PAGE, tried, try_run="ner · seed 1")
     app.text_input(key="try_folder").set_value(str(tried.root / "runs" / "qa")).run()
     assert not app.exception and not app.error and app.text_area(key="try_question")
-    for folder in (str(tiny_bert), "/nowhere"):
-        app.text_input(key="try_folder").set_value(folder).run()
-        assert not app.exception and any("expected a run" in text for text in said(app))
+    app.text_input(key="try_folder").set_value(str(tiny_bert)).run()
+    assert not app.exception and not app.error and "base tokenization" in cards(app)
+    app.text_input(key="try_folder").set_value("/nowhere").run()
+    assert not app.exception and any("expected a run" in text for text in said(app))
 
 
 def test_broken_weights_are_a_message(open_page, tried, tmp_path):
@@ -270,3 +276,126 @@ def test_trying_is_predicting(tried):
     run = load_run(tried.root / "runs" / "classification")
     example = Text("1", "cancer disease", None)
     assert predict_example(run, example).predictions["pooled"] == run.predict([example])[0]
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory):
+    """A workspace with a model before and after it was adapted, one without a head, and no run."""
+    workspace = Workspace(tmp_path_factory.mktemp("untrained") / "w")
+    with one_thread():
+        adapted = tiny_adapted(workspace.root / "built")
+        build_tiny_bert(workspace.root / "built" / "headless", head="BertModel")
+    for name, folder in (
+        ("tiny", adapted.parent / "before"),
+        ("tiny-adapted", adapted),
+        ("headless", adapted.parent / "headless"),
+    ):
+        (workspace.root / "models").mkdir(exist_ok=True)
+        shutil.move(folder, workspace.root / "models" / name)
+        Manifest("models", name, {}).save(workspace.root / "models" / name)
+    return workspace
+
+
+def cards(app):
+    """The lists that are drawn: title -> its words, in order."""
+    found = {}
+    for card in markup(app).split('<div class="va-card">')[1:]:
+        title = re.search(r'class="va-title"[^>]*>([^<]*)<', card)[1]
+        found[title] = re.findall(r'va-row"><a[^>]*data-va-word="([^"]*)"', card)
+    return found
+
+
+def test_an_adapted_model_fills_the_mask_under_both_tokenizations(open_page, untrained):
+    text = "the patients with [MASK] and tachycardia"
+    app = open_page(PAGE, untrained, try_model="tiny-adapted", try_text=text)
+    assert not app.exception and not app.error
+    filled = fill_mask(open_model(untrained.root / "models" / "tiny-adapted"), text)
+    lists = cards(app)
+    for name in ("base", "adapted"):
+        assert lists[f"{name} tokenization"] == [token for token, _ in filled[name].tokens]
+    assert "tachycardia" in lists and len(lists["tachycardia"]) == 8  # its neighbors
+    assert 'class="va-token va-chip va-new" title="tachycardia' in markup(app)
+    assert app.query_params["try_model"] == "tiny-adapted" and "try_run" not in app.query_params
+    assert any("fill_mask(open_model(" in code.value for code in app.code)
+
+
+def test_a_word_in_the_address_has_its_neighbors_and_an_unknown_one_the_default(
+    open_page, untrained
+):
+    asked = {"try_model": "tiny-adapted", "try_text": "the [MASK] heart"}
+    app = open_page(PAGE, untrained, **asked, try_word="blood")
+    assert "blood" in cards(app) and "blood" not in cards(app)["blood"]
+    app = open_page(PAGE, untrained, **asked, try_word="<b>no such word</b>")
+    assert (
+        not app.exception
+        and "heart" in cards(app)
+        and "<b>" not in markup(app).split("</style>")[-1]
+    )
+
+
+def test_the_menu_holds_runs_and_models_and_the_address_names_the_choice(
+    open_page, tried, tmp_path
+):
+    shutil.copytree(tried.root, tmp_path / "w")
+    folder = build_tiny_bert(tmp_path / "w" / "models" / "plain")
+    Manifest("models", "plain", {}).save(folder)
+    app = open_page(PAGE, tmp_path / "w", try_run="ner · seed 1")
+    picker = app.selectbox(key="try_run")
+    assert {"ner · seed 1", "qa · seed 1", "model · plain"} <= set(picker.options)
+    picker.set_value("model · plain").run()
+    assert not app.exception and app.query_params["try_model"] == "plain"
+    assert "try_run" not in app.query_params and "base tokenization" in cards(app)
+    app.selectbox(key="try_run").set_value("ner · seed 1").run()
+    assert app.query_params["try_run"] == "ner · seed 1"
+    assert "try_model" not in app.query_params and app.text_area(key="try_sentence")
+
+
+def test_a_model_without_a_head_has_tokens_and_neighbors_and_a_sentence(open_page, untrained):
+    app = open_page(PAGE, untrained, try_model="headless", try_text="the heart and [MASK]")
+    assert not app.exception and not app.error
+    assert any("cannot fill in a masked word" in text and "BertModel" in text for text in said(app))
+    assert list(cards(app)) == ["heart"]
+
+
+def test_the_first_sentence_has_a_new_word_and_one_mask(open_page, untrained):
+    app = open_page(PAGE, untrained, try_model="tiny-adapted")
+    text = app.text_area(key="try_text").value
+    assert text.count("[MASK]") == 1 and "tachycardia" in text
+    other = open_page(PAGE, untrained, try_model="tiny").text_area(key="try_text").value
+    assert other.count("[MASK]") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the heart", "no [MASK]"),
+        ("[MASK] heart [MASK]", "2 masks"),
+        ("[MASK] " + "heart " * 90, "at most 62"),
+        ("[MASK] " * 400, "Shorten"),
+        (" ", "Type a text"),
+    ],
+)
+def test_a_text_that_cannot_be_filled_is_answered_in_a_sentence(
+    text, message, open_page, untrained
+):
+    app = open_page(PAGE, untrained, try_model="tiny-adapted")
+    app.text_area(key="try_text").set_value(text).run()
+    shown = [element.value.replace("\\", "") for element in (*app.info, *app.markdown)]
+    assert not app.exception and not app.error and any(message in one for one in shown)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_around_a_mask_is_shown_and_never_read(text, open_page, untrained):
+    app = open_page(PAGE, untrained, try_model="tiny-adapted")
+    app.text_area(key="try_text").set_value(f"{text} [MASK]").run()
+    assert not app.exception
+    assert "<img" not in markup(app) and "\u202e" not in markup(app)
+
+
+def test_runs_without_weights_are_left_out_and_named(open_page, tried, tmp_path):
+    shutil.copytree(tried.root, tmp_path / "w")
+    (tmp_path / "w" / "runs" / "ner" / "model.safetensors").unlink()
+    app = open_page(PAGE, tmp_path / "w")
+    assert not app.exception and not app.error
+    assert "ner · seed 1" not in app.selectbox(key="try_run").options
+    assert any("Not offered: ner" in text and "without weights" in text for text in said(app))

@@ -1,14 +1,15 @@
 """Import the libraries of the page Try it in the background.
 
 Importing torch and the BERT classes of transformers takes about five seconds and some hundred
-megabytes. The import starts only if the workspace has a run to try: immediately if a browser
-requests the page Try it, otherwise some seconds after the first page is drawn, to avoid delaying it.
+megabytes. The import starts only if the workspace has a run or an adapted model to try: immediately
+if a browser requests the page Try it, otherwise some seconds after the first page is drawn, to
+avoid delaying it.
 """
 
 import importlib
 import threading
 
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.serving.guard import Application, Scope
 
 PATH = "/try_it"
@@ -63,7 +64,7 @@ def wait() -> None:
 def _import_libraries(workspace: Workspace) -> None:
     _page_drawn.wait()
     _requested.wait(PAUSE)
-    if not workspace.artifacts("runs"):
+    if not workspace.artifacts("runs") and not list_adapted_models(workspace):
         return
     with _lock:
         if _needed.is_set():

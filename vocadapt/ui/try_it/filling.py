@@ -14,14 +14,15 @@ from vocadapt.spaces.space import EmbeddingSpace, IntArray
 from vocadapt.training.finetune.encoding import BASE, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
-from vocadapt.ui.components import example_texts, markup
+from vocadapt.ui.components import example_texts, markup, word_links
 from vocadapt.ui.components.blocks import draw_command, draw_note, open_details
 from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.lens.view import build_chips
 from vocadapt.ui.serving import preload
 
 KEY = "try_text"  # key of the text input and query parameter
+WORD = "try_word"  # session key and query parameter: the word whose neighbors are shown
 NEIGHBORS = 8
 N_WORDS = 6  # words whose neighbors are offered
 SHORTEST = 3  # letters of a word whose neighbors are shown, and of a neighbor
@@ -99,14 +100,7 @@ def draw_text(model: LanguageModel, text: str) -> None:
     if len(tokenizers) > 1:
         st.markdown(LEGEND)
     # 2. The masked word, and the neighbors of a word.
-    left, right = st.columns([2, 1], gap="large")
-    with left:
-        st.subheader("What fits the mask")
-        filled = _draw_fillings(model, text)
-    with right:
-        st.subheader("Neighbors")
-        with mistakes.show_errors():
-            _draw_neighbors(model, _choose_words(model, text, filled))
+    _draw_words(model, text)
 
 
 def draw_details(name: str, text: str) -> None:
@@ -149,6 +143,7 @@ def _has_word(model: LanguageModel, text: str, tokens: Sequence[str]) -> bool:
     return any(model.vocabulary.spell(word) in known for word in model.splitter.words(text))
 
 
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
 def _list_new_words(model: LanguageModel) -> list[str]:
     """Return the tokens that the base tokenization lacks, by id; none for an unadapted model."""
     base = tokenizers_of(model).get(BASE)
@@ -176,10 +171,32 @@ def _build_line(
     )
 
 
-def _draw_fillings(model: LanguageModel, text: str) -> Mapping[str, Filling]:
-    """Draw the most probable words under each tokenization, or a sentence on why there are none;
-    return them.
-    """
+@st.fragment
+def _draw_words(model: LanguageModel, text: str) -> None:
+    """Draw what fits the mask, and the neighbors of a word; a click on any word selects it."""
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        st.subheader("What fits the mask")
+        filled = _fill(model, text)
+    with right:
+        st.subheader("Neighbors")
+        words = _list_offered_words(model, text, filled)
+        word = _choose_word(model, text, words)
+    # The links are drawn last: their addresses contain the selected word.
+    links = word_links.build_links(WORD)
+    with left:
+        _draw_fillings(model, filled, links)
+    with right:
+        if word:
+            markup.draw_word_links(words, links)
+            _draw_neighbors(model, word, links)
+        else:
+            st.markdown("No word of this sentence is a wordpiece of the model.")
+    word_links.listen(WORD)
+
+
+def _fill(model: LanguageModel, text: str) -> Mapping[str, Filling]:
+    """Return the most probable words under each tokenization; if there are none, say why."""
     if not has_mlm_head(model):
         st.markdown(
             "This model cannot fill in a masked word: it was saved as"
@@ -188,68 +205,80 @@ def _draw_fillings(model: LanguageModel, text: str) -> Mapping[str, Filling]:
         )
         return {}
     try:
-        found = fill_cached(model, text)
+        return fill_cached(model, text)
     except InputError as error:
         st.info(markup.plain(mistakes.format_in_one_line(error)), icon=":material/edit:")
         return {}
-    markup.draw_neighbor_cards(
-        [
-            markup.Card(
-                label_tokenization(name),
-                NOTES.get(name, NEW_NOTE).format(count(one.n_candidates)),
-                COLORS.get(name, "good"),
-                one.tokens,
-                frozenset(_list_new_words(model)),
-                measure="probability",
-            )
-            for name, one in found.items()
-        ]
-    )
-    if len(found) > 1:
+
+
+def _draw_fillings(
+    model: LanguageModel, filled: Mapping[str, Filling], links: markup.Links
+) -> None:
+    """Draw a card for each tokenization: its most probable words with their probabilities."""
+    new = frozenset(_list_new_words(model))
+    cards = [
+        markup.Card(
+            label_tokenization(name),
+            NOTES.get(name, NEW_NOTE).format(count(one.n_candidates)),
+            COLORS.get(name, "good"),
+            one.tokens,
+            new,
+            measure="probability",
+        )
+        for name, one in filled.items()
+    ]
+    if cards:
+        markup.draw_neighbor_cards(cards, links)
+    if len(cards) > 1:
         draw_note(
             "Probability of each wordpiece at the mask. Underlined: a new word; a model that was"
-            " not pretrained after adapting rarely chooses one."
+            " not pretrained after adapting rarely chooses one. Click a word for its neighbors."
         )
-    return found
 
 
-def _choose_words(model: LanguageModel, text: str, filled: Mapping[str, Filling]) -> list[str]:
-    """Return the tokens whose neighbors are offered: the first words of each filling, and the new
-    words of the text, or its other words if it has no new one.
+def _list_offered_words(
+    model: LanguageModel, text: str, filled: Mapping[str, Filling]
+) -> list[str]:
+    """Return the tokens whose neighbors are offered: the new words of the text (or its longest words
+    if it has no new one), and the first words of each filling.
     """
-    best = [[token for token, _ in one.tokens if _is_word(model, token)] for one in filled.values()]
-    firsts = [tokens[0] for tokens in reversed(best) if tokens]
     vocabulary, new = model.vocabulary, frozenset(_list_new_words(model))
     spelled = map(vocabulary.spell, model.splitter.words(text))
     own = [token for token in spelled if token in vocabulary.ids and _is_word(model, token)]
+    own.sort(key=len, reverse=True)
     new_words = [token for token in own if token in new]
-    others = [token for tokens in reversed(best) for token in tokens[1:]]
-    return list(dict.fromkeys([*firsts, *(new_words or own), *others]))[:N_WORDS]
+    best = [[token for token, _ in one.tokens if _is_word(model, token)] for one in filled.values()]
+    likely = [token for tokens in reversed(best) for token in tokens]
+    return list(dict.fromkeys([*(new_words or own), *likely]))[:N_WORDS]
 
 
-@st.fragment
-def _draw_neighbors(model: LanguageModel, words: Sequence[str]) -> None:
-    """Draw the nearest whole words of a chosen word in the model's space."""
-    if not words:
-        st.markdown("No word of this sentence is a wordpiece of the model.")
-        return
-    chosen = st.pills(
-        "Neighbors of",
-        words,
-        default=words[0],
-        required=True,
-        key=f"try_neighbors_{'·'.join(words)}",
-        label_visibility="collapsed",
-        format_func=lambda token: markup.plain(token[:40]),
-    )
-    token = str(chosen or words[0])
+def _choose_word(model: LanguageModel, text: str, offered: Sequence[str]) -> str:
+    """Return the word that was clicked or that a link selects; the first one offered for a new text
+    or model, "" if there is none.
+    """
+    shown = (str(model.path), text)
+    if st.session_state.get(f"{WORD}_of") != shown:
+        st.session_state[f"{WORD}_of"] = shown
+        st.session_state[WORD] = ""
+    linked = address.read_link(WORD)
+    if linked:
+        st.session_state[WORD] = linked
+    word = str(st.session_state.get(WORD) or "")
+    if word not in model.space:
+        word = next(iter(offered), "")
+    address.write(WORD, [word] if word in model.space else [])
+    return word
+
+
+def _draw_neighbors(model: LanguageModel, word: str, links: markup.Links) -> None:
+    """Draw the nearest whole words of a word in the model's input embeddings."""
     space = whole_words_of(model)
-    own = np.array([space.index.get(token, -1)], dtype=np.int64)
-    found = find_nearest(model.space[token][None], space, NEIGHBORS, "cosine", own)
+    own = np.array([space.index.get(word, -1)], dtype=np.int64)
+    found = find_nearest(model.space[word][None], space, NEIGHBORS, "cosine", own)
     rows = [
         (space.words[row], float(score))
         for row, score in zip(found.rows[0], found.scores[0], strict=True)
     ]
-    markup.draw_neighbor_cards(
-        [markup.Card(token, "in the model's input embeddings", "source", rows)]
-    )
+    new = frozenset(_list_new_words(model))
+    note = "nearest whole words in the model's embeddings"
+    markup.draw_neighbor_cards([markup.Card(word, note, "source", rows, new)], links)
