@@ -20,6 +20,6 @@ def test_each_term_is_offered_on_a_page():
 def test_a_part_shows_the_sentences_of_its_terms(part, open_page):
     shown = [one.value for one in open_page(part).markdown]
     terms = PARTS[part].terms
-    assert len(terms) >= 3
+    assert terms
     for term in terms:
         assert f"**{term}**: {TERMS[term]}" in shown

@@ -20,8 +20,23 @@ from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.number_formats import signed
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
-HOME, JOBS, LENS, VOCABULARY, TEXT, ADVISE, VECTORS, ALIGNMENT, ADAPT, INITIALIZERS = (
+(
+    HOME,
+    LESSONS,
+    TEACHER,
+    JOBS,
+    LENS,
+    VOCABULARY,
+    TEXT,
+    ADVISE,
+    VECTORS,
+    ALIGNMENT,
+    ADAPT,
+    INITIALIZERS,
+) = (
     "home",
+    "lessons",
+    "teacher",
     "jobs",
     "lens",
     "vocabulary",
@@ -50,6 +65,8 @@ EMPTY = {
     TRY: "There is no model to try yet.",
     DIAGNOSTICS: "There is no space to diagnose yet.",
     HOME: "This workspace is empty.",
+    LESSONS: "lesson",
+    TEACHER: "lesson",
     ADVISE: "There is no text in this workspace yet.",
     TEXT: "There is no text in this workspace yet.",
     INITIALIZERS: "There is no target yet.",
@@ -70,8 +87,13 @@ FULL = {
     TRY: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Norm by frequency", "Lexical relations"],
     HOME: ["Recent"],
+    LESSONS: [],
+    TEACHER: ["An hour", "Progress of the class", "Answers and questions"],
     TEXT: ["Import another text"],
-    INITIALIZERS: ["One token", "All initializers"],
+    INITIALIZERS: [
+        "One token under each initializer",
+        "Initializers before training",
+    ],
     ADVISE: [
         "Tokens per word",
         "Most frequent split words",

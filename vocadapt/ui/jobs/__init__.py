@@ -1,5 +1,6 @@
 """Part Jobs.
 
-Read in this order: `page` (the order of its blocks), `view` (the list), `panel` (the job of a page,
+Read in this order: `page` (the order of its blocks), `view` (the list), `overview` and `results`
+(names and times of jobs, and what they made), `panel` (the job of a page,
 and the strip in the header).
 """
