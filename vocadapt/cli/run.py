@@ -196,6 +196,20 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "RESUME",
         "resume a job that was interrupted, canceled or failed",
     ),
+    "workspace list": ("lab.workspaces", "LIST", "list the artifacts of a workspace"),
+    "workspace rename": (
+        "lab.workspaces",
+        "RENAME",
+        "rename an artifact; what was made from it stays up to date",
+    ),
+    "workspace note": ("lab.workspaces", "NOTE", "write a note on an artifact or a job"),
+    "workspace delete": ("lab.workspaces", "DELETE", "move an artifact or a job to the trash"),
+    "workspace trash": ("lab.workspaces", "TRASH", "list the trash of a workspace"),
+    "workspace restore": ("lab.workspaces", "RESTORE", "take something back from the trash"),
+    "workspace empty-trash": ("lab.workspaces", "EMPTY", "delete the trash for good"),
+    "workspace copy": ("lab.workspaces", "COPY", "copy a workspace to a new folder"),
+    "workspace export": ("lab.workspaces", "EXPORT", "write a workspace to one zip file"),
+    "workspace open": ("lab.workspaces", "OPEN", "unpack an exported workspace to a new folder"),
     "app": ("lab.jobs", "APP", "open the lab in the browser"),
 }
 HIDDEN = {

@@ -5,7 +5,7 @@ Files are stored uncompressed: weights hardly shrink, and the size can be comput
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
@@ -37,8 +37,13 @@ def compute_packed_size(folder: Path) -> int:
 
 def pack_artifact(folder: Path, target: IO[bytes]) -> None:
     """Write all files of a folder, under the folder's name, into a zip file, block by block."""
+    pack_files(_members(folder), target)
+
+
+def pack_files(files: Iterable[tuple[Path, str]], target: IO[bytes]) -> None:
+    """Write files, each with its name in the zip file, block by block."""
     with ZipFile(target, "w", ZIP_STORED) as archive:
-        for path, name in _members(folder):
+        for path, name in files:
             info = ZipInfo(name, ZIP_DATE)
             info.external_attr, info.create_system = MODE, 3  # 3: Unix, on every system
             info.file_size = path.stat().st_size

@@ -1,0 +1,200 @@
+"""workspace list, rename, note, delete, trash, restore, empty-trash, copy, export, open."""
+
+from pathlib import Path
+
+from vocadapt.cli.command import Answer, Command, Options, option
+from vocadapt.cli.options import WORKSPACE
+from vocadapt.cli.tables import format_table
+from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
+from vocadapt.lab.housekeeping.renames import list_dependents, rename_artifact
+from vocadapt.lab.housekeeping.trash import (
+    delete_artifact,
+    delete_job,
+    empty_trash,
+    find_deleted,
+    list_trash,
+    measure_folder,
+    restore,
+)
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.workspace.drafts import check_free_file
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+
+MEGABYTE = 1e6
+
+
+def _open(options: Options) -> Workspace:
+    return Workspace(Path(options.workspace))
+
+
+def _split(path: str) -> tuple[str, str]:
+    kind, _, name = path.strip("/").partition("/")
+    if not name:
+        raise InputError(
+            f"{path!r} does not name an artifact.", "Give kind and name, such as models/demo-bert."
+        )
+    return kind, name
+
+
+def _find(workspace: Workspace, path: str) -> Artifact:
+    return workspace.artifact(*_split(path))
+
+
+def _list(options: Options) -> Answer:
+    workspace = _open(options)
+    notes = load_notes(workspace)
+    rows = []
+    for kind in ARTIFACTS:
+        for one in workspace.artifacts(kind):
+            note = notes.get(f"{kind}/{one.name}")
+            text = ""
+            if note:
+                text = " ".join(note.text.split())
+            megabytes = measure_folder(one.folder) / MEGABYTE
+            made = one.manifest.created[:16].replace("T", " ")
+            rows.append((f"{kind}/{one.name}", made, f"{megabytes:.1f}", text))
+    text = f"There are no artifacts in {workspace.root}."
+    header = ("artifact", "created", "MB", "note")
+    if rows:
+        text = format_table(header, rows)
+    return Answer({"artifacts": [dict(zip(header, row, strict=True)) for row in rows]}, text)
+
+
+def _rename(options: Options) -> Answer:
+    workspace = _open(options)
+    artifact = _find(workspace, options.artifact)
+    updated = [f"{one.kind}/{one.name}" for one in list_dependents(workspace, artifact)]
+    renamed = rename_artifact(workspace, artifact, options.name)
+    text = f"{options.artifact} is now {renamed.kind}/{renamed.name}."
+    if updated:
+        text += f" Made from it, and updated: {', '.join(updated)}."
+    return Answer({"artifact": f"{renamed.kind}/{renamed.name}", "updated": updated}, text)
+
+
+def _note(options: Options) -> Answer:
+    workspace = _open(options)
+    kind, name = _split(options.artifact)
+    if kind == "jobs":
+        queue.find_job(workspace, name)
+    else:
+        workspace.artifact(kind, name)
+    note = save_note(workspace, f"{kind}/{name}", options.text)
+    text = "The note is removed."
+    if note:
+        text = f"Noted on {kind}/{name}."
+    return Answer({"item": f"{kind}/{name}", "note": options.text.strip()}, text)
+
+
+def _delete(options: Options) -> Answer:
+    workspace = _open(options)
+    kind, name = _split(options.artifact)
+    dependents: list[str] = []
+    if kind == "jobs":
+        deleted = delete_job(workspace, queue.find_job(workspace, name))
+    else:
+        artifact = workspace.artifact(kind, name)
+        # What depends on the artifact is named before anything is deleted.
+        dependents = [f"{one.kind}/{one.name}" for one in list_dependents(workspace, artifact)]
+        if dependents and not options.yes:
+            raise InputError(
+                f"Made from {kind}/{name}: {', '.join(dependents)}. Without it they are out of"
+                " date, and some cannot be opened any more.",
+                "Add --yes to delete it all the same.",
+            )
+        deleted = delete_artifact(workspace, artifact)
+    text = (
+        f"{kind}/{name} is in the trash as {deleted.id} ({deleted.size / MEGABYTE:.1f} MB). Take it"
+        f" back: python -m vocadapt workspace restore {deleted.id} --workspace {workspace.root}"
+    )
+    return Answer({"id": deleted.id, "bytes": deleted.size, "dependents": dependents}, text)
+
+
+def _trash(options: Options) -> Answer:
+    workspace = _open(options)
+    entries = list_trash(workspace)
+    header = ("id", "item", "deleted", "MB")
+    rows = [
+        (one.id, f"{one.kind}/{one.name}", one.deleted, f"{one.size / MEGABYTE:.1f}")
+        for one in entries
+    ]
+    text = "The trash is empty."
+    if rows:
+        text = format_table(header, rows)
+    return Answer({"trash": [dict(zip(header, row, strict=True)) for row in rows]}, text)
+
+
+def _restore(options: Options) -> Answer:
+    workspace = _open(options)
+    folder = restore(workspace, find_deleted(workspace, options.id), options.name or "")
+    item = f"{folder.parent.name}/{folder.name}"
+    return Answer({"item": item}, f"{item} is back.")
+
+
+def _empty(options: Options) -> Answer:
+    freed = empty_trash(_open(options))
+    return Answer({"bytes": freed}, f"The trash is empty; {freed / MEGABYTE:.1f} MB were freed.")
+
+
+def _copy(options: Options) -> Answer:
+    copy = copy_workspace(_open(options), Path(options.out), options.progress)
+    return Answer({"workspace": str(copy.root)}, f"Copied to {copy.root}, without jobs and trash.")
+
+
+def _export(options: Options) -> Answer:
+    target = Path(options.out)
+    check_free_file(target)
+    files = export_workspace(_open(options), target)
+    text = f"{files:,} files written to {target}, without jobs and trash."
+    return Answer({"file": str(target), "files": files}, text)
+
+
+def _unpack(options: Options) -> Answer:
+    opened = open_export(Path(options.file), Path(options.out))
+    text = f"Unpacked. Open it: python -m vocadapt app --workspace {opened.root}"
+    return Answer({"workspace": str(opened.root)}, text)
+
+
+ARTIFACT = option("artifact", metavar="KIND/NAME", help="an artifact, such as models/demo-bert")
+ITEM = option("artifact", metavar="KIND/NAME", help="an artifact, or a job: jobs/ID")
+LIST = Command(_list, (WORKSPACE,))
+RENAME = Command(
+    _rename, (ARTIFACT, option("name", metavar="NAME", help="its new name"), WORKSPACE)
+)
+NOTE = Command(
+    _note,
+    (ITEM, option("text", metavar="TEXT", help="the note; an empty one is removed"), WORKSPACE),
+)
+DELETE = Command(
+    _delete,
+    (
+        ITEM,
+        option("--yes", action="store_true", help="delete it although others were made from it"),
+        WORKSPACE,
+    ),
+)
+TRASH = Command(_trash, (WORKSPACE,))
+RESTORE = Command(
+    _restore,
+    (
+        option("id", metavar="ID", help="id in the trash, as listed by workspace trash"),
+        option("--name", metavar="NAME", help="another name (default: its old name)"),
+        WORKSPACE,
+    ),
+)
+EMPTY = Command(_empty, (WORKSPACE,))
+COPY = Command(
+    _copy, (option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
+)
+EXPORT = Command(
+    _export, (option("--out", metavar="FILE", required=True, help="zip file to write"), WORKSPACE)
+)
+OPEN = Command(
+    _unpack,
+    (
+        option("file", metavar="FILE", help="zip file written by workspace export"),
+        option("--out", metavar="DIR", required=True, help="new workspace"),
+    ),
+)

@@ -1,0 +1,153 @@
+"""A workspace as a copy, and as one zip file that can be opened elsewhere.
+
+Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which belong to a machine.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+from uuid import uuid4
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_output_path, check_path
+from vocadapt.lab.housekeeping.trash import TRASH
+from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.packing import pack_files
+from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
+from vocadapt.progress import Progress, silent
+
+LEFT_OUT = {"jobs", UPLOADS, TRASH}
+MAX_FILES = 100_000  # files of an exported workspace
+BLOCK = 1 << 20
+
+
+def list_files(workspace: Workspace) -> list[Path]:
+    """List the files of a copy, relative to the workspace; hidden ones (drafts) are left out."""
+    found = []
+    for path in sorted(workspace.root.rglob("*")):
+        inside = path.relative_to(workspace.root)
+        hidden = any(part.startswith(".") for part in inside.parts)
+        if path.is_file() and not hidden and inside.parts[0] not in LEFT_OUT:
+            found.append(inside)
+    return found
+
+
+def copy_workspace(workspace: Workspace, target: Path, progress: Progress = silent) -> Workspace:
+    """Copy a workspace to a folder that does not exist yet, or is empty.
+
+    Raises InputError if the folder is not empty, or if the disk is full.
+    """
+    _check_empty(target)
+    files = list_files(workspace)
+    sizes = [(workspace.root / file).stat().st_size for file in files]
+    check_disk_space(target, sum(sizes))
+    with convert_write_errors(target), _folder_draft(target) as draft:
+        for number, file in enumerate(files):
+            progress(number / len(files), f"{number:,} of {len(files):,} files")
+            (draft / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(workspace.root / file, draft / file)
+    return Workspace(target)
+
+
+def export_workspace(workspace: Workspace, target: Path) -> int:
+    """Write a workspace to one zip file, and return the number of its files.
+
+    Raises InputError if the workspace is empty, or if the file cannot be written.
+    """
+    files = list_files(workspace)
+    if not files:
+        raise InputError(f"{workspace.root} holds no artifact.", "Choose another workspace.")
+    with open_file_draft(target) as draft, open(draft, "wb") as file:
+        pack_files(((workspace.root / one, one.as_posix()) for one in files), file)
+    return len(files)
+
+
+def open_export(source: Path | IO[bytes], target: Path) -> Workspace:
+    """Unpack an exported workspace to a folder that does not exist yet, or is empty.
+
+    The file comes from elsewhere: names that lead out of the folder, links, unknown folders and
+    files that are larger than they claim are refused. Raises InputError, and leaves nothing behind.
+    """
+    # 1. Open the file, and check its list of members.
+    _check_empty(target)
+    if isinstance(source, Path):
+        check_path(source)
+    try:
+        with ZipFile(source) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            _check_members(members)
+            check_disk_space(target, sum(member.file_size for member in members))
+            # 2. Unpack into a draft, which replaces the target when it is complete.
+            with convert_write_errors(target), _folder_draft(target) as draft:
+                for member in members:
+                    _unpack(archive, member, draft)
+    except (BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(
+            f"This is not an exported workspace: {error}.", "Choose a file that vocadapt exported."
+        ) from error
+    return Workspace(target)
+
+
+def _check_members(members: list[ZipInfo]) -> None:
+    """Raise InputError if a member does not belong to an exported workspace."""
+    if not 0 < len(members) <= MAX_FILES:
+        raise InputError(
+            f"The file has {len(members):,} members; a workspace has 1 to {MAX_FILES:,} files.",
+            "Choose a file that vocadapt exported.",
+        )
+    for member in members:
+        path = PurePosixPath(member.filename)
+        is_link = (member.external_attr >> 16) & 0o170000 == 0o120000
+        is_hidden = any(part.startswith(".") for part in path.parts)
+        is_known = len(path.parts) == 1 or path.parts[0] in (*ARTIFACTS, "counts", "slices")
+        if path.is_absolute() or is_link or is_hidden or not is_known or "\\" in member.filename:
+            raise InputError(
+                f"{member.filename[:200]!r} does not belong to an exported workspace.",
+                "Choose a file that vocadapt exported.",
+            )
+
+
+def _unpack(archive: ZipFile, member: ZipInfo, folder: Path) -> None:
+    """Unpack a member block by block; raise InputError if it is larger than it claims."""
+    target = folder / member.filename
+    target.parent.mkdir(parents=True, exist_ok=True)
+    left = member.file_size
+    with archive.open(member) as source, open(target, "xb") as place:
+        while block := source.read(BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise InputError(
+                    f"{member.filename} is larger than the file claims.",
+                    "Choose a file that vocadapt exported.",
+                )
+            place.write(block)
+
+
+def _check_empty(target: Path) -> None:
+    check_output_path(target)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target} exists already.", "Choose another name.")
+
+
+@contextmanager
+def _folder_draft(target: Path) -> Iterator[Path]:
+    """Yield a new folder beside the target, which becomes the target when the block ends, and is
+    removed if the block raises.
+    """
+    target = Path(os.path.abspath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.parent / f".{target.name}.{uuid4().hex[:12]}.copy"
+    draft.mkdir()
+    try:
+        yield draft
+        if target.exists():  # an empty folder
+            target.rmdir()
+        os.rename(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -1,0 +1,157 @@
+"""New names of artifacts: the folder is renamed, and all that was made from it refers to the new name.
+
+Old names are recorded in `<workspace>/renamed.json`, so that links to them still work.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.locks import wait_for_lock
+from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, compute_stamp
+from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
+
+FILE = "renamed.json"  # {"models/old": "models/new"}
+
+
+def list_dependents(workspace: Workspace, artifact: Artifact) -> list[Artifact]:
+    """List the artifacts that were made from an artifact, directly or indirectly, newest first."""
+    everything = [one for kind in ARTIFACTS for one in workspace.artifacts(kind)]
+    found: list[Artifact] = []
+    waiting = [artifact]
+    while waiting:
+        source = waiting.pop()
+        for one in everything:
+            if one not in found and one != artifact and _uses(one, source, workspace):
+                found.append(one)
+                waiting.append(one)
+    return sorted(found, key=lambda one: one.manifest.created, reverse=True)
+
+
+def check_unused(workspace: Workspace, artifact: Artifact) -> None:
+    """Raise InputError if a running or waiting job reads or writes the artifact."""
+    for job in queue.list_jobs(workspace):
+        if not job.status().alive:
+            continue
+        read = [Path(path) for paths in job.spec.inputs.values() for path in paths]
+        if any(_is_inside(path, artifact.folder) for path in [job.target, *read]):
+            raise InputError(
+                f"{artifact.name} is in use: a job that makes {job.target.name} has not ended.",
+                "Wait for the job, or cancel it.",
+            )
+
+
+def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Artifact:
+    """Rename an artifact, and return it under its new name.
+
+    Its note moves with it, artifacts made from it stay up to date, and old links still open it.
+    Raises InputError if the name is invalid or taken, or if a job is using the artifact.
+    """
+    # 1. Check everything before something is changed.
+    kind, old = artifact.kind, artifact.name
+    target = workspace.folder(kind, name)
+    check_unused(workspace, artifact)
+    with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        if target.exists():
+            raise InputError(f"{kind}/{name} exists already.", "Choose another name.")
+
+        # 2. Record the new name first: if the process is killed, the next renaming continues.
+        names = load_renames(workspace)
+        names = {before: after for before, after in names.items() if before != f"{kind}/{name}"}
+        names = {
+            before: f"{kind}/{name}" if after == f"{kind}/{old}" else after
+            for before, after in names.items()
+        }
+        names[f"{kind}/{old}"] = f"{kind}/{name}"
+        strict_json.write(workspace.root / FILE, names)
+
+        # 3. Rename the folder, and the paths in the manifests of what was made from it.
+        os.rename(artifact.folder, target)
+        _update_inputs(workspace, names)
+
+    # 4. Move its note.
+    note = load_notes(workspace).get(f"{kind}/{old}")
+    if note:
+        save_note(workspace, f"{kind}/{old}", "")
+        save_note(workspace, f"{kind}/{name}", note.text, note.tags, note.about)
+    return open_artifact(target)
+
+
+def load_renames(workspace: Workspace) -> dict[str, str]:
+    """Return the renamed artifacts of a workspace: `kind/old` -> `kind/new`."""
+    path = workspace.root / FILE
+    if not path.is_file():
+        return {}
+    names = strict_json.read(path)
+    if not all(isinstance(name, str) for name in names.values()):
+        raise InputError(f"{path}: expected names of artifacts.", "Correct or remove the file.")
+    return names
+
+
+def find_new_name(workspace: Workspace, name: str) -> str:
+    """Return the new name of an artifact that had a name before; "" if it was not renamed, or if
+    several kinds of artifacts had this name.
+    """
+    found = [after for before, after in load_renames(workspace).items() if _named(before, name)]
+    if len(found) != 1:
+        return ""
+    kind, _, new = found[0].partition("/")
+    # Another artifact may have the old name now.
+    if workspace.folder(kind, name).exists() or not workspace.folder(kind, new).exists():
+        return ""
+    return new
+
+
+def _named(before: str, name: str) -> bool:
+    return before.partition("/")[2] == name
+
+
+def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:
+    """Replace old paths in the manifests of a workspace.
+
+    A manifest that changes has a new stamp, which the manifests of its own dependents contain: they
+    are updated in turn, from older to newer artifacts.
+    """
+    everything = [one for kind in ARTIFACTS for one in workspace.artifacts(kind)]
+    everything.sort(key=lambda one: one.manifest.created)
+    stamps: dict[str, str] = {}  # old stamp of a changed manifest -> its new stamp
+    for artifact in everything:
+        inputs = {
+            role: _update_input(given, workspace, names, stamps)
+            for role, given in artifact.manifest.inputs.items()
+        }
+        if inputs != artifact.manifest.inputs:
+            replace(artifact.manifest, inputs=inputs).save(artifact.folder)
+            stamps[artifact.stamp] = compute_stamp(artifact.folder)
+
+
+def _update_input(
+    given: Input, workspace: Workspace, names: Mapping[str, str], stamps: Mapping[str, str]
+) -> Input:
+    paths = []
+    for path in given.paths:
+        kind, _, rest = path.partition("/")
+        name, slash, inside = rest.partition("/")
+        new = names.get(f"{kind}/{name}")
+        if new and not (workspace.root / kind / name).exists():
+            path = f"{new}{slash}{inside}"
+        paths.append(path)
+    return replace(given, paths=tuple(paths), stamp=stamps.get(given.stamp, given.stamp))
+
+
+def _uses(artifact: Artifact, source: Artifact, workspace: Workspace) -> bool:
+    return any(
+        _is_inside(workspace.root / path, source.folder)
+        for given in artifact.manifest.inputs.values()
+        for path in given.paths
+    )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents

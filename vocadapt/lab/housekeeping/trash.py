@@ -1,0 +1,128 @@
+"""The trash of a workspace: deleted artifacts and jobs, which can be restored until it is emptied.
+
+An entry is the folder `<workspace>/trash/<id>/<kind>/<name>/`; the id begins with the time of deletion.
+"""
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.renames import check_unused
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.locks import wait_for_lock
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_kinds
+
+TRASH = "trash"
+TIME = "%Y%m%d-%H%M%S-%f"
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A deleted artifact or job: its id in the trash, kind, name, time of deletion and bytes."""
+
+    id: str
+    kind: str
+    name: str
+    deleted: str
+    size: int
+
+    def find_folder(self, workspace: Workspace) -> Path:
+        """Return its folder in the trash."""
+        return workspace.root / TRASH / self.id / self.kind / self.name
+
+
+def delete_artifact(workspace: Workspace, artifact: Artifact) -> Deleted:
+    """Move an artifact to the trash; raise InputError if a job is using it."""
+    check_unused(workspace, artifact)
+    return _discard(workspace, artifact.kind, artifact.folder)
+
+
+def delete_job(workspace: Workspace, job: Job) -> Deleted:
+    """Move a job to the trash, but not what it made; raise InputError if it has not ended."""
+    if job.status().alive:
+        raise InputError(f"The job {job.id} has not ended.", "Cancel it first.")
+    return _discard(workspace, "jobs", job.folder)
+
+
+def list_trash(workspace: Workspace) -> list[Deleted]:
+    """List the trash, latest deletion first; folders that vocadapt did not write are left out."""
+    found = []
+    for folder in sorted((workspace.root / TRASH).glob("*/*/*/"), reverse=True):
+        kind, entry = folder.parent.name, folder.parents[1].name
+        with suppress(ValueError):
+            when = datetime.strptime(entry.rpartition("-")[0], TIME).replace(tzinfo=UTC)
+            if kind in list_kinds():
+                deleted = when.isoformat(timespec="seconds")
+                found.append(Deleted(entry, kind, folder.name, deleted, measure_folder(folder)))
+    return found
+
+
+def find_deleted(workspace: Workspace, entry: str) -> Deleted:
+    """Return the entry of the trash with this id; raise InputError if there is none."""
+    for one in list_trash(workspace):
+        if one.id == entry:
+            return one
+    raise InputError(
+        f"There is no {entry[:100]!r} in the trash.", "It may have been restored or emptied."
+    )
+
+
+def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
+    """Move an entry back from the trash, under another name if one is given; return its folder.
+
+    Raises InputError if the name is taken.
+    """
+    target = workspace.folder(entry.kind, name or entry.name)
+    with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        if target.exists():
+            raise InputError(
+                f"{entry.kind}/{target.name} exists already.",
+                "Rename that one first, or restore under another name.",
+            )
+        source = find_deleted(workspace, entry.id).find_folder(workspace)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(source, target)
+        shutil.rmtree(workspace.root / TRASH / entry.id, ignore_errors=True)
+    return target
+
+
+def empty_trash(workspace: Workspace) -> int:
+    """Delete everything in the trash for good; return the number of bytes that were freed."""
+    entries = list_trash(workspace)
+    with convert_write_errors(workspace.root):
+        for entry in entries:
+            shutil.rmtree(workspace.root / TRASH / entry.id)
+    return sum(entry.size for entry in entries)
+
+
+def measure_folder(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # removed meanwhile
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total
+
+
+def _discard(workspace: Workspace, kind: str, folder: Path) -> Deleted:
+    size = measure_folder(folder)
+    now = datetime.now(UTC)
+    entry = f"{now.strftime(TIME)}-{uuid4().hex[:6]}"
+    place = workspace.root / TRASH / entry / kind
+    with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        place.mkdir(parents=True)
+        try:
+            os.rename(folder, place / folder.name)
+        except FileNotFoundError as error:
+            shutil.rmtree(place.parent, ignore_errors=True)
+            raise InputError(
+                f"{kind}/{folder.name} does not exist any more.", "Reload the page."
+            ) from error
+    return Deleted(entry, kind, folder.name, now.isoformat(timespec="seconds"), size)
