@@ -32,7 +32,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_output_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
-from vocadapt.lab.reports.recommendation import recommend_recipe
+from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.adapted_model import open_base_model
@@ -100,22 +100,24 @@ def _add_recommendation(
     """Add the alignment of the recommended recipe to the answer, and write the recipe if
     requested.
     """
-    root, corpus = find_workspace(options.text), None
+    root, workspace, vectors = find_workspace(options.text), None, None
     if root is not None:
+        workspace = Workspace(root)
         corpus = open_artifact(Path(options.text[0]).resolve())
-    recipe = recommend_recipe(report.advice, root, corpus, model)
-    if recipe is not None:
-        answer["recommended"]["map"] = asdict(recipe.alignment)
+        vectors = find_vectors_of_text(workspace, corpus, model)
+    found = recommend_recipe(report.advice, workspace, vectors, model)
+    if found is not None:
+        answer["recommended"]["map"] = asdict(found.recipe.alignment)
     if not options.out:
         return
-    if recipe is None:
+    if found is None:
         raise InputError(
             "There is no recipe to write: no word of the text can be added to the model.",
             "Leave --out out.",
         )
     check_output_path(options.out)
     with convert_write_errors(options.out):
-        write_recipe(recipe, Path(options.out))
+        write_recipe(found.recipe, Path(options.out))
 
 
 def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) -> str:

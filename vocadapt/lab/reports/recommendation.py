@@ -5,7 +5,6 @@ The page Advice, the page Adapt and the command `advise` use it, so their number
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -33,11 +32,19 @@ class AlignmentChoice:
     compared: int = 0
 
 
+@dataclass(frozen=True)
+class Recommendation:
+    """The recommended recipe, and the scores of its alignment."""
+
+    recipe: Recipe
+    alignment: AlignmentChoice
+
+
 def find_best_alignment(
     workspace: Workspace, vectors: Artifact, model: LanguageModel
 ) -> AlignmentChoice | None:
-    """Return the alignment of these vectors and this model with the highest held-out P@5; None if
-    none was evaluated.
+    """Return the best evaluated alignment of these vectors and this model, by held-out P@5 with CSLS
+    (`select_best_alignment`); None if none was evaluated.
 
     Only alignments that were evaluated on the same anchors and folds as the newest one are
     compared. Evaluations of an earlier version of the vectors are left out.
@@ -60,52 +67,58 @@ def find_best_alignment(
         if _describe_basis(line) == newest:
             settings = build_settings(AlignmentSettings, line["settings"])
             comparable.setdefault(settings, line["held_out"])
-    best = max(comparable, key=lambda settings: comparable[settings]["p@5"])
+    best = max(comparable, key=lambda settings: comparable[settings]["csls"]["p@5"])
     scores = comparable[best]
     return AlignmentChoice(best, scores["p@5"], scores["chance@5"], len(comparable))
 
 
-def choose_alignment(
-    workspace: Workspace | None, vectors: Artifact | None, model: LanguageModel
-) -> AlignmentChoice:
-    """Return the best evaluated alignment, or the one that advice suggests if none was evaluated."""
-    best = None
-    if workspace is not None and vectors is not None:
-        best = find_best_alignment(workspace, vectors, model)
-    return best or AlignmentChoice(SUGGESTED_ALIGNMENT)
+def find_text_name(vectors: Artifact) -> str:
+    """Return the name of the corpus that word vectors belong to; "" if they were trained on files.
+
+    Imported vectors do not record their text: they belong to the corpus of the same name.
+    """
+    text = vectors.manifest.inputs.get("text")
+    if text is None:
+        return vectors.name
+    kind, _, name = text.paths[0].partition("/")
+    return name if kind == "corpora" else ""
 
 
 def find_vectors_of_text(
     workspace: Workspace, corpus: Artifact, model: LanguageModel
 ) -> Artifact | None:
-    """Return the newest word vectors of this text that were trained for this model; None if there
-    are none.
-
-    Imported vectors do not record their text: they belong to a text of the same name.
+    """Return the newest word vectors of this text that were made for this model; None if there are
+    none.
     """
     for found in workspace.artifacts("vectors"):
-        inputs = found.manifest.inputs
-        if "model" not in inputs:
+        given = found.manifest.inputs.get("model")
+        if given is None or find_text_name(found) != corpus.name:
             continue
-        for_model = (workspace.root / inputs["model"].paths[0]).resolve() == model.path.resolve()
-        texts: tuple[str, ...] = (f"corpora/{found.name}",)
-        if "text" in inputs:
-            texts = inputs["text"].paths
-        if for_model and texts == (f"corpora/{corpus.name}",):
+        if (workspace.root / given.paths[0]).resolve() == model.path.resolve():
             return found
     return None
 
 
-def build_recommended_recipe(advice: Advice, alignment: AlignmentChoice) -> Recipe | None:
-    """Build the recipe that the advice recommends, with this alignment; None if no word can be
-    added.
+def recommend_recipe(
+    advice: Advice, workspace: Workspace | None, vectors: Artifact | None, model: LanguageModel
+) -> Recommendation | None:
+    """Build the recommended recipe; None if no word can be added.
+
+    workspace, vectors: the word vectors of the text; None if they do not exist yet.
     """
+    # 1. The words, as the advice recommends them.
     words = advice.recommended
     if words is None:
         return None
     preset = PRESETS[words.preset]
     plan = replace(preset.vocabulary, max_added=words.max_added, min_count=words.min_count)
-    return replace(
+
+    # 2. The best evaluated alignment, or the suggested one if none was evaluated.
+    alignment = None
+    if workspace is not None and vectors is not None:
+        alignment = find_best_alignment(workspace, vectors, model)
+    alignment = alignment or AlignmentChoice(SUGGESTED_ALIGNMENT)
+    recipe = replace(
         preset,
         name=RECOMMENDED,
         title="Recommended for this text",
@@ -113,19 +126,7 @@ def build_recommended_recipe(advice: Advice, alignment: AlignmentChoice) -> Reci
         vocabulary=plan,
         alignment=alignment.settings,
     )
-
-
-def recommend_recipe(
-    advice: Advice, root: Path | None, corpus: Artifact | None, model: LanguageModel
-) -> Recipe | None:
-    """Build the recommended recipe for a text of a workspace, or for other text if `corpus` is None;
-    None if no word can be added.
-    """
-    workspace = vectors = None
-    if root is not None and corpus is not None:
-        workspace = Workspace(root)
-        vectors = find_vectors_of_text(workspace, corpus, model)
-    return build_recommended_recipe(advice, choose_alignment(workspace, vectors, model))
+    return Recommendation(recipe, alignment)
 
 
 def _load_lines(alignment: Artifact) -> list[dict[str, Any]]:
