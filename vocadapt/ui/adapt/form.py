@@ -121,12 +121,13 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
             )
             return None
     # 3. What is recommended for the text of these vectors, and the options of the recipe.
-    chosen: ChosenRecipe | None = ChosenRecipe(recipe, model, vectors, target, corpus)
+    chosen = ChosenRecipe(recipe, model, vectors, target, corpus)
     if recipe.name == RECOMMENDED:
         with preset_box:
-            chosen = _recommend(workspace, chosen)
-    if chosen is None:
-        return None
+            found = _recommend(workspace, chosen)
+        if found is None:
+            return None
+        chosen = found
     return _choose_options(workspace, chosen, inputs_box, more)
 
 

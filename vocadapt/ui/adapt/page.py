@@ -1,5 +1,7 @@
 """The part Adapt: adapt the vocabulary of a model by a recipe; the result is a standard model folder."""
 
+from typing import Literal
+
 import streamlit as st
 
 from vocadapt.lab.steps.adapt import ModelStep
@@ -28,6 +30,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     if chosen is not None:
         with plan_side:
             plan.draw_plan(workspace, chosen)
+        # Not reached if there is no plan.
+        with form_side:
             _draw_start_button(workspace, chosen)
 
     # 3. Without an adapted model there is nothing to try yet.
@@ -39,10 +43,11 @@ def draw(workspace: Workspace) -> NextPart | None:
 def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
     """Draw the name of the result and the button that starts the job."""
     target = pickers.draw_name_input(workspace, "models", chosen.suggested_name, "model_name")
-    label, kind = "Adapt the model", "primary"
-    if chosen.advice is not None and not chosen.is_discouraged:
+    label = "Adapt the model"
+    if chosen.advice is not None:
         label = "Adapt as recommended"
-    elif chosen.is_discouraged:
+    kind: Literal["primary", "secondary"] = "primary"
+    if chosen.is_discouraged:
         label, kind = "Adapt anyway", "secondary"
         draw_note("The advice for this text is not to change the vocabulary.")
     if st.button(label, type=kind, icon=":material/library_add:", key="adapt"):
