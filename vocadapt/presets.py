@@ -16,10 +16,11 @@ from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 
-def _build_transfer(how: str, method: str, about: str, renew: bool = False) -> Recipe:
+def _build_transfer(how: str, method: str, title: str, about: str, renew: bool = False) -> Recipe:
     return Recipe(
         f"transfer-{how}",
         f"{about} (Fast 2023, section 4.4.5)",
+        title=f"Another model's vocabulary, {title}",
         vocabulary=PlanSettings("transfer", renew=renew),
         rows=InitializerSettings(method),
         tokenizer="replacement",
@@ -40,6 +41,7 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
         f"removes {percent:g} % of the vocabulary by the heuristic {heuristic}; the remaining"
         " embeddings are unchanged (Fast 2023, section 4.4.4); lengths include the marks of"
         " continuations (section 3.3.3)",
+        title=f"Smaller vocabulary: {percent:g} % removed by {heuristic}",
         vocabulary=PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True),
         tokenizer="replacement",
     )
@@ -73,6 +75,7 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
         f"replaces {percent} % of the vocabulary, removed by the heuristic {heuristic}, by the"
         " target's first tokens; a new token's embedding is the mean of its pieces' embeddings"
         " (Fast 2023, section 4.4.6)",
+        title=f"{percent} % of the vocabulary exchanged, removed by {heuristic}",
         vocabulary=PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True),
         rows=InitializerSettings("syntactic"),
         tokenizer="replacement",
@@ -90,11 +93,12 @@ def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
         about=f"{recipe.about}; then continued pretraining on the text: of the new embeddings, or"
         " of all parameters (stage continued)",
         further=ContinuedSettings(stage),
+        title=f"{recipe.title}, then pretraining",
     )
 
 
 def _build_exbert(
-    name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3"
+    name: str, title: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3"
 ) -> Recipe:
     """Return an exBERT preset: `exbert-s3` appends wordpieces trained on the text, with random embeddings,
     and adds an extension module to every layer.
@@ -104,6 +108,7 @@ def _build_exbert(
     return Recipe(
         f"exbert-{name}",
         f"{about} (Tai et al. 2020)",
+        title=title,
         vocabulary=plan,
         rows=InitializerSettings("random-normal"),
         tokenizer=mode,
@@ -125,55 +130,65 @@ PRESETS: dict[str, Recipe] = {
             "green-bert",
             "adds the words of the domain; their embeddings are word vectors, aligned by least"
             " squares (Poerner et al. 2020)",
+            title="New words from word vectors",
         ),
         Recipe(
             "green-bert-identity",
             "green-bert without an alignment, W = I (an ablation of Poerner et al. 2020)",
             rows=InitializerSettings("identity"),
+            title="New words from word vectors, without an alignment",
         ),
         Recipe(
             "green-bert-random",
             "green-bert with random embeddings (an ablation of Poerner et al. 2020)",
             rows=InitializerSettings("random-normal"),
+            title="New words with random embeddings",
         ),
         Recipe(
             "green-bert-replace",
             "green-bert that also replaces the embedding of every original token with a word"
             " vector (a variant of Poerner et al. 2020)",
             vocabulary=PlanSettings("replace"),
+            title="New words, and known words replaced",
         ),
         Recipe(
             "reinit-normal",
             "the same vocabulary, every embedding drawn from a normal distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             rows=InitializerSettings("random-normal"),
+            title="Same vocabulary, random embeddings (normal)",
         ),
         Recipe(
             "reinit-uniform",
             "the same vocabulary, every embedding drawn from a uniform distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             rows=InitializerSettings("random-uniform"),
+            title="Same vocabulary, random embeddings (uniform)",
         ),
         _build_transfer(
             "target",
             "target",
+            "its embeddings",
             "the target's vocabulary with the target's own embeddings: the naive way",
             renew=True,
         ),
         _build_transfer(
             "random",
             "random-normal",
+            "random embeddings",
             "the target's vocabulary with random embeddings",
             renew=True,
         ),
         _build_transfer(
             "syntactic",
             "syntactic",
+            "means of wordpieces",
             "the target's vocabulary; a new token's embedding is the mean of its pieces' embeddings",
         ),
         _build_transfer(
             "semantic",
             "semantic",
+            "means of neighbors",
             "the target's vocabulary; a new token's embedding is the mean of its nearest common tokens'",
         ),
         *(
@@ -185,15 +200,22 @@ PRESETS: dict[str, Recipe] = {
         *(
             _build_exbert(
                 name,
+                f"New wordpieces and an extension module, size {name}",
                 "adds wordpieces of the domain and an extension module in every layer,"
                 f" {size.about}",
                 size=name,
             )
             for name, size in SIZES.items()
         ),
-        _build_exbert("no-vocabulary", "the module of s3 without new tokens", PlanSettings("same")),
+        _build_exbert(
+            "no-vocabulary",
+            "An extension module without new wordpieces",
+            "the module of s3 without new tokens",
+            PlanSettings("same"),
+        ),
         _build_exbert(
             "no-module",
+            "New wordpieces without an extension module",
             "the new tokens without a module: all parameters are trained, as published",
             size="",
         ),
@@ -224,6 +246,11 @@ def get_preset(name: str) -> Recipe:
         f"Unknown preset {name!r}.",
         f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}.",
     )
+
+
+def format_recipe_title(recipe: Recipe) -> str:
+    """Return the title of a recipe followed by its name, or the name alone if it has no title."""
+    return " · ".join(filter(None, (recipe.title, recipe.name)))
 
 
 def is_preset(recipe: Recipe) -> bool:

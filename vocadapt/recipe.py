@@ -21,7 +21,8 @@ from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 class Recipe:
     """All settings of an adaptation, one group for each stage.
 
-    rows: how the embeddings of new tokens are initialized. module: exBERT's extension modules, if any.
+    title: its display name; "" if it has only a name. rows: how the embeddings of new tokens are
+    initialized. module: exBERT's extension modules, if any.
     further: continued pretraining; disabled if its stage is "".
     """
 
@@ -39,6 +40,8 @@ class Recipe:
     )
     module: ModuleSettings = field(default_factory=ModuleSettings)
     further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
+    # Not compared: recipes that were saved before there were titles still equal their preset.
+    title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -4,18 +4,22 @@ real text."""
 import json
 import shlex
 import time
+from dataclasses import asdict
 
 import pytest
 
 from tests.material.lab import write_text
+from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.steps.alignment import load_evaluation
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.recipe import read_recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.vocabulary.advice.advice import Suggestion
@@ -32,6 +36,7 @@ KEYS = {
     "expected",
     "top_saved",
     "added",
+    "recommended",
     "recipes",
     "first",
     "cut_words",
@@ -67,6 +72,39 @@ def test_the_shape_of_the_answer(ask, tiny_bert, tmp_path):
     assert len(answer["corpus"]["pieces"]) == 6 and 0 < answer["corpus"]["cut"] < 1
     assert answer["added"][0]["words"] == 5 and answer["added"][0]["model_share"] > 0
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []  # nothing is written
+
+
+def test_the_recommended_recipe_is_written_and_adapts_with_equal_numbers(
+    ask, tiny_bert, tmp_path, capsys
+):
+    workspace = seed_workspace(tmp_path / "trials", tiny_bert)
+    corpus, vectors = workspace.folder("corpora", "trials"), "vectors/trials-vectors"
+    file = tmp_path / "recommended.toml"
+    answer = ask(corpus, "--model", tiny_bert, "--out", file)
+    assert answer["verdict"] == "keep"  # the recipe is written for either verdict
+    recipe, recommended = read_recipe(file), answer["recommended"]
+    assert recipe.name == "recommended" and answer["sentence"] in recipe.about
+    plan = recipe.vocabulary
+    assert (plan.max_added, plan.min_count) == (recommended["max_added"], recommended["min_count"])
+    assert recommended["min_count"] == 20 and recommended["max_added"] == 5
+    # The best of the alignments that were compared in the workspace.
+    lines = load_evaluation(workspace.folder("alignments", "trials-map")).maps
+    best = next(line for line in lines if line["best"])
+    assert recommended["map"] == best["settings"] == asdict(recipe.alignment)
+    out = tmp_path / "adapted"
+    given = ("--recipe", file, "--vectors", workspace.root / vectors, "--model", tiny_bert)
+    assert main(["adapt", *map(str, given), "--out", str(out)]) == 0
+    capsys.readouterr()
+    made = json.loads((out / "vocadapt.json").read_text(encoding="utf-8"))
+    assert made["plan"]["added"] == recommended["max_added"]
+
+
+def test_without_addable_words_there_is_no_recipe_to_write(tiny_bert, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("the patient\n" * 50, encoding="utf-8")
+    out = tmp_path / "recommended.toml"
+    assert main(["advise", str(text), "--model", str(tiny_bert), "--out", str(out)]) != 0
+    assert "no word of the text can be added" in capsys.readouterr().err and not out.exists()
 
 
 def test_a_sample_says_n_of_n(ask, tiny_bert, tmp_path):

@@ -6,11 +6,15 @@ import shutil
 import pytest
 
 from tests.material.workspaces import HOSTILE
-from tests.pages.test_pages import ADVISE, markup, texts
+from tests.pages.test_pages import ADAPT, ADVISE, markup, texts
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.advice import advise_on
+from vocadapt.lab.reports.recommendation import find_best_alignment, recommend_recipe
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
 from vocadapt.vocabulary.advice import rules
 
@@ -33,6 +37,15 @@ def lenient(monkeypatch):
     monkeypatch.setattr("vocadapt.vocabulary.advice.advice.MIN_ADDED", 1)
 
 
+def find_next_page(app):
+    """The page that the link at the foot leads to."""
+    return next(
+        link.proto.page
+        for link in reversed(app.get("page_link"))
+        if link.proto.label.startswith("Next:")
+    )
+
+
 def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, monkeypatch):
     counted = []
     fold = counting.count_words
@@ -46,7 +59,7 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
     assert not counted
     app.button(key="count").click().run()
     assert not app.exception and not app.error and counted == [1]
-    assert len(app.metric) == 5 and (workspace.root / "counts").is_dir()
+    assert len(app.metric) == 4 and (workspace.root / "counts").is_dir()
     app.run()
     assert counted == [1]
 
@@ -57,12 +70,12 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
     assert sum(":material/block:" in text for text in texts(app)) >= 2
     assert [metric.label for metric in app.metric] == [
         "Split words",
-        "Split entity words",
         "Anchors",
         "Expected held-out P@5",
         "Tokens saved",
     ]
-    assert app.metric[1].value == "–" and "chance" in app.metric[3].delta
+    assert "chance 1 in " in app.metric[2].delta
+    assert any("**How sure?**" in text for text in texts(app))
 
 
 def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(
@@ -72,16 +85,92 @@ def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(
     shutil.copytree(seeded.root, root)
     app = open_page(ADVISE, root)
     assert not app.exception and app.success[0].value.startswith("**Worth a run")
-    assert "Recommended recipes" in [heading.value for heading in app.subheader]
+    assert "Recipes to compare" in [expander.label for expander in app.expander]
     links = [link.proto for link in app.get("page_link")]
-    queries = [
-        link.query_string for link in links if "adapt" in link.page.lower() and link.query_string
-    ]
+    queries = [link.query_string for link in links if "adapt_preset=" in link.query_string]
     assert queries and all(
         "vectors=trials-vectors" in query and "cap=5" in query for query in queries
     )
+    assert all("occurrences=50" in query for query in queries)
     assert any("preset=green-bert-random" in query for query in queries)
     assert any("--max-added 5" in block.value for block in app.code)
+    assert any("--recipe recommended.toml" in block.value for block in app.code)
+
+
+def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded, lenient, tmp_path):
+    root = tmp_path / "lenient"
+    shutil.copytree(seeded.root, root)
+    app = open_page(ADVISE, root)
+    button = app.button(key="advise_adapt")
+    assert button.label == "Adapt as recommended" and button.proto.type == "primary"
+    assert "adapt" in find_next_page(app)
+    button.click().run()
+    assert not app.exception and not app.error
+    assert app.selectbox(key="adapt_preset").value == "recommended"
+    assert app.success[0].value.startswith("**Worth a run")
+
+
+def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
+    app = open_page(ADVISE, seeded)
+    button = app.button(key="advise_adapt")
+    assert button.label == "Adapt anyway" and button.proto.type == "secondary"
+    assert any("Keep the vocabulary" in text for text in texts(app))  # continue with training
+    button.click().run()
+    assert not app.exception and not app.error
+    assert app.selectbox(key="adapt_preset").value == "recommended"
+    assert any(box.value.startswith("**Do not change the vocabulary") for box in app.warning)
+    start = app.button(key="adapt")
+    assert start.label == "Adapt anyway" and start.proto.type == "secondary"
+
+
+def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
+    open_page, seeded, monkeypatch
+):
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
+    )
+    app = open_page(ADAPT, seeded, adapt_preset="recommended")
+    assert not app.exception and not app.error
+    assert app.number_input(key="adapt_cap").value == 5
+    assert app.number_input(key="adapt_occurrences").value == 20
+    app.button(key="adapt").click().run()
+    recipe = started[-1].settings.recipe
+    model = open_model(started[-1].inputs["model"][0])
+    report = advise_on(read_corpus([seeded.folder("corpora", "trials")]), model, seeded.root)
+    vectors = seeded.artifact("vectors", "trials-vectors")
+    found = recommend_recipe(report.advice, seeded, vectors, model)
+    assert found and recipe == found.recipe
+    best = find_best_alignment(seeded, vectors, model)
+    assert best and recipe.alignment == best.settings and best.compared > 1
+    # An edited value stays visible, and the recipe says so.
+    app.number_input(key="adapt_cap").set_value(3).run()
+    app.button(key="adapt").click().run()
+    changed = started[-1].settings.recipe
+    assert (changed.name, changed.vocabulary.max_added) == ("recommended-changed", 3)
+    # Another preset has its own values.
+    app.selectbox(key="adapt_preset").set_value("green-bert").run()
+    assert app.number_input(key="adapt_cap").value is None
+    app.selectbox(key="adapt_preset").set_value("recommended").run()
+    assert app.number_input(key="adapt_cap").value == 5
+
+
+def test_word_vectors_of_the_text_are_trained_from_here(
+    open_page, seeded, lenient, tmp_path, monkeypatch
+):
+    root = tmp_path / "bare"
+    shutil.copytree(seeded.root, root)
+    shutil.rmtree(root / "vectors")
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append((spec, name))
+    )
+    app = open_page(ADVISE, root)
+    app.button(key="advise_train").click().run()
+    assert not app.exception
+    [(spec, name)] = started
+    assert (spec.step, name) == ("vectors", "trials")
+    assert spec.inputs["text"] == (str(root / "corpora" / "trials"),)
 
 
 def test_without_vectors_the_way_leads_to_them(open_page, seeded, lenient, tmp_path):
@@ -90,7 +179,8 @@ def test_without_vectors_the_way_leads_to_them(open_page, seeded, lenient, tmp_p
     shutil.rmtree(root / "vectors")
     app = open_page(ADVISE, root)
     assert not app.exception
-    assert any("need word vectors of this text" in text for text in texts(app))
+    assert any("there are none of this text yet" in text for text in texts(app))
+    assert "vectors" in find_next_page(app)
 
 
 def test_a_task_file_by_path(open_page, seeded, tmp_path):
@@ -101,7 +191,7 @@ def test_a_task_file_by_path(open_page, seeded, tmp_path):
     assert (app.metric[1].value, app.metric[1].delta) == ("1.000", "n = 1, distinct 1.000")
     assert "in entities" in app.dataframe[0].value.columns
     app.button(key="no_task").click().run()
-    assert not app.exception and app.metric[1].value == "–"
+    assert not app.exception and app.metric[1].label == "Anchors"
 
 
 @pytest.mark.parametrize("content", ["aspirin B\n", "aspirin\tO\n", None])

@@ -13,7 +13,7 @@ from vocadapt.presets import PRESETS
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
-from vocadapt.vocabulary.advice.advice import advise, apply_rules, suggest_recipes
+from vocadapt.vocabulary.advice.advice import advise, apply_rules, recommend, suggest_recipes
 from vocadapt.vocabulary.advice.rules import WORDS, compute_needed_words, forecast
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.word_tokenizations import (
@@ -249,6 +249,18 @@ def test_recipes_are_presets_with_a_cap_and_a_control():
         recipe.preset in PRESETS and PRESETS[recipe.preset].needs_alignment == bool(recipe.map)
         for recipe in made
     )
+
+
+def test_the_recommended_words_occur_twenty_times_whatever_the_verdict():
+    made = recommend(good())
+    assert made and (made.max_added, made.min_count) == (1500, 20)
+    assert made.preset in PRESETS and made.map == suggest_recipes(good())[0].map
+    # Without such words, all that get a vector; without any, nothing.
+    rare = recommend(good(gains=(gain(5, 3000), gain(20, 0), gain(50, 0))))
+    assert rare and (rare.max_added, rare.min_count) == (3000, 5)
+    assert recommend(good(gains=(gain(5, 0), gain(20, 0), gain(50, 0)))) is None
+    kept = advice_on()
+    assert kept.verdict == "keep" and kept.recommended and kept.recommended.max_added == 1
 
 
 @pytest.mark.parametrize("frequent", [99, 1500])

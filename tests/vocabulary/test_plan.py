@@ -12,6 +12,7 @@ from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_to
 from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import (
     OVER_LIMIT,
+    TOO_RARE,
     PlanSources,
     plan_from_words,
     plan_vocabulary,
@@ -86,6 +87,19 @@ def test_the_cap_keeps_the_most_frequent_and_says_what_it_left_out() -> None:
     assert made.added_tokens == ("tachycardia",)
     assert made.left_out[OVER_LIMIT] == ("hypertension", "euthymia")
     assert made.summary()["left_out"] == {NEVER_ONE_WORD: 2, SPACED: 1, OVER_LIMIT: 2}
+
+
+def test_rarer_words_than_the_minimum_count_are_left_out() -> None:
+    made = plan(PlanSettings(min_count=5))  # tachycardia occurs 8 times, hypertension 5, euthymia 2
+    assert made.added_tokens == ("tachycardia", "hypertension")
+    assert made.left_out[TOO_RARE] == ("euthymia",) and OVER_LIMIT not in made.left_out
+    capped = plan(PlanSettings(min_count=5, max_added=1))
+    assert capped.left_out[OVER_LIMIT] == ("hypertension",)
+    with pytest.raises(InputError, match="None of the 3 words that could be added occurs 9 times"):
+        plan(PlanSettings(min_count=9))
+    uncounted = EmbeddingSpace(WORDS, np.ones((len(WORDS), 2), np.float32))
+    with pytest.raises(InputError, match="no word counts"):
+        plan_from_words(VOCABULARY, Splitter.bert(), uncounted, PlanSettings(min_count=5))
 
 
 def test_replace_also_renews_the_shared_words_but_no_special_token() -> None:

@@ -23,6 +23,7 @@ from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words of a text and their counts
+SEVERE = 4  # wordpieces from which a word counts as severely split
 
 # The terms of Fast 2023, table 2.1, after the PubMedBERT paper. Their tokenization is always computed
 # from the given vocabularies.
@@ -168,6 +169,10 @@ class TokenizationFigures:
         """Fraction of running words that become [UNK]."""
         return self.unknown_words / self.words
 
+    def share_from(self, pieces: int) -> float:
+        """Return the fraction of running words with this number of wordpieces or more."""
+        return sum(n for size, n in self.by_pieces.items() if size >= pieces) / self.words
+
     def shares(self, last: int = 6) -> dict[str, float]:
         """Return the fraction of running words with 1, 2, …, and `last` or more wordpieces, and
         the fraction of unknown words.
@@ -220,6 +225,32 @@ def list_changes(
         if tokens_before[word] != tokens_after[word]
     ]
     return sorted(changed, key=lambda change: (-abs(change.saved), -change.count, change.word))
+
+
+@dataclass(frozen=True)
+class SplitWord:
+    """A word that a model splits into several wordpieces, and its count in the text."""
+
+    word: str
+    count: int
+    pieces: tuple[str, ...]
+
+
+def list_worst_split_words(
+    counts: Counts, splitter: Splitter, tokenizer: WordTokenizer, limit: int
+) -> list[SplitWord]:
+    """List the words with a letter that a model splits worst: those of SEVERE or more wordpieces
+    first, then those of one wordpiece less, and so on; in each group the most frequent first.
+
+    counts: words as `splitter` produced them, with their counts. limit: maximum length of the list.
+    """
+    found = [
+        SplitWord(word, counts[word], pieces)
+        for word, pieces in tokenizer.tokenize(counts, splitter).items()
+        if len(pieces) > 1 and any(map(str.isalpha, word))
+    ]
+    found.sort(key=lambda split: (-min(len(split.pieces), SEVERE), -split.count, split.word))
+    return found[:limit]
 
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:

@@ -219,6 +219,16 @@ def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
     return _draw_chosen_size(figure, curve, chosen)
 
 
+def plot_added_words(counts: Sequence[int], added: int) -> go.Figure:
+    """Plot occurrences of the words that could be added by rank; RARE, and the number of words that
+    are added, as lines.
+    """
+    figure = plot_frequency_ranks(counts, RARE, "{} times", "word", GOOD)
+    figure.update_layout(EXTENSION_LAYOUT)
+    figure.add_vline(x=added, line={"color": NEUTRAL, "dash": "dash"})
+    return figure
+
+
 def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
     """Plot wordpieces per word against the number of added tokens; the chosen size as a line."""
     figure = build_figure("tokens added", "wordpieces per word", **EXTENSION_LAYOUT)

@@ -69,7 +69,11 @@ UNTRAINABLE = (
     " masked-language-model head. Start from a model that has one (BertForMaskedLM)."
 )
 OF_RECIPE = "the recipe's"  # shown in place of the default values of settings
-PLAN = ("count_marks", "max_added")  # settings of the plan that no other setting depends on
+PLAN = (
+    "count_marks",
+    "max_added",
+    "min_count",
+)  # settings of the plan that no other setting depends on
 REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
 RESULTS = {True: "passed", False: "FAILED"}
 VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
@@ -203,6 +207,12 @@ def _change_settings(recipe: Recipe, options: Options) -> Recipe:
             plan.kind in ("append", "replace", "extend"),
             f"The size of the recipe {recipe.name} determines how many tokens are added.",
             "Leave --max-added out.",
+        ),
+        (
+            options.min_count,
+            plan.kind in ("append", "replace"),
+            f"The recipe {recipe.name} adds no words of word vectors.",
+            "Leave --min-count out.",
         ),
         (
             options.initializer,
@@ -377,7 +387,7 @@ ADAPT = Command(
         setting_options(PlanSettings, "cut", "removed", "refill", shown_default=OF_RECIPE),
         setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),
         setting_options(PlanSettings, "count_marks", action=BooleanOptionalAction),
-        setting_options(PlanSettings, "max_added", shown_default=OF_RECIPE),
+        setting_options(PlanSettings, "max_added", "min_count", shown_default=OF_RECIPE),
         setting_options(ModuleSettings, "gate", shown_default=OF_RECIPE),
         setting_options(AlignmentSettings, "method", "unit", "center", shown_default=OF_RECIPE),
         add_initializer_settings,

@@ -5,8 +5,8 @@ Proportions in the JSON of advise are fractions, unknown values null; the keys:
 verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words,
 distinct, cut, cut_distinct, unknown, fertility, pieces), anchors, width, min_count, expected (p@5,
 low, high, chance, words, outside), top_saved, added (one entry for each minimum count of an added
-word), recipes (preset, max_added, map, command), first (the command to run before any of them),
-cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or
+word), recommended and recipes (preset, max_added, min_count, map, command), first (the command to
+run before any of them), cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or
 "counted"), seconds.
 """
 
@@ -29,12 +29,16 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_table
 from vocadapt.errors import InputError
+from vocadapt.files import check_output_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress
+from vocadapt.recipe import write_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
 from vocadapt.text.words import Splitter, count_words
@@ -86,10 +90,37 @@ def _advise(options: Options) -> Answer:
         read_corpus(options.text, settings), opened, root, task, progress=options.progress
     )
     answer = build_advice_answer(report, options.text, options.model, settings)
-    return Answer(answer, _render(report, answer))
+    _add_recommendation(options, report, opened, answer)
+    return Answer(answer, _render(report, answer, bool(options.out)))
 
 
-def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
+def _add_recommendation(
+    options: Options, report: AdviceReport, model: LanguageModel, answer: dict[str, Any]
+) -> None:
+    """Add the alignment of the recommended recipe to the answer, and write the recipe if
+    requested.
+    """
+    root, workspace, vectors = find_workspace(options.text), None, None
+    if root is not None:
+        workspace = Workspace(root)
+        corpus = open_artifact(Path(options.text[0]).resolve())
+        vectors = find_vectors_of_text(workspace, corpus, model)
+    found = recommend_recipe(report.advice, workspace, vectors, model)
+    if found is not None:
+        answer["recommended"]["map"] = asdict(found.recipe.alignment)
+    if not options.out:
+        return
+    if found is None:
+        raise InputError(
+            "There is no recipe to write: no word of the text can be added to the model.",
+            "Leave --out out.",
+        )
+    check_output_path(options.out)
+    with convert_write_errors(options.out):
+        write_recipe(found.recipe, Path(options.out))
+
+
+def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) -> str:
     """Render the advice: verdict, reasons, figures, expected gains, recommended commands."""
     advice, figures = report.advice, report.advice.figures
 
@@ -142,6 +173,8 @@ def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
     # 4. The commands.
     if advice.recipes:
         lines += ["", "Recommended commands:", answer["first"]]
+        if wrote_recipe:
+            lines.append(answer["recommended"]["command"])
         lines += [entry["command"] for entry in answer["recipes"]]
     return "\n".join(lines)
 
@@ -168,11 +201,16 @@ ADVISE = Command(
             default="workspace",
             help="workspace with stored word counts (default ./workspace)",
         ),
+        option(
+            "--out",
+            metavar="FILE",
+            help="recipe file to write: the recommended adaptation, for adapt --recipe FILE",
+        ),
         CASING,
         CORPUS_SETTINGS,
     ),
     epilog="JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
-    " (held-out P@5), added (by minimum count), first and recipes (with command lines), cut_words,"
+    " (held-out P@5), added (by minimum count), recommended, first and recipes (with command lines), cut_words,"
     " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
     " verdict.",
 )

@@ -19,9 +19,10 @@ from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.entities import EntityWords, read_entity_words
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary.advice.advice import Advice, Suggestion, advise
+from vocadapt.vocabulary.advice.advice import RECOMMENDED, Advice, Suggestion, advise
 from vocadapt.vocabulary.growth.word_tokenizations import ModelSize
 
+RECIPE_FILE = f"{RECOMMENDED}.toml"  # file of the recommended recipe
 VECTORS = "domain-vectors"  # the folder that the suggested command lines share
 # bytes of text that are counted: some 15 s on a 2.5 GHz core (17 to 30 MB a second)
 MAX_COUNTED_BYTES = 250_000_000
@@ -50,9 +51,10 @@ def build_advice_answer(
     """Return the advice and the command lines that follow it as JSON values."""
     advice, task = report.advice.as_json(), report.task
     answer = {**advice, "first": None, "task_file": None, "counts": "counted"}
+    if report.advice.recommended:
+        advice["recommended"]["command"] = build_recommended_command(model)
     for entry, recipe in zip(advice["recipes"], report.advice.recipes, strict=True):
         entry["command"] = build_adapt_command(recipe, model)
-        answer["first"] = build_training_command(text, model, settings)
     if task:
         answer["task_file"] = {name: getattr(task, name) for name in TASK_FIGURES}
     if report.kept:
@@ -82,6 +84,8 @@ def build_training_command(
 def build_adapt_command(recipe: Suggestion, model: str) -> str:
     """Build the command line of a suggested recipe."""
     chosen = ["--preset", recipe.preset, "--max-added", str(recipe.max_added)]
+    if recipe.min_count:
+        chosen += ["--min-count", str(recipe.min_count)]
     if recipe.map:
         given = {"--normalize": recipe.map.unit, "--center": recipe.map.center}
         chosen += ["--method", recipe.map.method, *(flag for flag, on in given.items() if on)]
@@ -91,12 +95,18 @@ def build_adapt_command(recipe: Suggestion, model: str) -> str:
     )
 
 
+def build_recommended_command(model: str, vectors: str = VECTORS) -> str:
+    """Build the command line that adapts a model by the recipe that `advise` has written."""
+    chosen = ["--recipe", RECIPE_FILE, "--vectors", vectors, "--model", model]
+    return shlex.join([*PROGRAM, "adapt", *chosen, "--out", f"adapted-{RECOMMENDED}"])
+
+
 def build_advise_command(text: Sequence[str | Path], model: str, task: Path | None) -> str:
-    """Build the command line that gives the same advice."""
+    """Build the command line that gives the same advice, and writes the recommended recipe."""
     command = [*PROGRAM, "advise", *map(str, text), "--model", model]
     if task:
         command += ["--task", str(task)]
-    return shlex.join(command)
+    return shlex.join([*command, "--out", RECIPE_FILE])
 
 
 def advise_on(

@@ -10,12 +10,12 @@ from vocadapt.lab.workspace.packing import compute_packed_size, pack_to_temporar
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
-from vocadapt.text.tokenization import encode
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
+from vocadapt.ui.lens.view import build_chips
 
 MAX_EXAMPLES = 6
 VERDICT = {
@@ -103,7 +103,7 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
     when: when the checks were made, such as "before the training", if the model has changed since.
     """
     if not certificate:
-        st.markdown("There is no certificate: `python -m vocadapt certify` creates one.")
+        st.markdown("There is no certificate: this model was adapted without one.")
         return
     st.markdown(VERDICT[bool(certificate["passed"])])
     if when:
@@ -144,11 +144,15 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
     before = cache.model_of(str(artifact.folder / BASE))
     after = cache.model_of(str(artifact.folder))
     name = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
-    st.markdown(f":small[before · {plain(name)}]")
-    markup.draw_token_chips(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
-    st.markdown(":small[after · a new word is framed in green]")
-    tokens = encode(after.fast_tokenizer, text, add_special_tokens=False).tokens
-    markup.draw_token_chips(tokens, {token for token in tokens if token not in before.vocabulary})
+    lines = []
+    for label, note, opened in (
+        ("before", name, before),
+        ("after", "a new word is framed in green", after),
+    ):
+        known = before.vocabulary.__contains__
+        chips = build_chips(opened.fast_tokenizer, opened.vocabulary, text, known)
+        lines.append(markup.TokenizationLine(label, note, chips))
+    markup.draw_tokenization_lines(lines)
 
 
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)

@@ -1,16 +1,20 @@
 """The part Adapt: adapt the vocabulary of a model by a recipe; the result is a standard model folder."""
 
+from typing import Literal
+
 import streamlit as st
 
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
-from vocadapt.ui.adapt import model, plan
+from vocadapt.ui.adapt import form, model, plan
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.jobs import panel
 
 
-def draw(workspace: Workspace) -> None:
+def draw(workspace: Workspace) -> NextPart | None:
     """Draw the part."""
     # 1. The adapted models of the workspace.
     adapted = list_adapted_models(workspace)
@@ -20,15 +24,32 @@ def draw(workspace: Workspace) -> None:
 
     # 2. A new one: the recipe on the left, its plan and costs on the right.
     st.subheader("Adapt a model" if not adapted else "Adapt another")
-    form, plan_side = st.columns([1, 1.7], gap="large")
-    with form:
-        chosen = plan.draw_recipe_form(workspace)
-    with plan_side:
-        if chosen is None:
-            return
-        plan.draw_plan(workspace, chosen)
-        target = pickers.draw_name_input(workspace, "models", chosen.suggested_name, "model_name")
-        if st.button("Adapt the model", type="primary", icon=":material/library_add:", key="adapt"):
-            panel.start(
-                workspace, Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs), target
-            )
+    form_side, plan_side = st.columns([1, 1.7], gap="large")
+    with form_side:
+        chosen = form.draw_recipe_form(workspace)
+    if chosen is not None:
+        with plan_side:
+            plan.draw_plan(workspace, chosen)
+        # Not reached if there is no plan.
+        with form_side:
+            _draw_start_button(workspace, chosen)
+
+    # 3. Without an adapted model there is nothing to try yet.
+    if not adapted and not workspace.artifacts("vectors"):
+        return NextPart("vectors", "Make vectors of the words of your text first.")
+    return None
+
+
+def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
+    """Draw the name of the result and the button that starts the job."""
+    target = pickers.draw_name_input(workspace, "models", chosen.suggested_name, "model_name")
+    label = "Adapt the model"
+    if chosen.advice is not None:
+        label = "Adapt as recommended"
+    kind: Literal["primary", "secondary"] = "primary"
+    if chosen.is_discouraged:
+        label, kind = "Adapt anyway", "secondary"
+        draw_note("The advice for this text is not to change the vocabulary.")
+    if st.button(label, type=kind, icon=":material/library_add:", key="adapt"):
+        spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
+        panel.start(workspace, spec, target)

@@ -4,13 +4,16 @@ alone.
 
 import streamlit as st
 
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.reports.advice import AdviceReport
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.advise import view
+from vocadapt.ui.advise.recommendation import draw_verdict_box
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import count_cache
+from vocadapt.ui.frame.pages import NextPart
 
 
-def draw(workspace: Workspace) -> None:
+def draw(workspace: Workspace) -> NextPart | None:
     """Draw the part."""
     corpora = workspace.artifacts("corpora")
     if not corpora:
@@ -23,12 +26,12 @@ def draw(workspace: Workspace) -> None:
             "text",
             "Import a text",
         )
-        return
+        return None
 
     # 1. Text, model, and an optional task.
     left, middle, right = st.columns([1, 1, 0.6], gap="large", vertical_alignment="bottom")
     with left:
-        corpus = pickers.pick("Text", corpora, "advise_corpus")
+        corpus = pickers.pick("Text", corpora, "advise_corpus", newest=True)
     with middle:
         model = pickers.pick_model(
             workspace, "advise_model", default=pickers.model_behind(corpus, workspace)
@@ -42,17 +45,33 @@ def draw(workspace: Workspace) -> None:
     if report is None:
         if view.offer_to_count(corpus, model):
             view.count_now(corpus, model, workspace)
-        return
+        return None
 
-    # 3. The verdict, the figures behind it, and recipes.
-    view.draw_verdict(report)
+    # 3. The verdict, what to do, and why.
+    draw_verdict_box(report)
+    vectors = view.draw_action(workspace, corpus, model, report)
+    view.draw_reasons(report)
+
+    # 4. The figures behind it.
     view.draw_headline(report)
     chart, words = st.columns(2, gap="large")
     with chart:
         view.draw_length_chart(report)
     with words:
         view.draw_split_words(report)
-    if report.advice.recipes:
-        view.draw_recipes(report, corpus, workspace, model)
     view.draw_gains(report)
-    view.draw_details(report, corpus, model, task)
+    if report.advice.recipes and vectors:
+        view.draw_recipes(report, vectors)
+    view.draw_details(report, corpus, model, task, vectors)
+    return _choose_next(report, vectors)
+
+
+def _choose_next(report: AdviceReport, vectors: Artifact | None) -> NextPart:
+    """Return where to continue: with the model as it is, to Adapt, or to word vectors."""
+    if report.advice.verdict == "keep":
+        return NextPart("finetune", "Keep the vocabulary: train the model as it is on your task.")
+    if vectors is not None:
+        why = "Adapt the model with the recommended words."
+        return NextPart("adapt", why, {"adapt_model": "advise_model"})
+    carry = {"vectors_corpus": "advise_corpus", "vectors_model": "advise_model"}
+    return NextPart("vectors", "Train vectors of the words of this text.", carry)

@@ -1,15 +1,26 @@
 """Parts of the page Advise: verdict and reasons, figures, recipes, and split words."""
 
-import re
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.presets import PRESETS
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.ui.advise.recommendation import (
+    describe_alignment,
+    describe_words,
+    format_sentence,
+)
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import (
@@ -24,37 +35,37 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.number_formats import (
-    NARROW,
     count,
     duration,
     format_estimate_bold,
     fraction,
     megabytes,
 )
-from vocadapt.ui.frame import cache
-from vocadapt.vocabulary.advice.advice import Suggestion
+from vocadapt.ui.frame import address, cache
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.vectors import view as vectors_view
+from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
 from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
 
+ButtonKind = Literal["primary", "secondary"]
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
-THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+PRIMARY: ButtonKind = "primary"
+SECONDARY: ButtonKind = "secondary"
 SPEED = 17e6  # bytes of text per second on a 2.5 GHz core
+OF_TASK = "no longer split in the task"
 COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
     "words added": "Number of words that the model lacks and that would be added.",
     "tokens saved": "Fraction of the text's tokens saved.",
     "tokens per word": "Mean number of tokens per running word after the addition.",
     "no longer split": "Fraction of split running words that become a single token.",
-    "no longer split in the task": (
-        "Fraction of split entity words of the task that become a single token."
-    ),
+    OF_TASK: ("Fraction of split entity words of the task that become a single token."),
     "under 20": (
         "Fraction of added words that occur fewer than 20 times: their embeddings are hardly"
         " better than chance."
     ),
-    "under 50": "Fraction of added words that occur fewer than 50 times.",
     "parameters": "Parameters of the new embeddings.",
     "size": "Size of the new embeddings in float32.",
-    "of the model": "New parameters relative to the model's.",
 }
 
 
@@ -113,24 +124,84 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
         )
 
 
-def draw_verdict(report: lab.AdviceReport) -> None:
-    """Draw the verdict and its reasons."""
-    if report.advice.verdict == "adapt":
-        st.success(f"**{_format_numbers(report.advice.sentence)}**", icon=":material/check_circle:")
-    else:
-        st.warning(
-            f"**{_format_numbers(report.advice.sentence)}**", icon=":material/do_not_disturb_on:"
-        )
+def draw_action(
+    workspace: Workspace, corpus: Artifact, model: str, report: lab.AdviceReport
+) -> Artifact | None:
+    """Draw what is recommended and the button that leads to it: to Adapt if there are word vectors
+    of this text, otherwise one that trains them; return the vectors.
+    """
+    opened = cache.model_of(model)
+    vectors = find_vectors_of_text(workspace, corpus, opened)
+    found = recommend_recipe(report.advice, workspace, vectors, opened)
+    if found is None or report.advice.recommended is None:
+        st.markdown("No word of this text can be added to this model.")
+        return vectors
+    discouraged = report.advice.verdict == "keep"
+    with st.container(border=True):
+        # 1. What is recommended.
+        lead, label, kind = "Recommended: add", "Adapt as recommended", PRIMARY
+        if discouraged:
+            lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
+        gain = format_sentence(report.advice.recommended.about)
+        words = describe_words(found.recipe.vocabulary)
+        st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
+        # 2. The way there.
+        if vectors is None:
+            _offer_training(workspace, corpus, model, kind)
+            return None
+        st.markdown(f"Alignment: {describe_alignment(found.alignment)}.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
+                address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
+            if found.alignment.p5 is None:
+                draw_link("alignment", "Compare alignments", alignment_vectors=vectors.name)
+    return vectors
+
+
+def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: ButtonKind) -> None:
+    """Draw the button that trains word vectors of a text as a job, with its cost."""
+    if queue.list_promised_names(workspace, "vectors"):
+        st.markdown("Word vectors are being trained. This page continues when they are done.")
+        return
+    settings = Word2VecSettings()
+    st.markdown(
+        "The embeddings of new words are made from word vectors, and there are none of this text"
+        " yet."
+    )
+    draw_note(vectors_view.describe_training(workspace, model, corpus, settings))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            "Train word vectors", type=kind, icon=":material/play_arrow:", key="advise_train"
+        ):
+            inputs = {"text": (str(corpus.folder),), "model": (model,)}
+            name = workspace.find_free_name("vectors", corpus.name)
+            panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+        draw_link("vectors", "With other settings", vectors_corpus=corpus.name)
+
+
+def draw_reasons(report: lab.AdviceReport) -> None:
+    """Draw the reasons for the verdict, and how sure it is."""
     for found in report.advice.findings:
         mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
         st.markdown(
-            f"{mark} {_format_numbers(found.says)} :small[:gray[{_format_numbers(found.why)}]]"
+            f"{mark} {format_sentence(found.says)} :small[:gray[{format_sentence(found.why)}]]"
         )
+    expected = report.advice.figures.forecast
+    interval = f"{_format_percent(expected.low)} to {_format_percent(expected.high)}"
+    sure = (
+        f"Nothing was trained. The forecast is that for {_format_percent(expected.p5)} of 100 known"
+        " words that are held out, the right wordpiece will be among the five nearest (95 %"
+        f" interval {interval}; {format_chance(expected.chance)}). It was fitted on 20 trainings on"
+        " English texts."
+    )
+    if expected.outside:
+        sure += " This text or this model lies outside of what was measured: it may be wrong."
+    st.markdown(f":gray[:material/help:] **How sure?** :small[{sure}]")
 
 
-def _format_numbers(text: str) -> str:
-    """Format the numbers of a sentence as the pages do."""
-    return markup.plain(THOUSANDS.sub(NARROW, text))
+def _format_percent(value: float) -> str:
+    """Format a fraction as a number out of 100, with one decimal below 10."""
+    return f"{100 * value:.1f}" if value < 0.1 else f"{100 * value:.0f}"
 
 
 def draw_headline(report: lab.AdviceReport) -> None:
@@ -138,23 +209,14 @@ def draw_headline(report: lab.AdviceReport) -> None:
     shown = report.advice.figures
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
     interval = (
-        f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
+        f"{fraction(expected.low)}–{fraction(expected.high)}, {format_chance(expected.chance)}"
     )
-    task_share = None
-    if shown.task:
-        task_share = shown.task.share
-    draw_metrics(
+    metrics: list[tuple[str | None, ...]] = [
         (
             "Split words",
             fraction(shown.corpus.share),
             _describe_words(shown.corpus),
             ("Fraction of running words with a letter that the model splits into several tokens."),
-        ),
-        (
-            "Split entity words",
-            fraction(task_share),
-            _describe_words(shown.task),
-            "Fraction of the words inside entities of the task file that the model splits.",
         ),
         (
             "Anchors",
@@ -181,13 +243,23 @@ def draw_headline(report: lab.AdviceReport) -> None:
             f"{count(gain.words)} words seen {gain.floor}+ times",
             (f"Tokens per word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."),
         ),
-    )
+    ]
+    if shown.task:
+        about = "Fraction of the words inside entities of the task file that the model splits."
+        figures_of_task = (fraction(shown.task.share), _describe_words(shown.task), about)
+        metrics.insert(1, ("Split entity words", *figures_of_task))
+    draw_metrics(*metrics)
 
 
-def _describe_words(statistics: TokenizationStatistics | None) -> str:
+def format_chance(chance: float) -> str:
+    """Format a probability by chance as "chance 1 in 1 190"; a dash if it is not known."""
+    if not chance:
+        return "chance –"
+    return f"chance 1 in {count(round(1 / chance))}"
+
+
+def _describe_words(statistics: TokenizationStatistics) -> str:
     """Format the number of words behind a fraction, and the fraction of distinct ones."""
-    if statistics is None:
-        return "no task file given"
     return f"n = {count(statistics.words)}, distinct {fraction(statistics.share_distinct)}"
 
 
@@ -208,42 +280,21 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     st.rerun()
 
 
-def draw_recipes(
-    report: lab.AdviceReport, corpus: Artifact, workspace: Workspace, model: str
-) -> None:
-    """Draw one card per recipe, with its command and a link to the page Adapt."""
-    st.subheader("Recommended recipes")
-    # A recipe can be set up on the page Adapt only if there are word vectors of this text.
-    vectors = _find_vectors(corpus, workspace, model)
-    columns = st.columns(len(report.advice.recipes))
-    for column, recipe in zip(columns, report.advice.recipes, strict=True):
-        # One card: description, link and command.
-        with column, st.container(border=True, height="stretch"):
-            st.markdown(
-                f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
-                f" :green[**{count(recipe.max_added)} words**]"
-            )
-            about = markup.plain(recipe.about)
-            if recipe.map:
-                about = f"Alignment: {methods.describe_method(recipe.map)}. {about}"
-            st.markdown(f":small[{about}]")
-            if vectors:
-                draw_link(
-                    "adapt",
-                    "Set up on the page Adapt",
-                    **_build_adapt_address(recipe, vectors),
+def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
+    """Draw one card per recipe that is worth a comparison, with a link to the part Adapt."""
+    with st.expander("Recipes to compare", icon=":material/compare_arrows:"):
+        columns = st.columns(len(report.advice.recipes))
+        for column, recipe in zip(columns, report.advice.recipes, strict=True):
+            with column, st.container(border=True, height="stretch"):
+                st.markdown(
+                    f"**{recipe.name.capitalize()}** · {PRESETS[recipe.preset].title} ·"
+                    f" :green[**{count(recipe.max_added)} words**]"
                 )
-            draw_command(lab.build_adapt_command(recipe, model))
-    # All recipes need word vectors: show the command that trains them.
-    first = lab.build_training_command([corpus.folder], model)
-    if vectors:
-        draw_note(
-            f"Word vectors exist: {markup.plain(vectors.name)}. In a terminal, train them first:"
-        )
-    else:
-        st.markdown("All recipes need word vectors of this text: train them here or in a terminal.")
-        draw_link("vectors", "Train word vectors")
-    draw_command(first)
+                about = format_sentence(recipe.about)
+                if recipe.map:
+                    about = f"Alignment: {methods.describe_method(recipe.map)}. {about}"
+                st.markdown(f":small[{about}]")
+                draw_link("adapt", "Set up in Adapt", **_build_adapt_address(recipe, vectors))
 
 
 def draw_length_chart(report: lab.AdviceReport) -> None:
@@ -255,7 +306,9 @@ def draw_length_chart(report: lab.AdviceReport) -> None:
     if shown.task:
         fractions["words in the task's entities"] = shown.task.shares()
         sizes += f", {count(shown.task.words)} entity words"
-    draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
+    shares = fractions["words of the text"].items()
+    alt = "; ".join(f"{size} tokens: {fraction(share)}" for size, share in shares)
+    draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces", f"Words of the text: {alt}.")
     draw_note(f"Running words with a letter: {sizes}.")
 
 
@@ -283,37 +336,50 @@ def draw_split_words(report: lab.AdviceReport) -> None:
 def draw_gains(report: lab.AdviceReport) -> None:
     """Draw the gains and costs of adding words by minimum count."""
     st.subheader("Gains and costs of adding words")
-    rows = [
-        (
-            count(g.floor),
-            count(g.words),
-            fraction(g.saved),
-            f"{g.fertility:.2f}",
-            fraction(g.mended),
-            fraction(g.mended_task),
-            fraction(g.under_few),
-            fraction(g.under_enough),
-            "–" if g.parameters is None else count(g.parameters),
-            "–" if g.bytes is None else megabytes(g.bytes),
-            fraction(g.model_share),
+    table: dict[str, list[str]] = {name: [] for name in COLUMNS}
+    for gain in report.advice.figures.gains:
+        cells = (
+            count(gain.floor),
+            count(gain.words),
+            fraction(gain.saved),
+            f"{gain.fertility:.2f}",
+            fraction(gain.mended),
+            fraction(gain.mended_task),
+            fraction(gain.under_few),
+            "–" if gain.parameters is None else count(gain.parameters),
+            "–" if gain.bytes is None else megabytes(gain.bytes),
         )
-        for g in report.advice.figures.gains
-    ]
-    # Transpose the rows into columns, in the order of COLUMNS.
-    table = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+        for name, cell in zip(COLUMNS, cells, strict=True):
+            table[name].append(cell)
+    if not report.task:
+        del table[OF_TASK]
     config = {
-        name: st.column_config.TextColumn(help=about, alignment="right")
-        for name, about in COLUMNS.items()
+        name: st.column_config.TextColumn(help=COLUMNS[name], alignment="right") for name in table
     }
     draw_table(table, key="gains", column_config=config)
 
 
-def draw_details(report: lab.AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
+def draw_details(
+    report: lab.AdviceReport,
+    corpus: Artifact,
+    model: str,
+    task: Path | None,
+    vectors: Artifact | None,
+) -> None:
     """Draw Details & export of the advice."""
     with open_details():
         draw_command(
-            lab.build_advise_command([corpus.folder], model, task), "The same advice in a terminal"
+            lab.build_advise_command([corpus.folder], model, task),
+            "The same advice in a terminal; it also writes the recommended recipe",
         )
+        source = lab.VECTORS
+        if vectors is None:
+            draw_command(lab.build_training_command([corpus.folder], model), "Train word vectors")
+        else:
+            source = str(vectors.folder)
+        draw_command(lab.build_recommended_command(model, source), "Adapt as recommended")
+        for recipe in report.advice.recipes:
+            draw_command(lab.build_adapt_command(recipe, model), recipe.name.capitalize())
         shown, origin = report.advice.figures, "counted now"
         if report.kept:
             origin = "counts from the workspace"
@@ -331,23 +397,13 @@ def draw_details(report: lab.AdviceReport, corpus: Artifact, model: str, task: P
         draw_downloads({"advice.json": answer, "split-words.tsv": words})
 
 
-def _find_vectors(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
-    """Return the newest word vectors trained on this text for this model."""
-    # Artifacts are listed newest first.
-    for found in workspace.artifacts("vectors"):
-        text = found.manifest.inputs.get("text")
-        same_text = text is not None and text.paths == (f"corpora/{corpus.name}",)
-        if same_text and pickers.model_behind(found, workspace) == model:
-            return found
-    return None
-
-
 def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
     """Return the address of the page Adapt with the recipe filled in."""
     chosen = {
         "adapt_vectors": vectors.name,
         "adapt_preset": recipe.preset,
         "adapt_cap": str(recipe.max_added),
+        "adapt_occurrences": str(recipe.min_count),
     }
     if recipe.map:
         chosen["adapt_method"] = methods.describe_method(recipe.map)

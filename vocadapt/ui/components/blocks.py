@@ -19,9 +19,9 @@ from vocadapt.ui.frame.pages import QueryValue, find_link
 Download = Callable[[], str | bytes]
 
 
-def draw_figure(figure: Any, key: str) -> None:
-    """Draw a plotly figure without its toolbar."""
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False})
+def draw_figure(figure: Any, key: str, alt: str | None = None) -> None:
+    """Draw a plotly figure without its toolbar; `alt` describes it to those who cannot see it."""
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=alt)
 
 
 def draw_note(text: str, place: Any = st) -> None:

@@ -195,6 +195,36 @@ class TokenizationLine:
     chips: Sequence[Chip]
 
 
+@dataclass(frozen=True)
+class WordRow:
+    """A word of a text, its figures (one for each column), and its tokens."""
+
+    word: str
+    figures: Sequence[str]
+    chips: Sequence[Chip]
+
+
+def draw_word_table(columns: Sequence[str], rows: Sequence[WordRow], links: Links) -> None:
+    """Draw words as links, with their figures and their tokens as chips.
+
+    columns: names of the columns: word, figures, tokens.
+    """
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+    body = []
+    for row in rows:
+        figures = "".join(f'<td class="va-figure">{html.escape(one)}</td>' for one in row.figures)
+        chips = "".join(map(_render_chip, row.chips))
+        body.append(
+            f"<tr><td>{links.render(row.word, '')}</td>{figures}"
+            f'<td><span class="va-word">{chips}</span></td></tr>'
+        )
+    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    _write(
+        '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-word-table"'
+        f' data-testid="words">{table}</table></div>'
+    )
+
+
 def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     """Draw tokenizations of one text; the chips of a word are joined, new tokens are green, unknown
     ones violet.

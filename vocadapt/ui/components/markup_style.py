@@ -58,6 +58,9 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-table td.va-best{font-weight:700}
 .va-table td.va-second span.va-value{text-decoration:underline}
 .va-table .va-bar{display:inline-block;width:2.6rem;margin-right:.45rem;vertical-align:middle}
+.va-tall{max-height:26rem;overflow-y:auto}
+.va-word-table td{white-space:normal}
+.va-word-table td.va-figure{text-align:right;padding-right:1.5rem}
 .va-chip-row{display:flex;flex-wrap:wrap;gap:.3rem;align-items:baseline}
 .va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
  background:light-dark(#F4F6F8,#1B232C)}

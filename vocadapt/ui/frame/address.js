@@ -24,7 +24,14 @@ export default function ({ data }) {
   document.addEventListener(
     "click",
     (event) => {
-      if (event.target.closest && event.target.closest("a[href]")) left = window.location.href
+      const link = event.target.closest && event.target.closest("a[href]")
+      if (!link) return
+      left = window.location.href
+      // Streamlit reruns a page that links to itself, but leaves the old address, which the next rerun would read again.
+      const newTab = event.ctrlKey || event.metaKey || event.shiftKey
+      if (link.dataset.testid !== "stPageLink-NavLink" || newTab) return
+      const next = namedOnce(link.href)
+      if (next.pathname === window.location.pathname) replace(window.history.state, "", next)
     },
     true,
   )

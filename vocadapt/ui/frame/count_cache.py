@@ -20,16 +20,20 @@ from vocadapt.vocabulary.growth.growth import ExtensionCurve, Reducer, measure_e
 from vocadapt.vocabulary.lens import (
     Change,
     Counts,
+    SplitWord,
     TokenizationFigures,
     WordTokenizer,
     find_finest_splitter,
     list_changes,
+    list_worst_split_words,
     recount_words,
     refines,
 )
 from vocadapt.vocabulary.overlap import Profile, profile
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
+
+MAX_SPLIT_WORDS = 40  # length of the list of words split worst
 
 
 def plan_of(
@@ -138,6 +142,21 @@ def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> Tokenizat
     if not counts:
         return None
     return _figures(corpus, opened, name, counts)
+
+
+def worst_split_of(corpus: Artifact, model: str, root: Path) -> list[SplitWord]:
+    """Return the words of a corpus that a model splits worst; [] without matching word counts."""
+    opened = model_of(model)
+    counts = words_of(corpus, opened.splitter, root)
+    if not counts:
+        return []
+    return _worst_split(corpus, opened, counts)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
+def _worst_split(corpus: Artifact, model: LanguageModel, _counts: Counts) -> list[SplitWord]:
+    tokenizer = WordTokenizer("", model.vocabulary, model.splitter)
+    return list_worst_split_words(_counts, model.splitter, tokenizer, MAX_SPLIT_WORDS)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)

@@ -212,7 +212,7 @@ TEXT = Page(
                 "recipe",
                 "wordpiece",
             ),
-            ("corpus",),
+            ("corpus", "vectors"),
             (NextPart("vectors", "Train vectors of the words of this text."),),
         ),
     ),

@@ -72,6 +72,7 @@ def draw_lesson(
     Each section appears when the one before it is done.
     """
     own = progress.get(lesson.name, LessonProgress())
+    draw_link("lessons", "All lessons", icon=":material/arrow_back:")
     st.subheader(f"{lesson.number} · {lesson.title}")
     draw_note(f"{lesson.minutes} minutes · {format_state(lesson, progress)}")
 

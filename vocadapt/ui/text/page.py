@@ -1,26 +1,39 @@
-"""The part Text: the texts of the workspace, and the form that imports one."""
+"""The part Text: what was read of a text, how a model tokenizes it, and the form that imports one."""
 
 import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.text import view
+from vocadapt.ui.frame.pages import NextPart
+from vocadapt.ui.text import intake_form, view
 
 
-def draw(workspace: Workspace) -> None:
+def draw(workspace: Workspace) -> NextPart | None:
     """Draw the part."""
-    # 1. The selected text.
+    # 1. Without a text: the form, and a text to try.
     corpora = workspace.artifacts("corpora")
-    corpus = None
-    if corpora:
-        corpus = pickers.pick("Text", corpora, "text_corpus", newest=True)
-    else:
-        pickers.draw_empty_state(
-            "There is no text in this workspace yet.",
-            "Import a few megabytes of text of your field below.",
+    if not corpora:
+        st.markdown(
+            "**There is no text in this workspace yet.** Import a few megabytes of your field."
         )
-    # 2. The form that imports another one.
-    st.subheader("Import another text" if corpora else "Import a text")
-    behind = pickers.model_behind(corpus, workspace) if corpus else None
-    model = pickers.pick_model(workspace, "text_model", default=behind)
-    view.draw_text_form(workspace, model)
+        model = pickers.pick_model(workspace, "text_model")
+        intake_form.draw_text_form(workspace, model)
+        intake_form.draw_news_offer(workspace, model)
+        return None
+
+    # 2. The selected text and model.
+    left, right = st.columns(2, gap="large", vertical_alignment="top")
+    with left:
+        corpus = pickers.pick("Text", corpora, "text_corpus", newest=True)
+    with right:
+        model = pickers.pick_model(
+            workspace, "text_model", default=pickers.model_behind(corpus, workspace)
+        )
+    pickers.warn_if_stale(corpus, workspace)
+    view.draw_text(workspace, corpus, model)
+
+    # 3. The form that imports another one.
+    st.divider()
+    st.subheader("Import another text")
+    intake_form.draw_text_form(workspace, model)
+    return None

@@ -1,35 +1,136 @@
-"""Parts of Text: the form that imports a text."""
+"""Parts of Text: what was read, how the model tokenizes it, and the words that it splits worst."""
+
+from itertools import islice
 
 import streamlit as st
 
-from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.uploads import is_upload
-from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.text.corpus import CorpusSettings
-from vocadapt.ui.components import intake, pickers
-from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.jobs import panel
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.text.display import shorten_text
+from vocadapt.ui.advise.view import count_now, offer_to_count
+from vocadapt.ui.components import markup, pickers, word_links
+from vocadapt.ui.components.blocks import draw_artifact_details, draw_metrics, draw_note
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import address, cache, count_cache, mistakes
+from vocadapt.vocabulary.lens import SEVERE, SplitWord
+
+SAMPLE_LINES, MAX_LINE_LENGTH = 3, 240  # lines of a text that are shown, characters of a line
+WORD = "text_word"  # query parameter: the word of a link to the lens
+HELP = {
+    "fertility": "Mean number of wordpieces per running word. 1: every word is one wordpiece.",
+    "whole": "Fraction of the running words that are a single wordpiece.",
+    "severe": f"Fraction of the running words that are split into {SEVERE} wordpieces or more.",
+}
 
 
-def draw_text_form(workspace: Workspace, model: str) -> None:
-    """Draw the form that imports text files as a corpus, with word counts for the model."""
-    files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
-    with st.popover("Line filter", icon=":material/filter_alt:"):
-        settings = CorpusSettings(
-            field=draw_setting(st, CorpusSettings, "field"),
-            min_length=draw_setting(st, CorpusSettings, "min_length"),
-            sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
-            language=draw_setting(st, CorpusSettings, "language"),
-        )
-    name = pickers.draw_name_input(workspace, "corpora", intake.suggest_name(files), "corpus_name")
-    if st.button(
-        "Import and count",
-        type="primary",
-        icon=":material/add:",
-        disabled=not files,
-        key="take_text",
-    ):
-        inputs = {"text": tuple(map(str, files)), "model": (model,)}
-        step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
-        panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
+def draw_text(workspace: Workspace, corpus: Artifact, model: str) -> None:
+    """Draw what was read of a text and its tokenization by a model; without word counts, offer to
+    count.
+    """
+    _follow_word_link()
+    with mistakes.show_errors():
+        counted = _draw_size(workspace, corpus, model)
+        _draw_sample(corpus)
+        if not counted:
+            if offer_to_count(corpus, model):
+                count_now(corpus, model, workspace)
+            return
+        _draw_headline(workspace, corpus, model)
+        _draw_worst_words(workspace, corpus, model)
+    draw_artifact_details(corpus)
+
+
+def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
+    """Draw the numbers of files, lines and words; return whether the words were counted for this
+    model.
+    """
+    numbers = corpus.manifest.numbers
+    counts = count_cache.counts_of(corpus, model, workspace.root)
+    lines = words = distinct = "–"
+    kept = None
+    if counts is not None:
+        lines, words, distinct = count(counts.lines), count(counts.words), count(counts.distinct)
+        kept = f"of {count(counts.lines_read or counts.lines)} read"
+    draw_metrics(
+        ("Files", count(numbers.get("files", 1))),
+        ("Lines", lines, kept, "Lines that were kept, of those read: a line filter drops some."),
+        ("Words", words, None, "Running words: every occurrence counts."),
+        ("Distinct words", distinct),
+    )
+    return counts is not None or bool(count_cache.figures_of(corpus, model, "", workspace.root))
+
+
+def _draw_sample(corpus: Artifact) -> None:
+    """Draw the first lines of a text, or that it holds word counts only."""
+    text = read_corpus([corpus.folder])
+    if getattr(text, "counted_by", None) is not None:
+        draw_note("Word counts only: this text has no sentences.")
+        return
+    lines = [line for line in islice(text, SAMPLE_LINES) if line.strip()]
+    with st.container(border=True, gap="xsmall"):
+        draw_note(f"The first {count(len(lines))} lines")
+        for line in lines:
+            st.text(markup.escape_invisible(shorten_text(line, MAX_LINE_LENGTH)))
+
+
+def _draw_headline(workspace: Workspace, corpus: Artifact, model: str) -> None:
+    """Draw how a model tokenizes a text: tokens per word, whole words, severely split words."""
+    figures = count_cache.figures_of(corpus, model, pickers.shown_model(model), workspace.root)
+    if figures is None:
+        return
+    st.subheader("How the model reads it")
+    draw_metrics(
+        ("Tokens per word", fraction(figures.fertility, 2), None, HELP["fertility"]),
+        ("Words kept whole", fraction(figures.one_piece), None, HELP["whole"]),
+        (
+            f"Split into {SEVERE} or more",
+            fraction(figures.share_from(SEVERE)),
+            None,
+            HELP["severe"],
+        ),
+    )
+
+
+def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> None:
+    """Draw the table of the words that a model splits worst, each a link to the lens."""
+    found = count_cache.worst_split_of(corpus, model, workspace.root)
+    if not found:
+        st.markdown("The model splits no word of this text.")
+        return
+    st.subheader("Words split worst")
+    draw_note(
+        f"{count(len(found))} words: those of {SEVERE} or more wordpieces first, the most frequent"
+        " at the top. Click a word to see it in the lens."
+    )
+    word_links.listen(WORD, _request_lens)
+    opened = cache.model_of(model)
+    rows = [
+        markup.WordRow(split.word, (count(split.count),), _build_chips(split, opened))
+        for split in found
+    ]
+    columns = ("word", "occurrences", "wordpieces")
+    markup.draw_word_table(columns, rows, word_links.build_links(WORD))
+
+
+def _build_chips(split: SplitWord, model: LanguageModel) -> list[markup.Chip]:
+    """Return the wordpieces of a word as chips."""
+    mark_of = model.vocabulary.mark_of
+    return [
+        markup.Chip(piece, continues=k > 0, mark=mark_of(piece))
+        for k, piece in enumerate(split.pieces)
+    ]
+
+
+def _request_lens(word: str) -> None:
+    """Note a clicked word: the page cannot be changed before it runs again."""
+    st.session_state[WORD] = word
+
+
+def _follow_word_link() -> None:
+    """Open the lens with the word that was clicked, or that is in the address."""
+    word = st.session_state.pop(WORD, "") or st.query_params.get(WORD, "")
+    if word:
+        if WORD in st.query_params:
+            del st.query_params[WORD]
+        address.go_to("lens", lens_text=word)

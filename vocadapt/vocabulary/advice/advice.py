@@ -5,7 +5,7 @@ nothing is trained.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from vocadapt.spaces.alignment.methods import AlignmentSettings
@@ -41,6 +41,7 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 # The nearest neighbor is of the same kind for .06, .15, .25 of new disease and drug names, against
 # .02, .05, .12 (benchmarks/domain_words.py).
 SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)
+RECOMMENDED = "recommended"  # name of the recipe to begin with
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
@@ -60,8 +61,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A recipe to try: a preset, the maximum number of words to add, the alignment (`map`; None if
-    none is needed), and the purpose of the recipe.
+    """A recipe to try: a preset, the maximum number of words to add and their minimum number of
+    occurrences, the alignment (`map`; None if none is needed), and the purpose of the recipe.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Suggestion:
     max_added: int
     map: AlignmentSettings | None
     about: str
+    min_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class SplitWord:
 class Advice:
     """The verdict ("adapt" or "keep") with its reasons and figures, recipes to try, and the most
     frequent words that are split.
+
+    recommended: the recipe to begin with, for either verdict; None if no word can be added.
     """
 
     verdict: str
@@ -96,6 +100,7 @@ class Advice:
     figures: Figures
     recipes: tuple[Suggestion, ...]
     split_words: tuple[SplitWord, ...] = field(repr=False)
+    recommended: Suggestion | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as JSON values, fractions between 0 and 1."""
@@ -119,6 +124,7 @@ class Advice:
             },
             "top_saved": figures.top_saved,
             "added": [asdict(gain) for gain in figures.gains],
+            "recommended": self.recommended and asdict(self.recommended),
             "recipes": [asdict(recipe) for recipe in self.recipes],
             "cut_words": [asdict(word) for word in self.split_words],
             "lines": figures.lines,
@@ -166,8 +172,15 @@ def advise(
     recipes: tuple[Suggestion, ...] = ()
     if verdict == "adapt":
         recipes = suggest_recipes(figures)
-    sentence = _summarize(verdict, findings, figures)
-    return Advice(verdict, sentence, findings, figures, recipes, _list_split_words(text, entities))
+    return Advice(
+        verdict,
+        _summarize(verdict, findings, figures),
+        findings,
+        figures,
+        recipes,
+        _list_split_words(text, entities),
+        recommend(figures),
+    )
 
 
 def apply_rules(figures: Figures) -> tuple[Finding, ...]:
@@ -176,6 +189,32 @@ def apply_rules(figures: Figures) -> tuple[Finding, ...]:
         Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
         for rule in RULES
         if rule.applies(figures)
+    )
+
+
+def recommend(figures: Figures) -> Suggestion | None:
+    """Recommend the recipe to begin with: the words that occur FEW_OCCURRENCES times or more, or all
+    words with a vector if there are no such words; None if no word can be added.
+    """
+    for floor in (FEW_OCCURRENCES, figures.min_count):
+        gain = figures.gain(floor)
+        if gain.words:
+            return Suggestion(
+                RECOMMENDED,
+                "green-bert",
+                gain.words,
+                SUGGESTED_ALIGNMENT,
+                _describe_gain(gain),
+                gain.floor,
+            )
+    return None
+
+
+def _describe_gain(gain: Gain) -> str:
+    """Describe which words are added, and what that gains."""
+    return (
+        f"Words that occur {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
+        f" tokens; {format_fraction(gain.mended)} of the split words become one token."
     )
 
 
@@ -192,17 +231,20 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
             continue
         if not recipes:
             name = "frequent words"
-        about = (
-            f"Words that occur {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
-            f" tokens; {format_fraction(gain.mended)} of the split words become one token."
+        recipes[gain.words] = Suggestion(
+            name,
+            "green-bert",
+            gain.words,
+            SUGGESTED_ALIGNMENT,
+            _describe_gain(gain),
+            gain.floor,
         )
-        recipes[gain.words] = Suggestion(name, "green-bert", gain.words, SUGGESTED_ALIGNMENT, about)
     about = (
         "The same words with random embeddings: shows whether the embeddings help, or only the"
         " tokenization."
     )
-    fewest = next(iter(recipes))
-    control = Suggestion("control", "green-bert-random", fewest, None, about)
+    fewest = next(iter(recipes.values()))
+    control = replace(fewest, name="control", preset="green-bert-random", map=None, about=about)
     return (*recipes.values(), control)
 
 

@@ -55,8 +55,9 @@ KINDS = {
 class PlanSettings(CheckedSettings):
     """Settings of a vocabulary plan.
 
-    `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000); `cut` and
-    `removed` to `reduce` and `combined`, `refill` to `combined` and `extend`.
+    `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000), `min_count` to
+    `append` and `replace`; `cut` and `removed` to `reduce` and `combined`, `refill` to `combined`
+    and `extend`.
     """
 
     kind: str = setting("append", "kind of plan", choices=KINDS, label="Plan")
@@ -66,6 +67,13 @@ class PlanSettings(CheckedSettings):
         high=10_000_000,
         label="Max added words",
         empty="all",
+    )
+    min_count: int = setting(
+        0,
+        "minimum number of occurrences of an added word in the text of the word vectors",
+        high=1_000_000_000,
+        label="Min occurrences",
+        empty="any",
     )
     cut: str = setting(
         "last",

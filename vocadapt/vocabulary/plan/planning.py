@@ -25,6 +25,7 @@ from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, se
 
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
 OVER_LIMIT = "beyond the maximum number of tokens to add"
+TOO_RARE = "fewer occurrences than the minimum"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ def plan_from_words(
     """Plan to add the words of a vector space, most frequent first (the order of the space).
 
     exact: the words become exact-word tokens instead of WordPiece entries.
-    Raises InputError if no word of the space is new to the model.
+    Raises InputError if no word of the space is new to the model, or none occurs often enough.
     """
     # 1. The new words, most frequent first, up to the maximum.
     settings = settings or PlanSettings()
@@ -99,8 +100,14 @@ def plan_from_words(
             " are new, but its tokenizer can produce none of them).",
             "Train the vectors on text of the new domain, or lower the minimum count.",
         )
-    chosen = reachable[: settings.max_added or None]
-    left_out = {**refused, OVER_LIMIT: tuple(reachable[len(chosen) :])}
+    frequent = _select_frequent(domain, reachable, settings.min_count)
+    rare = set(reachable) - set(frequent)
+    chosen = frequent[: settings.max_added or None]
+    left_out = {
+        **refused,
+        TOO_RARE: tuple(word for word in reachable if word in rare),
+        OVER_LIMIT: frequent[len(chosen) :],
+    }
     # 2. The old tokens that have a word vector too; special tokens keep their embeddings.
     shared: tuple[str, ...] = ()
     if settings.kind == "replace":
@@ -119,6 +126,32 @@ def plan_from_words(
         {reason: words for reason, words in left_out.items() if words},
         settings,
     )
+
+
+def _select_frequent(
+    domain: EmbeddingSpace, words: tuple[str, ...], min_count: int
+) -> tuple[str, ...]:
+    """Return the words that occur at least `min_count` times, in order.
+
+    Raises InputError if there are none, or if the space has no counts.
+    """
+    if not min_count:
+        return words
+    if domain.counts is None:
+        raise InputError(
+            f"The word vectors have no word counts: a minimum of {min_count:,} occurrences cannot"
+            " be applied.",
+            "Leave the minimum number of occurrences out.",
+            "min_count",
+        )
+    frequent = tuple(word for word in words if (_get_count(domain, word) or 0) >= min_count)
+    if not frequent:
+        raise InputError(
+            f"None of the {len(words):,} words that could be added occurs {min_count:,} times.",
+            "Lower the minimum number of occurrences.",
+            "min_count",
+        )
+    return frequent
 
 
 def split_addable_words(

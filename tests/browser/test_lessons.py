@@ -1,0 +1,99 @@
+"""Lessons in a real browser, in a workspace other than the first: from the guess, over the pages that
+the steps open, back to the sentence to remember."""
+
+import re
+
+import pytest
+
+from tests.browser.test_walk import drawn
+from vocadapt.lab.demo import open_demo
+from vocadapt.lab.workspace.lesson_progress import LessonProgress, load_progress
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.lessons.content import load_lessons
+
+pytestmark = pytest.mark.browser
+LESSONS = load_lessons()
+WIDTHS = (1440, 1152)
+
+
+@pytest.fixture
+def classroom(serve, page, tmp_path):
+    """The demo in a workspace next to the first one, opened at the page Lessons."""
+    workspace = Workspace(tmp_path / "class")
+    open_demo(workspace)
+    page.goto(f"{serve(tmp_path / 'first')}/lessons?workspace=class")
+    page.get_by_role("heading", level=1, name="Lessons").wait_for()
+    return workspace
+
+
+def walk(page, lesson):
+    """Take a lesson from the list to its end."""
+    # 1. Open it and guess.
+    main = page.get_by_test_id("stMain")
+    main.get_by_role("link", name=f"{lesson.number} · {lesson.title}").click()
+    main.get_by_role("heading", level=3, name=f"{lesson.number} · {lesson.title}").wait_for()
+    drawn(page)
+    choose(main, 0, 0)
+    # 2. Follow the first step, and from the bar of each page the next one.
+    main.get_by_role("link", name="Open ").first.click()
+    for number, step in enumerate(lesson.steps, start=1):
+        follow_step(page, lesson, number, step)
+        label = f"Step {number + 1}"
+        if number == len(lesson.steps):
+            label = "Back to the lesson"
+        main.get_by_role("link", name=label).click()
+    # 3. Read what was seen, and answer the check, first wrongly.
+    main.get_by_text("What you have seen").wait_for()
+    drawn(page)
+    right = lesson.check.right
+    wrong = next(number for number in range(3) if number != right)
+    for number in (wrong, right):
+        choose(main, 1, number)
+        shown = re.sub(r"[*`]", "", lesson.check.choices[number].feedback)
+        main.get_by_text(shown).wait_for()
+        drawn(page)
+    main.get_by_text("Remember:").wait_for()
+
+
+def choose(main, question, number):
+    """Choose an answer to the first or second question of the lesson."""
+    group = main.get_by_role("radiogroup").nth(question)
+    group.locator("label").nth(number).click()
+
+
+def follow_step(page, lesson, number, step):
+    """Check the page that a step opens: its bar, its address, and that nothing failed."""
+    bar = page.locator(".st-key-lesson_bar")
+    place = f"Lesson {lesson.number} · step {number} of {len(lesson.steps)}"
+    bar.get_by_text(place).wait_for()
+    bar.get_by_text(re.sub(r"[*`]", "", step.task)).wait_for()
+    drawn(page)
+    assert page.get_by_test_id("stException").count() == 0
+    assert "workspace=class" in page.url
+    assert f"lesson={lesson.name}" in page.url and f"lesson_step={number}" in page.url
+    for key in step.set:
+        assert f"{key}=" in page.url, (key, page.url)
+
+
+def test_a_lesson_is_walked_to_its_end_and_stays_done(classroom, page):
+    lesson = LESSONS[0]
+    walk(page, lesson)
+    assert load_progress(classroom)[lesson.name] == LessonProgress(
+        0, len(lesson.steps), lesson.check.right
+    )
+    page.get_by_role("link", name="All lessons").click()
+    page.get_by_text("1 of 8").wait_for()
+    page.reload()
+    page.get_by_text("1 of 8").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_all_lessons_are_walked_to_their_end(width, classroom, page):
+    page.set_viewport_size({"width": width, "height": 980})
+    for lesson in LESSONS:
+        walk(page, lesson)
+        page.get_by_role("link", name="All lessons").click()
+        page.get_by_text(f"{lesson.number} of 8").wait_for()
+        drawn(page)
+    assert len(load_progress(classroom)) == 8

@@ -1,0 +1,142 @@
+"""The recommended adaptation of a model to a text: the words that the advice recommends, and the
+best alignment that was evaluated in the workspace.
+
+The page Advice, the page Adapt and the command `advise` use it, so their numbers are equal.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.alignment import load_evaluation
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.presets import PRESETS
+from vocadapt.recipe import Recipe
+from vocadapt.settings import build_settings
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.vocabulary.advice.advice import RECOMMENDED, SUGGESTED_ALIGNMENT, Advice
+
+
+@dataclass(frozen=True)
+class AlignmentChoice:
+    """An alignment and its held-out scores.
+
+    p5, chance: held-out P@5 and P@5 by chance; None if it was not evaluated. compared: number of
+    alignments that were evaluated on the same anchors and folds, this one included.
+    """
+
+    settings: AlignmentSettings
+    p5: float | None = None
+    chance: float | None = None
+    compared: int = 0
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The recommended recipe, and the scores of its alignment."""
+
+    recipe: Recipe
+    alignment: AlignmentChoice
+
+
+def find_best_alignment(
+    workspace: Workspace, vectors: Artifact, model: LanguageModel
+) -> AlignmentChoice | None:
+    """Return the best evaluated alignment of these vectors and this model, by held-out P@5 with CSLS
+    (`select_best_alignment`); None if none was evaluated.
+
+    Only alignments that were evaluated on the same anchors and folds as the newest one are
+    compared. Evaluations of an earlier version of the vectors are left out.
+    """
+    # 1. The evaluated alignments, newest first; an artifact may hold a comparison of several.
+    lines: list[dict[str, Any]] = []
+    for found in workspace.artifacts("alignments"):
+        inputs = found.manifest.inputs
+        folder = (workspace.root / inputs["model"].paths[0]).resolve()
+        if folder == model.path.resolve() and inputs["vectors"].stamp == vectors.stamp:
+            lines += _load_lines(found)
+    if not lines:
+        return None
+
+    # 2. The best of those that are comparable with the newest one. An alignment may have been
+    #    evaluated several times: the newest evaluation counts.
+    newest = _describe_basis(lines[0])
+    comparable: dict[AlignmentSettings, dict[str, Any]] = {}
+    for line in lines:
+        if _describe_basis(line) == newest:
+            settings = build_settings(AlignmentSettings, line["settings"])
+            comparable.setdefault(settings, line["held_out"])
+    best = max(comparable, key=lambda settings: comparable[settings]["csls"]["p@5"])
+    scores = comparable[best]
+    return AlignmentChoice(best, scores["p@5"], scores["chance@5"], len(comparable))
+
+
+def find_text_name(vectors: Artifact) -> str:
+    """Return the name of the corpus that word vectors belong to; "" if they were trained on files.
+
+    Imported vectors do not record their text: they belong to the corpus of the same name.
+    """
+    text = vectors.manifest.inputs.get("text")
+    if text is None:
+        return vectors.name
+    kind, _, name = text.paths[0].partition("/")
+    return name if kind == "corpora" else ""
+
+
+def find_vectors_of_text(
+    workspace: Workspace, corpus: Artifact, model: LanguageModel
+) -> Artifact | None:
+    """Return the newest word vectors of this text that were made for this model; None if there are
+    none.
+    """
+    for found in workspace.artifacts("vectors"):
+        given = found.manifest.inputs.get("model")
+        if given is None or find_text_name(found) != corpus.name:
+            continue
+        if (workspace.root / given.paths[0]).resolve() == model.path.resolve():
+            return found
+    return None
+
+
+def recommend_recipe(
+    advice: Advice, workspace: Workspace | None, vectors: Artifact | None, model: LanguageModel
+) -> Recommendation | None:
+    """Build the recommended recipe; None if no word can be added.
+
+    workspace, vectors: the word vectors of the text; None if they do not exist yet.
+    """
+    # 1. The words, as the advice recommends them.
+    words = advice.recommended
+    if words is None:
+        return None
+    preset = PRESETS[words.preset]
+    plan = replace(preset.vocabulary, max_added=words.max_added, min_count=words.min_count)
+
+    # 2. The best evaluated alignment, or the suggested one if none was evaluated.
+    alignment = None
+    if workspace is not None and vectors is not None:
+        alignment = find_best_alignment(workspace, vectors, model)
+    alignment = alignment or AlignmentChoice(SUGGESTED_ALIGNMENT)
+    recipe = replace(
+        preset,
+        name=RECOMMENDED,
+        title="Recommended for this text",
+        about=f"{advice.sentence} {words.about}",
+        vocabulary=plan,
+        alignment=alignment.settings,
+    )
+    return Recommendation(recipe, alignment)
+
+
+def _load_lines(alignment: Artifact) -> list[dict[str, Any]]:
+    """Return the evaluations that an alignment holds; [] if they cannot be read."""
+    try:
+        return list(load_evaluation(alignment.folder).maps)
+    except (InputError, OSError):
+        return []
+
+
+def _describe_basis(line: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what two evaluations must share to be comparable: anchors and folds."""
+    return line["anchors"], line["held_out"]["folds"], str(line["settings"]["anchors"])

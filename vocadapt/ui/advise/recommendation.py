@@ -1,0 +1,74 @@
+"""The recommended adaptation, as the parts Advice and Adapt describe it: words, alignment, verdict."""
+
+import re
+
+import streamlit as st
+
+from vocadapt.lab.reports.advice import AdviceReport
+from vocadapt.lab.reports.recommendation import AlignmentChoice, find_text_name
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.ui.alignment import methods
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import NARROW, count, fraction
+from vocadapt.ui.frame import count_cache
+from vocadapt.vocabulary.plan.plan import PlanSettings
+
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+
+
+def load_advice(workspace: Workspace, vectors: Artifact, model: str) -> AdviceReport | None:
+    """Return the advice on the text of word vectors; None if the workspace does not have the text,
+    or has no word counts of it for this model.
+    """
+    name = find_text_name(vectors)
+    for corpus in workspace.artifacts("corpora"):
+        if corpus.name == name:
+            return count_cache.advice_of(corpus, model, workspace.root, None)
+    return None
+
+
+def format_sentence(text: str) -> str:
+    """Escape a sentence of the advice and format its numbers as the pages do."""
+    return plain(THOUSANDS.sub(NARROW, text))
+
+
+def draw_verdict_box(report: AdviceReport) -> None:
+    """Draw the verdict in a sentence: green if a change of the vocabulary is recommended, orange if
+    not.
+    """
+    sentence = f"**{format_sentence(report.advice.sentence)}**"
+    if report.advice.verdict == "adapt":
+        st.success(sentence, icon=":material/check_circle:")
+    else:
+        st.warning(sentence, icon=":material/do_not_disturb_on:")
+
+
+def describe_words(plan: PlanSettings) -> str:
+    """Describe the words that a recipe adds (Markdown)."""
+    limit = "all words that the model lacks"
+    if plan.max_added:
+        limit = f"the **{count(plan.max_added)}** most frequent words that the model lacks"
+    if plan.min_count:
+        limit += f", those that occur **{count(plan.min_count)}** times or more"
+    return limit
+
+
+def describe_alignment(choice: AlignmentChoice, recommended: bool = True) -> str:
+    """Describe an alignment and why it is selected (Markdown).
+
+    recommended: whether the advice suggests it if none was evaluated, and not the preset.
+    """
+    name = f"**{plain(methods.describe_method(choice.settings))}**"
+    if choice.p5 is None:
+        why = "this one belongs to the preset"
+        if recommended:
+            why = "this one was the best on three samples of biomedical papers"
+        return f"{name}. No alignment of these word vectors was evaluated yet: {why}"
+    scores = f"held-out P@5 {fraction(choice.p5)}"
+    if choice.chance:
+        scores += f", chance 1 in {count(round(1 / choice.chance))}"
+    if choice.compared == 1:
+        return f"{name}, the only one evaluated on these word vectors ({scores})"
+    return (
+        f"{name}, the best of {count(choice.compared)} evaluated on these word vectors ({scores})"
+    )

@@ -1,0 +1,58 @@
+"""Parts of Text: the form that imports a text, and a bundled text to try."""
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.demo import NEWS, find_news_text
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.uploads import is_upload
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.jobs import panel
+
+
+def draw_text_form(workspace: Workspace, model: str) -> None:
+    """Draw the form that imports text files as a corpus, with word counts for the model."""
+    files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
+    with st.popover("Line filter", icon=":material/filter_alt:"):
+        settings = CorpusSettings(
+            field=draw_setting(st, CorpusSettings, "field"),
+            min_length=draw_setting(st, CorpusSettings, "min_length"),
+            sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
+            language=draw_setting(st, CorpusSettings, "language"),
+        )
+    name = pickers.draw_name_input(workspace, "corpora", intake.suggest_name(files), "corpus_name")
+    if st.button(
+        "Import and count",
+        type="primary",
+        icon=":material/add:",
+        disabled=not files,
+        key="take_text",
+    ):
+        inputs = {"text": tuple(map(str, files)), "model": (model,)}
+        step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
+        panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
+
+
+def draw_news_offer(workspace: Workspace, model: str) -> None:
+    """Offer the bundled news text, if it is installed."""
+    try:
+        news = find_news_text()
+    except InputError:  # gensim's test data are not part of every installation
+        return
+    with st.container(border=True):
+        st.markdown(
+            "**No text at hand?** 300 short news stories show every step within seconds. They are too"
+            " few for useful word vectors."
+        )
+        if st.button("Try it on news", icon=":material/bolt:", key="take_news"):
+            with mistakes.show_errors():
+                inputs = {"text": (str(news),), "model": (model,)}
+                spec = Spec("corpus", CorpusStep(copy=True), inputs)
+                queue.start(workspace, spec, workspace.find_free_name(*NEWS))
+                st.rerun()
