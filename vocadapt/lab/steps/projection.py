@@ -62,7 +62,8 @@ class ProjectionArtifact:
     `of`: number of tokens to choose from (with two spaces those in both); `how`: how they were
     chosen. `rows` (n,) int64: rows (ids) of the words in the first space; `counts` (n,) if known.
     `moved` (n,) float32: distance of each word to its position in the second projection, in units
-    of the first one's spread.
+    of the first one's spread. `layout_file`: name of the file that the layout was imported from, ""
+    if it was computed.
     """
 
     first: ProjectedSpace
@@ -75,6 +76,7 @@ class ProjectionArtifact:
     second: ProjectedSpace | None = None
     moved: Matrix | None = None
     seconds: float = field(default=0.0, compare=False)
+    layout_file: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -83,6 +85,13 @@ class ProjectionArtifact:
     def words(self) -> tuple[str, ...]:
         """The words shown."""
         return self.first.projection.words
+
+    @property
+    def method(self) -> str:
+        """The projection method, or where an imported layout comes from."""
+        if self.layout_file:
+            return f"layout from {self.layout_file}"
+        return self.settings.projection.method
 
 
 def make_projection(context: StepContext, settings: ProjectionStep) -> Numbers:
@@ -103,7 +112,7 @@ def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
         "shown": len(drawn),
         "of": drawn.of,
         "how": drawn.how,
-        "method": drawn.settings.projection.method,
+        "method": drawn.method,
         "engine": drawn.first.projection.engine,
         **_summarize_quality(drawn.first),
     }
@@ -156,7 +165,7 @@ def compute_projection(
                 "Choose spaces over the same words.",
             )
         space = space.take(shared)
-    chosen = choose_tokens(space, settings.choice)
+    chosen = choose_tokens(space, settings.choice, first.added)
     shown, how = space.take(chosen.rows), chosen.how
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
@@ -234,6 +243,7 @@ def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
         "pictures": pictures,
         "regions": [asdict(region) for region in drawn.regions.regions],
         "seconds": drawn.seconds,
+        "layout_file": drawn.layout_file,
     }
     strict_json.write(folder / FACTS, facts)
 
@@ -282,6 +292,7 @@ def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Proj
         spaces[1] if len(spaces) > 1 else None,
         stored.get("moved"),
         facts["seconds"],
+        facts.get("layout_file", ""),
     )
 
 
@@ -300,13 +311,14 @@ def choose_space_flag(path: str) -> str:
     return "--model"
 
 
+SPACE = Role("space", "", "Space", choose_flag=choose_space_flag)
 STEP = Step(
     "projection",
     "Compute a projection",
     ProjectionStep,
     make_projection,
     makes="projections",
-    needs=(Role("space", "", "Space", choose_flag=choose_space_flag),),
+    needs=(SPACE,),
     takes=(Role("other", "--other", "Second space"),),
     libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
     command=("project",),

@@ -365,7 +365,7 @@ PROJECTION = Page(
                 " allow. **Neighbors are computed in the original space**, not in the picture."
             ),
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
-            ("projection",),
+            ("projection", "import-layout"),
             (NextPart("change", "See which words changed their neighbors."),),
         ),
     ),
