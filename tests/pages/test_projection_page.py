@@ -74,6 +74,7 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
         projection_space=VECTORS,
         projection_word="aspirin",
         projection_near="5",
+        projection_tokens="first",
         projection_shortest="0",
     )
     assert not app.exception and not app.error
@@ -89,7 +90,13 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
 
 
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
-    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_shortest="0")
+    app = open_page(
+        PROJECTION,
+        seeded,
+        projection_space=VECTORS,
+        projection_tokens="first",
+        projection_shortest="0",
+    )
     before = app.get("plotly_chart")[0].proto
     app.text_input(key="projection_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
@@ -104,6 +111,7 @@ def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
         PROJECTION,
         seeded,
         projection_space=VECTORS,
+        projection_tokens="first",
         projection_shortest="0",
         projection_word="aspirin",
         projection_zoom="16×",
@@ -120,6 +128,7 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
         seeded,
         projection_space=VECTORS,
         projection_other="model · trials-model",
+        projection_tokens="first",
         projection_shortest="0",
         projection_labels="true",
     )
@@ -138,7 +147,7 @@ def test_a_word_of_no_space_is_reported(open_page, seeded):
 
 def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS)
-    next(button for button in app.button if button.label == "cancer").click().run()
+    next(button for button in app.button if button.key == "example").click().run()
     assert not app.exception
     if app.error:  # the invented text may lack the word: then it is said
         assert any("cancer" in text for text in texts(app))
@@ -155,6 +164,7 @@ def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
         seeded,
         projection_space=VECTORS,
         projection_other=model,
+        projection_tokens="first",
         projection_shortest="0",
     )
     assert not app.exception and not app.error
@@ -258,7 +268,12 @@ def test_colors(color, open_page, own):
         "token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8"
     )
     app = open_page(
-        PROJECTION, own, projection_space=VECTORS, projection_color=color, projection_shortest="0"
+        PROJECTION,
+        own,
+        projection_space=VECTORS,
+        projection_color=color,
+        projection_tokens="first",
+        projection_shortest="0",
     )
     assert not app.exception and not app.error
     assert app.selectbox(key="projection_color").value == color
@@ -272,6 +287,7 @@ def test_origin_colors_the_adapted_model(open_page, seeded):
         seeded,
         projection_space="model · trials-model",
         projection_color="origin · trials-model",
+        projection_tokens="first",
         projection_shortest="0",
         projection_pieces="true",
     )
@@ -313,6 +329,7 @@ def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
     view = {
         "projection_space": "word vectors · hostile",
+        "projection_tokens": "first",
         "projection_shortest": "0",
         "projection_specials": "true",
         "projection_labels": "true",

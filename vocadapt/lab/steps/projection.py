@@ -3,7 +3,7 @@ saved.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ from vocadapt.spaces.projection.projection import (
 )
 from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
-from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.projection.token_choice import ChosenTokens, TokenChoice, choose_tokens
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
@@ -156,16 +156,8 @@ def compute_projection(
     begin = time.perf_counter()
 
     # 1. Choose tokens, with a second space among the words of both.
-    space = first.space
-    if second is not None:
-        shared = [row for row, word in enumerate(space.words) if word in second.space]
-        if not shared:
-            raise InputError(
-                f"{space.name} and {second.space.name} share no word.",
-                "Choose spaces over the same words.",
-            )
-        space = space.take(shared)
-    chosen = choose_tokens(space, settings.choice, first.added)
+    others = [] if second is None else [second]
+    space, chosen = choose_shared_tokens(first, others, settings.choice)
     shown, how = space.take(chosen.rows), chosen.how
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
@@ -208,6 +200,25 @@ def compute_projection(
         moved,
         seconds=time.perf_counter() - begin,
     )
+
+
+def choose_shared_tokens(
+    first: OpenedSpace, others: Sequence[OpenedSpace], choice: TokenChoice
+) -> tuple[EmbeddingSpace, ChosenTokens]:
+    """Choose tokens among the words that all spaces share; return these words as a space, too.
+
+    Raises InputError if no word is shared, and as `choose_tokens` does.
+    """
+    space = first.space
+    for other in others:
+        shared = [row for row, word in enumerate(space.words) if word in other.space]
+        if not shared:
+            raise InputError(
+                f"{first.space.name} and {other.space.name} share no word.",
+                "Choose spaces over the same words.",
+            )
+        space = space.take(shared)
+    return space, choose_tokens(space, choice, first.added)
 
 
 def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:

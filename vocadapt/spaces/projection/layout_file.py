@@ -12,7 +12,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.spaces.projection.methods import MIN_TOKENS
-from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 from vocadapt.text.spreadsheet import unescape_cell
 
 MAX_BYTES = 100 * 2**20  # of a layout file: about two million tokens
@@ -29,7 +29,7 @@ class LayoutFile:
     """A layout as read: n tokens, and their coordinates (n, 2) float64, NaN if missing."""
 
     tokens: tuple[str, ...]
-    xy: Matrix
+    xy: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +54,13 @@ def read_layout(path: Path) -> LayoutFile:
     # 1. Read the lines, by the separator of the header.
     text = read_document(path, MAX_BYTES)
     header, _, _ = text.partition("\n")
-    options = {}
+    rows = csv.reader(StringIO(text, newline=""))
     if "\t" in header:  # in a TSV file, a quotation mark is a token
-        options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+        rows = csv.reader(StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
+    elif ";" in header and "," not in header:  # of a spreadsheet that writes decimal commas
+        rows = csv.reader(StringIO(text, newline=""), delimiter=";")
     try:
-        lines = [line for line in csv.reader(StringIO(text, newline=""), **options) if line]
+        lines = [line for line in rows if line]
     except csv.Error as error:
         raise InputError(f"{path.name}: cannot be read as a table: {error}.", EXAMPLE) from error
     if len(lines) < 2:
@@ -106,7 +108,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
     left, or if all of them have the same place.
     """
     # 1. Sort the lines by what can be done with them.
-    finite = np.isfinite(layout.xy).all(axis=1)
+    finite = np.isfinite(layout.xy).all(axis=1).tolist()
     places: dict[str, int] = {}
     unknown, missing, repeated = [], [], []
     for number, token in enumerate(layout.tokens):
@@ -158,7 +160,7 @@ def _list_tokens(tokens: Sequence[str]) -> str:
 def _parse_coordinate(text: str) -> float:
     """Parse a coordinate; NaN if it is missing, infinite or no number."""
     try:
-        value = float(unescape_cell(text))
+        value = float(unescape_cell(text).replace(",", "."))
     except ValueError:
         return math.nan
     return value if math.isfinite(value) else math.nan
