@@ -108,7 +108,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
     left, or if all of them have the same place.
     """
     # 1. Sort the lines by what can be done with them.
-    finite = np.isfinite(layout.xy).all(axis=1).tolist()
+    finite: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
     places: dict[str, int] = {}
     unknown, missing, repeated = [], [], []
     for number, token in enumerate(layout.tokens):
@@ -134,7 +134,8 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
 
     # 3. The rest must be a picture.
     kept = np.array(list(places.values()), dtype=np.int64)
-    xy = layout.xy[kept].astype(np.float32)
+    with np.errstate(over="ignore"):
+        xy = layout.xy[kept].astype(np.float32)
     if len(kept) < MIN_TOKENS:
         problem = "; ".join(
             [f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed", *notes]

@@ -38,6 +38,7 @@ SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 DEFAULT_SETTINGS = ProjectionSettings()
 LAYOUT_FORM = "projection_layout"
+MIN_TOKENS_OF_JOB = 7  # fewer allow no perplexity of at least 2
 JOB_STARTED = "projection_begun"  # session key: set if the form has just started a job
 PUBLISHED = TokenChoice()
 NEIGHBORHOOD = "around a word"
@@ -276,6 +277,12 @@ def draw_form(
 
     tokens: number of selected tokens.
     """
+    if tokens < MIN_TOKENS_OF_JOB:
+        draw_note(
+            f"t-SNE and UMAP need at least {MIN_TOKENS_OF_JOB} tokens, {count(tokens)} are chosen:"
+            " choose more."
+        )
+        return
     # 1. The method and its parameters.
     method = st.segmented_control(
         "Method",
