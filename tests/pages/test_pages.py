@@ -64,7 +64,7 @@ EMPTY = {
     ERRORS: "There is no run with predictions in this workspace yet.",
     TRY: "There is no model to try yet.",
     DIAGNOSTICS: "There is no space to diagnose yet.",
-    HOME: "This workspace is empty.",
+    HOME: "See it work first",
     LESSONS: "lesson",
     TEACHER: "lesson",
     ADVISE: "There is no text in this workspace yet.",
@@ -457,14 +457,24 @@ def few_anchors(root, model, words):
     return Workspace(root)
 
 
-def test_after_the_demo_home_offers_a_text_to_train_on(open_page, seeded, tmp_path):
+def test_home_of_an_empty_workspace_offers_the_demo_first_and_writes_nothing(open_page, tmp_path):
+    app = open_page(HOME, tmp_path / "new")
+    assert not app.exception and [one.label for one in app.button] == ["Open the demo"]
+    assert not (tmp_path / "new").exists()
+
+
+def test_home_of_the_demo_shows_figures_and_the_next_step(open_page, tmp_path):
     from vocadapt.lab.demo import open_demo
 
     workspace = Workspace(tmp_path / "demo")
     open_demo(workspace)
     app = open_page(HOME, workspace)
-    assert not app.exception and any(button.key == "take_news" for button in app.button)
-    assert not any(button.key == "take_news" for button in open_page(HOME, seeded).button)
+    assert not app.exception and {one.label for one in app.metric} >= {
+        "Words of text",
+        "Held-out P@5",
+    }
+    assert [one.key for one in app.button] == ["walk_next"]
+    assert app.button(key="walk_next").label == "Adapt", "a job makes the adapted model"
 
 
 def ask_in_two_spaces():
