@@ -43,7 +43,7 @@ MAP, BEST = ("alignments", "demo-map"), ("alignments", "demo-best")
 COUNTED, NOTES = ("corpora", "demo-biomedical"), ("corpora", "demo-notes")
 TASK = ("tasks", "demo-diseases")
 BASE_RUNS, ADAPTED_RUNS = ("runs", "demo-diseases-base"), ("runs", "demo-diseases-adapted")
-SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP, BEST, COUNTED, NOTES, TASK)
+SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP, BEST, COUNTED, NOTES, TASK, BASE_RUNS, ADAPTED_RUNS)
 
 # The artifacts that jobs make.
 ADAPTED = ("models", "demo-adapted")
