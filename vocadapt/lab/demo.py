@@ -2,7 +2,7 @@
 
 `assets/demo/` has the layout of a workspace. Opening the demo copies its artifacts into another
 workspace and starts jobs for what is too large to be shipped: an adapted model, a projection of it,
-and a fine-tuned network. `run_demo` makes the same workspace without jobs.
+its neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` makes the same workspace without jobs.
 """
 
 import os
@@ -18,6 +18,7 @@ import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.change import BASE_TO_ADAPTED
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
@@ -28,6 +29,7 @@ from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.io.word_files import find_gensim_file
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.training.finetune.settings import FinetuneSettings
 
@@ -45,9 +47,13 @@ TASK = ("tasks", "demo-diseases")
 BASE_RUNS, ADAPTED_RUNS = ("runs", "demo-diseases-base"), ("runs", "demo-diseases-adapted")
 SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP, BEST, COUNTED, NOTES, TASK, BASE_RUNS, ADAPTED_RUNS)
 
+# A small text for those who have none at hand, which gensim brings along.
+NEWS = ("corpora", "demo-news")
+
 # The artifacts that jobs make.
 ADAPTED = ("models", "demo-adapted")
 PROJECTION = ("projections", "demo-tachycardia")
+CHANGE = ("changes", "demo-base-to-adapted")
 TRY_RUN = ("runs", "demo-try-it")
 
 WORD = "tachycardia"  # the projection shows its neighborhood
@@ -98,6 +104,14 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
         ),
         _plan_job(
             workspace,
+            CHANGE,
+            "neighborhood change",
+            ("change", BASE_TO_ADAPTED),
+            {"before": MODEL, "after": ADAPTED, "counts": VECTORS},
+            2.0,
+        ),
+        _plan_job(
+            workspace,
             TRY_RUN,
             "fine-tuned model",
             ("finetune", FinetuneStep(RUN_SETTINGS)),
@@ -117,6 +131,13 @@ def _plan_job(
 ) -> DemoJob:
     paths = {role: (str(workspace.folder(*given)),) for role, given in inputs.items()}
     return DemoJob(place, title, Spec(*step, paths), weight)
+
+
+def find_news_text() -> Path:
+    """Return gensim's 300 news stories: enough to demonstrate the steps, too little for a useful
+    alignment.
+    """
+    return find_gensim_file("lee_background.cor")
 
 
 def is_demo_installed() -> bool:
