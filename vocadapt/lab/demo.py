@@ -1,8 +1,9 @@
 """The demo: a workspace that fills every page of the lab.
 
 `assets/demo/` has the layout of a workspace. Opening the demo copies its artifacts into another
-workspace and starts jobs for what is too large to be shipped: an adapted model, a projection of it,
-its neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` makes the same workspace without jobs.
+workspace. Jobs make what is too large to be shipped: an adapted model, a projection of it, its
+neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` makes the
+same workspace without jobs.
 """
 
 import os
