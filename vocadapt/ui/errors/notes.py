@@ -23,7 +23,8 @@ from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
-from vocadapt.ui.errors.view import ShownComparison, selected_slice
+from vocadapt.ui.errors.filters import selected_slice
+from vocadapt.ui.errors.view import ShownComparison
 from vocadapt.ui.frame import cache, mistakes
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
