@@ -10,7 +10,8 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_job_seconds, estimate_slowdown
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,
@@ -23,6 +24,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import build_settings
 from vocadapt.spaces.neighbors.change import (
+    AMONG,
     WHOLE_WORDS,
     ChangeSettings,
     estimate_change_seconds,
@@ -41,14 +43,13 @@ from vocadapt.ui.jobs import panel
 KEY, NEW = "change_comparison", "New comparison"
 AT_ONCE = 2.0  # seconds under the current load: a slower comparison is a job
 ALWAYS_EXCLUDED = ("special", "unused")
-AUTO = "auto"
-CANDIDATES = {AUTO: "automatic", "shared": "words in both spaces", "all": "all words of each"}
+AUTO = "automatic"
 HELP = {
     "saved": "Selects a finished comparison, or a new one.",
     "among": (
-        "Selects which words may be neighbors. With all words, a neighbor that only one space has"
-        " counts as a change. Automatic: all words if the words of both spaces have the same"
-        " vectors, as in a model and the model it was made from; otherwise the words in both."
+        "Selects which words may be neighbors. Shared: the words in both spaces. All: all words of"
+        " each space, so that a neighbor that only one space has counts as a change. Automatic: all"
+        " if the words in both have the same vectors, as in a model and the model it was made from."
     ),
     "whole": (
         "Compares whole words only: no punctuation, no numbers, and no wordpieces that continue a"
@@ -110,7 +111,7 @@ def choose_new(workspace: Workspace) -> Spec | None:
     if among == AUTO:
         among = suggest_candidates(before, after)
     settings = replace(settings, among=among)
-    inputs = {"before": (before,), "after": (after,)}
+    inputs: dict[str, tuple[str, ...]] = {"before": (before,), "after": (after,)}
     counts = find_counts(workspace, before, after)
     if counts is not None:
         inputs["counts"] = (str(counts.folder),)
@@ -138,8 +139,8 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     seconds = estimate_change_seconds(before.space, after.space, spec.settings.neighborhoods)
     seconds *= 1 + ("noise" in opened)
     if seconds * estimate_slowdown() <= AT_ONCE:
-        others = (opened.get("noise", []), opened.get("counts", []))
-        found = compare_cached(before, after, *map(tuple, others), spec.settings)
+        noise, counts = tuple(opened.get("noise", ())), tuple(opened.get("counts", ()))
+        found = compare_cached(before, after, noise, counts, spec.settings)
         stamps = [cache.stamp_space(one) for several in opened.values() for one in several]
         return ShownComparison(found, spec, f"{stamps} {spec.settings}")
     # 3. A job.
@@ -147,13 +148,16 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     return None
 
 
-def start(workspace: Workspace, spec: Spec) -> None:
-    """Start the job of a comparison; its name is made of those of the spaces."""
+def start(workspace: Workspace, spec: Spec, work: float = 0.0) -> None:
+    """Start the job of a comparison; its name is made of those of the spaces.
+
+    work: seconds of work, 0 if unknown.
+    """
     known = spaces_of(workspace)
     names = [_short_label(spec.inputs[role][0], known) for role in ("before", "after")]
     promised = queue.list_promised_names(workspace, "changes")
     name = workspace.find_free_name("changes", "-to-".join(names), promised)
-    panel.start(workspace, spec, name)
+    panel.start(workspace, spec, name, work=work)
 
 
 def suggest_pair(workspace: Workspace) -> tuple[str, str]:
@@ -279,8 +283,7 @@ def _choose_settings() -> tuple[ChangeSettings, str]:
     k = draw_setting(st, initial, "k", "change_k", most=100, bind="query-params")
     among = st.selectbox(
         "Neighbors among",
-        list(CANDIDATES),
-        format_func=CANDIDATES.__getitem__,
+        [AUTO, *AMONG],
         key="change_among",
         bind="query-params",
         help=HELP["among"],
@@ -303,7 +306,7 @@ def _draw_start(workspace: Workspace, spec: Spec, seconds: float) -> None:
         if st.button(
             "Compare", type="primary", icon=":material/compare_arrows:", key="change_start"
         ):
-            start(workspace, spec)
+            start(workspace, spec, seconds)
 
 
 def _short_label(name: str, known: dict[str, str]) -> str:
