@@ -19,7 +19,7 @@ from vocadapt.lab.demo import BEST, DEMO, EXAMPLES, MODEL, VECTORS
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
+from vocadapt.spaces.neighbors.cross_space import ALL_PIECES, CrossSpace, ListSettings
 
 CLASSES = Path(__file__).parent / "classes.toml"
 K = 5  # a word is right if one of so many neighbors is of its class
@@ -80,7 +80,8 @@ def measure_word(spaces: CrossSpace, word: str, name: str, members: set[str]) ->
     """Find the first neighbor of the word's class in each of the four lists."""
     ranks, first = [], ""
     for csls in (False, True):
-        listed = spaces.lists(word, ListSettings(DEPTH, csls=csls))["to_pieces"] or []
+        settings = ListSettings(DEPTH, csls=csls, among=ALL_PIECES)
+        listed = spaces.lists(word, settings)["to_pieces"] or []
         whole = [piece for piece, _ in listed if piece[0].isalnum() and piece[:STEM] != word[:STEM]]
         anchors = [piece for piece in whole if piece in spaces.words]
         for candidates in (whole, anchors):
