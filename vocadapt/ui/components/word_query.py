@@ -8,6 +8,8 @@ import numpy as np
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.reports.example_words import read_demo_examples
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
@@ -17,9 +19,11 @@ from vocadapt.spaces.neighbors.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.neighbors.formulas import compute_formula, find_formula_neighbors
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.display import shorten_text
+from vocadapt.text.formulas import Formula
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.word_search import WordSearch, search_words
 from vocadapt.ui.components import word_links
@@ -27,7 +31,7 @@ from vocadapt.ui.components.blocks import draw_note, tsv
 from vocadapt.ui.components.example_texts import draw_examples
 from vocadapt.ui.components.markup import Card, draw_word_links, plain
 from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame import address, cache, mistakes
 
 EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
 MIN_PIECES = 3  # wordpieces of an example: a word that the model splits into fewer shows little
@@ -72,7 +76,14 @@ def draw_word_input(
     if offered_before and word not in examples and word not in words:
         st.session_state[key] = first
     st.session_state[f"{key}_offered"] = tuple(examples)
-    word = st.text_input(label, key=key, persist_state="session", placeholder=label, help=help)
+    word = st.text_input(
+        label,
+        key=key,
+        persist_state="session",
+        label_visibility="visible" if help else "collapsed",
+        placeholder=label,
+        help=help,
+    )
     address.write(key, [word])
     if examples:
         draw_examples(key, word, {notes.get(example, example): example for example in examples})
@@ -101,11 +112,11 @@ def draw_word_search(
     typed = draw_word_input(key, label, examples, words, help, notes)
     if not typed:
         return None
+    found: WordSearch | None = None
     with mistakes.show_errors():
         found = search_words(typed, words, splitter, formulas)
         _draw_suggestions(key, found, len(words))
-        return found
-    return None
+    return found
 
 
 def _draw_suggestions(key: str, found: WordSearch, total: int) -> None:
@@ -130,6 +141,22 @@ def _draw_suggestions(key: str, found: WordSearch, total: int) -> None:
         if words:
             draw_note(title)
             draw_word_links(words, word_links.build_links(key))
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=cache.STAMPS)
+def examples_of(vectors: Artifact, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
+    """Return examples of words: those that the demo was measured on, or else frequent words."""
+    measured = [example.word for example in read_demo_examples(vectors)]
+    return measured or choose_example_words(cache.space_of(vectors), model, n)
+
+
+def label_examples(vectors: Artifact) -> dict[str, str]:
+    """Return the labels of examples that do not work, by example."""
+    return {
+        example.word: f"{example.word} (fails)"
+        for example in read_demo_examples(vectors)
+        if not example.works
+    }
 
 
 def choose_example_words(
@@ -191,8 +218,12 @@ def query_across_spaces(
     return Answer(word, lists, pieces)
 
 
-def build_four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
-    """Build the cards of the four neighbor lists."""
+def build_four_cards(answer: Answer, settings: ListSettings, candidates: int) -> list[Card]:
+    """Build the cards of the four neighbor lists.
+
+    candidates: number of candidates of the lists of wordpieces.
+    """
+    among = f"among {count(candidates)} {settings.among}"
     both = find_shared_neighbors(answer.lists)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
@@ -203,36 +234,66 @@ def build_four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
             "within the domain space",
             "domain",
             "within_words",
-            "no vector: too rare or not in the text",
+            "No vector: too rare, or not in the text.",
         ),
         (
             "Words → wordpieces",
-            "its vector, aligned",
+            f"its vector, aligned, {among}",
             "source",
             "to_pieces",
-            "no vector: too rare or not in the text",
+            "No vector: too rare, or not in the text.",
         ),
         (
             "Wordpieces → words",
             f"{query}, aligned back",
             "domain",
             "to_words",
-            "no wordpiece",
+            "No wordpiece.",
         ),
         (
             "Wordpieces → wordpieces",
-            f"{query}, within the model",
+            f"{query}, {among}",
             "source",
             "within_pieces",
-            "no wordpiece",
+            "No wordpiece.",
         ),
     )
     lists: dict[str, NeighborList | None] = dict(answer.lists)  # type: ignore[arg-type]
     measure = "distance" if settings.metric == "euclidean" else "similarity"
     return [
-        Card(title, note, kind, lists[key] or [], both, empty, measure)
+        Card(title, note, kind, lists[key] or [], both, empty, measure, note_is_long=True)
         for title, note, kind, key, empty in plans
     ]
+
+
+def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSettings) -> list[Card]:
+    """Build the cards of a formula: its neighbors among the words, and once aligned."""
+    vector = compute_formula(formula, spaces.words)
+    candidates = count(spaces.count_candidates(settings))
+    across = spaces.list_aligned_pieces(vector, settings)
+    return [
+        build_formula_card(formula, spaces.words, settings.k),
+        Card(
+            f"{formula} → wordpieces",
+            f"the sum of the vectors, aligned, among {candidates} {settings.among}",
+            "source",
+            across,
+            measure="distance" if settings.metric == "euclidean" else "similarity",
+            note_is_long=True,
+        ),
+    ]
+
+
+def build_formula_card(formula: Formula, space: EmbeddingSpace, k: int) -> Card:
+    """Build the card of the words nearest to a formula."""
+    n = count(len(space) - len({term.word for term in formula.terms}))
+    return Card(
+        f"Nearest to {formula}",
+        f"cosine to the sum of the unit vectors, among {n} words: its own words are left out",
+        "domain",
+        find_formula_neighbors(formula, space, k),
+        note_is_long=True,
+    )
 
 
 def format_four_lists(answer: Answer, settings: ListSettings) -> str:
