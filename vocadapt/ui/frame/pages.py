@@ -162,7 +162,7 @@ LENS = Page(
                 " then has, and compare vocabularies."
             ),
             ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
-            ("corpus",),
+            ("corpus", "model"),
             (
                 NextPart(
                     "adapt",
