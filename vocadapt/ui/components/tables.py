@@ -34,7 +34,7 @@ def _format_numbers(frame: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any
     formats that this replaces.
     """
     formats = {name: _find_format(config.get(name)) for name in frame.columns}
-    found = {
+    found: dict[Any, Any] = {
         name: formatter
         for name in frame.columns
         if (formatter := _choose_formatter(frame[name], formats[name]))
