@@ -11,6 +11,7 @@ among all candidates and among the anchors alone.
 
 import json
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from vocadapt.lab.demo import BEST, DEMO, EXAMPLES, MODEL, VECTORS
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
+from vocadapt.spaces.neighbors.cross_space import ALL_PIECES, CrossSpace, ListSettings
 
 CLASSES = Path(__file__).parent / "classes.toml"
 K = 5  # a word is right if one of so many neighbors is of its class
@@ -43,18 +44,7 @@ class MeasuredWord:
 
 def main() -> None:
     """Measure all words of the classes, and write the chosen ones and the counts."""
-    vectors, model = load_space(DEMO.joinpath(*VECTORS)), open_model(DEMO.joinpath(*MODEL))
-    spaces = CrossSpace(vectors, model.word_space, Alignment.load(DEMO.joinpath(*BEST)))
-    classes = {
-        name: set(words.split())
-        for name, words in tomllib.loads(CLASSES.read_text(encoding="utf-8"))["classes"].items()
-    }
-    measured = [
-        measure_word(spaces, word, name, members)
-        for name, members in classes.items()
-        for word in sorted(members)
-        if word in vectors and not model.vocabulary.has_word(word)
-    ]
+    measured = measure_examples()
     wrong = {one.word: one for one in measured if one.best_rank > K}
     failing = next(wrong[word] for word in WRONG if word in wrong)
     examples = [
@@ -65,17 +55,33 @@ def main() -> None:
             "rank": min(one.worst_rank, DEPTH),
             "neighbor": one.neighbor,
         }
-        for one in [*choose_right(measured, vectors.words), failing]
+        for one in [*choose_right(measured), failing]
     ]
     record = {"k": K, "examples": examples, "classes": count_right(measured)}
     EXAMPLES.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def measure_examples(only: Iterable[str] = ()) -> list[MeasuredWord]:
+    """Measure words of the classes, most frequent first: the given ones, or all that are split."""
+    vectors, model = load_space(DEMO.joinpath(*VECTORS)), open_model(DEMO.joinpath(*MODEL))
+    spaces = CrossSpace(vectors, model.word_space, Alignment.load(DEMO.joinpath(*BEST)))
+    content = tomllib.loads(CLASSES.read_text(encoding="utf-8"))["classes"]
+    classes = {name: set(words.split()) for name, words in content.items()}
+    class_of = {word: name for name, words in classes.items() for word in words}
+    wanted = list(only) or [word for word in vectors.words if word in class_of]
+    return [
+        measure_word(spaces, word, class_of[word], classes[class_of[word]])
+        for word in wanted
+        if not model.vocabulary.has_word(word)
+    ]
 
 
 def measure_word(spaces: CrossSpace, word: str, name: str, members: set[str]) -> MeasuredWord:
     """Find the first neighbor of the word's class in each of the four lists."""
     ranks, first = [], ""
     for csls in (False, True):
-        listed = spaces.lists(word, ListSettings(DEPTH, csls=csls))["to_pieces"] or []
+        settings = ListSettings(DEPTH, csls=csls, among=ALL_PIECES)
+        listed = spaces.lists(word, settings)["to_pieces"] or []
         whole = [piece for piece, _ in listed if piece[0].isalnum() and piece[:STEM] != word[:STEM]]
         anchors = [piece for piece in whole if piece in spaces.words]
         for candidates in (whole, anchors):
@@ -86,18 +92,13 @@ def measure_word(spaces: CrossSpace, word: str, name: str, members: set[str]) ->
     return MeasuredWord(word, name, min(ranks), max(ranks), first)
 
 
-def choose_right(measured: list[MeasuredWord], frequent: tuple[str, ...]) -> list[MeasuredWord]:
-    """Return N_RIGHT right words: the most frequent one of each class in turn."""
-    order = {word: place for place, word in enumerate(frequent)}
-    right = [one for one in measured if one.worst_rank <= K]
-    by_class: dict[str, list[MeasuredWord]] = {}
-    for one in sorted(right, key=lambda one: order[one.word]):
-        by_class.setdefault(one.word_class, []).append(one)
-    turns = max(len(words) for words in by_class.values())
-    in_turn = [
-        words[turn] for turn in range(turns) for words in by_class.values() if turn < len(words)
-    ]
-    return in_turn[:N_RIGHT]
+def choose_right(measured: list[MeasuredWord]) -> list[MeasuredWord]:
+    """Return N_RIGHT right words: the most frequent ones of as many classes."""
+    by_class: dict[str, MeasuredWord] = {}
+    for one in measured:
+        if one.worst_rank <= K:
+            by_class.setdefault(one.word_class, one)
+    return list(by_class.values())[:N_RIGHT]
 
 
 def count_right(measured: list[MeasuredWord]) -> dict[str, dict[str, int]]:

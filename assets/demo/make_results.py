@@ -1,36 +1,155 @@
-"""Make what the demo ships beside its models and vectors: the best alignment, texts, task and runs.
+"""Make what the demo ships beside its models and vectors: the best alignment, word counts, a text, a
+task, and runs without weights.
 
-python assets/demo/make_results.py
+    python assets/demo/make_results.py alignment
+    python assets/demo/make_results.py corpora BIOMEDICAL_TEXT…
+    python assets/demo/make_results.py task
+    python assets/demo/make_results.py runs CHECKPOINTS
+
+Each part replaces what is there. The runs need the adapted model, which is made as the demo's own
+job makes it, and removed again. Stopped, they continue from the folder CHECKPOINTS.
 """
 
 import os
 import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from vocadapt.lab.demo import BEST, DEMO, MAP, MODEL, VECTORS
+from make_task import main as write_task_files
+
+from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus, write_counts
+from vocadapt.lab.artifacts.tasks import import_task
+from vocadapt.lab.demo import (
+    ADAPTED,
+    ADAPTED_RUNS,
+    BASE_RUNS,
+    BEST,
+    COUNTED,
+    DEMO,
+    MAP,
+    MODEL,
+    NOTES,
+    RUN_SETTINGS,
+    TASK,
+    VECTORS,
+    list_demo_jobs,
+)
 from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.drafts import open_draft
+from vocadapt.lab.workspace.manifest import MANIFEST, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.text.words import WordCounts, count_words
+from vocadapt.training.finetune.run_files import LOGITS, PREDICTIONS, RUN
+from vocadapt.training.tasks.kinds import find_kind
+from vocadapt.training.tasks.seen_examples import SEEN
 
-INPUTS = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
+ABOUT = "constructed: shows the page, proves nothing"
+MIN_COUNT = 5  # rarer words, such as names and misspellings, are not shipped
+SEEDS = (1, 2, 3)
+KEPT_OF_RUNS = (RUN, PREDICTIONS, LOGITS, SEEN)
 
 
-def main() -> None:
-    """Make everything in this order; each replaces what is there."""
-    os.chdir(DEMO)  # so that the commands in the manifests name paths inside the demo
-    fit_best_alignment()
-
-
-def fit_best_alignment() -> None:
+def make_alignment() -> None:
     """Fit the alignment with the best held-out P@5 of those that `demo-map` was compared with."""
     best = Workspace(DEMO).artifact(*MAP).manifest.numbers["best"]
     settings = build_settings(AlignmentSettings, best, "demo-map")
     shutil.rmtree(Path(*BEST), ignore_errors=True)
-    run_step(Spec("alignment", AlignmentStep(settings), INPUTS), Path(*BEST))
+    inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
+    run_step(Spec("alignment", AlignmentStep(settings), inputs), Path(*BEST))
 
+
+def make_corpora(*texts: str) -> None:
+    """Import our own notes, and count the words of biomedical texts, which are not shipped."""
+    splitter = open_model(Path(*MODEL)).splitter
+    # 1. The notes, with their text and cached word counts.
+    shutil.rmtree("corpora", ignore_errors=True)
+    shutil.rmtree("counts", ignore_errors=True)
+    inputs = {"text": ("notes.txt",), "model": (str(Path(*MODEL)),)}
+    run_step(Spec("corpus", CorpusStep(copy=True), inputs), Path(*NOTES))
+    manifest = Manifest.load(Path(*NOTES))  # without its inputs: the text is a copy
+    replace(manifest, inputs={}, command="").save(Path(*NOTES))
+    assert build_counts_path(Path(), read_corpus([Path(*NOTES)]), splitter).is_file()
+
+    # 2. The word counts; made last, so that pages offer them first.
+    found = count_words(read_corpus(texts), splitter)
+    kept = {word: count for word, count in found.counts.items() if count >= MIN_COUNT}
+    counts = WordCounts(kept, found.lines, found.bytes, found.lines_read)
+    with open_draft(Path(*COUNTED)) as draft:
+        write_counts(counts, splitter, draft)
+        numbers = {
+            "bytes": counts.bytes,
+            "words": counts.words,
+            "distinct": counts.distinct,
+            "lines": counts.lines,
+            "min_count": MIN_COUNT,
+            "words_left_out": found.words - counts.words,
+        }
+        Manifest("corpora", COUNTED[1], {}, numbers=numbers).save(draft)
+
+
+def make_task() -> None:
+    """Write the sentences of the constructed task, and import them."""
+    shutil.rmtree(Path(*TASK), ignore_errors=True)
+    with TemporaryDirectory() as folder:
+        write_task_files(Path(folder))
+        files = {split: Path(folder) / f"{split}.tsv" for split in ("train", "dev", "test")}
+        import_task(find_kind("ner"), files, Path(*TASK), ABOUT)
+
+
+def make_runs(checkpoints: str) -> None:
+    """Fine-tune the general model and the adapted one on the task; keep scores and predictions."""
+    # 1. The adapted model, as the job of the demo makes it.
+    adapt = next(job for job in list_demo_jobs(Workspace(DEMO)) if job.place == ADAPTED)
+    if not Path(*ADAPTED).exists():
+        run_step(adapt.spec, Path(*ADAPTED))
+
+    # 2. The runs.
+    step = FinetuneStep(RUN_SETTINGS, seeds=SEEDS)
+    for model, place in ((MODEL, BASE_RUNS), (ADAPTED, ADAPTED_RUNS)):
+        inputs = {"task": (str(Path(*TASK)),), "model": (str(Path(*model)),)}
+        spec, folder = Spec("finetune", step, inputs), Path(*place)
+        run_step(spec, folder, overwrite=True, keep=Path(checkpoints, place[1]))
+        remove_weights(folder)
+    forget_stamp(Path(*ADAPTED_RUNS))
+    shutil.rmtree(Path(*ADAPTED))
+
+
+def remove_weights(folder: Path) -> None:
+    """Remove networks and tokenizers from runs, and list the remaining files in their manifest."""
+    manifest = Manifest.load(folder)
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+        elif path.is_file() and path.name not in (*KEPT_OF_RUNS, MANIFEST):
+            path.unlink()
+    manifest.save(folder)
+
+
+def forget_stamp(folder: Path) -> None:
+    """Remove the stamp of the model of runs: the demo's job makes that model again."""
+    manifest = Manifest.load(folder)
+    model = replace(manifest.inputs["model"], stamp="")
+    replace(manifest, inputs={**manifest.inputs, "model": model}).save(folder)
+
+
+PARTS: dict[str, Callable[..., None]] = {
+    "alignment": make_alignment,
+    "corpora": make_corpora,
+    "task": make_task,
+    "runs": make_runs,
+}
 
 if __name__ == "__main__":
-    main()
+    given = [str(Path(text).resolve()) for text in sys.argv[2:]]
+    os.chdir(DEMO)  # so that the commands in the manifests name paths inside the demo
+    PARTS[sys.argv[1]](*given)

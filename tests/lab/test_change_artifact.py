@@ -24,7 +24,7 @@ from vocadapt.lab.steps.noise_baselines import SEED
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.change import ChangeSettings
+from vocadapt.spaces.neighbors.change import WEIGHTED, ChangeSettings
 
 FIVE = ChangeStep(ChangeSettings(5))
 
@@ -44,7 +44,7 @@ def same(one, other):
         assert (mine.name, mine.words) == (theirs.name, theirs.words)
         assert np.array_equal(mine.near.rows, theirs.near.rows)
         assert np.array_equal(mine.near.scores, theirs.near.scores)
-    assert left.rank("weighted").tolist() == right.rank("weighted").tolist()
+    assert left.rank(WEIGHTED).tolist() == right.rank(WEIGHTED).tolist()
     if one.baseline is None:
         assert other.baseline is None
         return

@@ -1,5 +1,9 @@
-"""A small demo built here: the shipped artifacts open, and the tutorial steps run on it."""
+"""The demo: what is shipped opens in any workspace and is what its scripts make; a small one, built
+here, is made by the script that lays it out.
+"""
 
+import errno
+import importlib.util
 import json
 import shutil
 import sys
@@ -12,68 +16,104 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab import demo
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.artifacts.runs import find_trained_model, open_runs
 from vocadapt.lab.demo import (
     ADAPTED,
+    ADAPTED_RUNS,
+    BASE_RUNS,
+    BEST,
     BIOMEDICAL,
+    COUNTED,
+    EXAMPLES,
     MAP,
     MODEL,
-    MOVED,
-    NEWS_MAP,
-    REFITTED,
+    NOTES,
+    PROJECTION,
+    TASK,
+    TRY_RUN,
     VECTORS,
+    DemoJob,
     open_demo,
     run_demo,
+    start_demo_jobs,
 )
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.pretrain import PretrainStep
+from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace.drafts import open_draft
+from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.splitter import Splitter
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.tasks.predictions import build_tally
+
+MEGABYTES = 60  # of all assets
 
 
-@pytest.fixture(scope="module")
-def small_demo(tmp_path_factory):
-    """A demo of the real layout: a tiny model trained from nothing, vectors and a map."""
-    root = tmp_path_factory.mktemp("assets") / "demo"
-    text = write_text(root.parent / "trials.txt", lines=1200)
-    training = MaskedSettings(length=32, batch=8, tokens=5120)
-    scratch = ScratchSettings(layers=1, hidden=32, training=training)
-    model, vectors = (str(root.joinpath(*place)) for place in (MODEL, VECTORS))
-    for place, size in ((MODEL, 80), (BIOMEDICAL, 70)):
-        step = PretrainStep(scratch=replace(scratch, vocabulary=size))
-        run_step(Spec("pretrain", step, {"text": str(text)}), root.joinpath(*place))
-    word2vec = Word2VecSettings(dim=4, min_count=2, epochs=1, workers=1)
-    run_step(
-        Spec("vectors", VectorsStep(word2vec=word2vec), {"text": str(text), "model": model}),
-        root.joinpath(*VECTORS),
-    )
-    chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
-    run_step(Spec("alignment", chosen, {"vectors": vectors, "model": model}), root.joinpath(*MAP))
-    return root
+def list_files(workspace):
+    return {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
 
 
-@pytest.fixture
-def shipped(small_demo, monkeypatch):
-    monkeypatch.setattr(demo, "DEMO", small_demo)
-
-
-def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
+def test_opening_the_demo_copies_what_is_shipped_once(tmp_path):
     workspace = Workspace(tmp_path / "w")
-    made = open_demo(workspace)
-    assert [artifact.folder for artifact in made] == [
+    opened = open_demo(workspace)
+    assert [artifact.folder for artifact in opened] == [
         workspace.folder(*place) for place in demo.SHIPPED
     ]
-    before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
+    assert all(artifact.explain_staleness(workspace) == [] for artifact in opened)
+    before = list_files(workspace)
     open_demo(workspace)
-    assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")} == before
+    assert list_files(workspace) == before
     assert demo.is_demo_installed()
+
+
+def test_artifacts_of_the_same_names_are_named_and_nothing_is_written(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for kind, name in (MODEL, TASK):
+        with open_draft(workspace.folder(kind, name)) as draft:
+            Manifest(kind, name, {}).save(draft)
+    before = list_files(workspace)
+    with pytest.raises(InputError, match=r"models/demo-bert, tasks/demo-diseases") as caught:
+        open_demo(workspace)
+    assert "nothing was changed" in caught.value.remedy and list_files(workspace) == before
+
+
+def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path / "w")
+    copies = []
+
+    def copy(source, target, **options):
+        if len(copies) == 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        copies.append(target)
+        return copytree(source, target, **options)
+
+    copytree = shutil.copytree
+    monkeypatch.setattr(demo.shutil, "copytree", copy)
+    with pytest.raises(InputError, match="The disk is full"):
+        open_demo(workspace)
+    assert len(copies) == 4 and not [path for path in workspace.root.rglob("*") if path.is_file()]
+    monkeypatch.setattr(demo.shutil, "copytree", copytree)
+    assert len(open_demo(workspace)) == len(demo.SHIPPED)
+
+
+def test_a_disk_without_room_is_reported_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(9, 8, 1))
+    with pytest.raises(InputError, match="are needed, but the disk has"):
+        open_demo(Workspace(tmp_path / "w"))
+    assert not (tmp_path / "w").exists()
 
 
 def test_a_demo_that_is_not_there_is_reported(tmp_path, monkeypatch, capsys):
@@ -87,48 +127,139 @@ def test_a_demo_that_is_not_there_is_reported(tmp_path, monkeypatch, capsys):
     )
 
 
-def test_every_step_of_the_demo_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
-    """What a walk left is taken away or written over: every artifact of the second one is new."""
-    # Least squares needs more anchors than the few words of the small demo give.
-    steps = dict(demo.STEPS)
-    ridge = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
-    steps["alignment"] = replace(steps["alignment"], settings=ridge)
-    monkeypatch.setattr(demo, "STEPS", tuple(steps.items()))
+def test_the_jobs_make_what_is_missing_in_this_order(tmp_path, monkeypatch):
+    workspace, started = Workspace(tmp_path / "w"), []
+    monkeypatch.setattr(
+        queue, "start", lambda workspace, spec, name: started.append((spec.kind, name))
+    )
+    start_demo_jobs(workspace)
+    assert started[0] == ADAPTED and {PROJECTION, TRY_RUN} <= set(started[1:])
+
+    # Neither what exists is made again, nor what a job is making.
+    started.clear()
+    with open_draft(workspace.folder(*PROJECTION)) as draft:
+        Manifest(*PROJECTION, {}).save(draft)
+    monkeypatch.setattr(
+        queue,
+        "list_promised_names",
+        lambda workspace, kind: {ADAPTED[1]} if kind == "models" else set(),
+    )
+    start_demo_jobs(workspace)
+    assert ADAPTED not in started and PROJECTION not in started and TRY_RUN in started
+
+
+def test_without_jobs_the_same_artifacts_are_made_and_reported(tmp_path, capsys, monkeypatch):
+    """With one quick step in place of the demo's own, which take half a minute."""
+
+    def plan(workspace):
+        step = ProjectionStep(TokenChoice(around="heart", nearest=10))
+        spec = Spec("projection", step, {"space": (str(workspace.folder(*MODEL)),)})
+        return [DemoJob(PROJECTION, "projection", spec, 1.0)]
+
+    monkeypatch.setattr(demo, "list_demo_jobs", plan)
     workspace = Workspace(tmp_path / "w")
-    first = list(run_demo(workspace))
-    assert [walked.step for walked in first] == ["open", *(name for name, _ in demo.STEPS)]
-    assert all(walked.did and walked.seconds > 0 for walked in first)
-    assert (
-        f"too little text: {first[1].numbers['words']:,} words" in first[3].did
-        and "chance" in first[3].did
-    )
-    by_name = {walked.step: walked for walked in first}
-    assert (
-        by_name["adapted model"].numbers["certificate"]
-        is by_name["transfer"].numbers["certificate"]
-        is True
-    )
-    shared = by_name["two vocabularies"].numbers["common"]
-    assert (
-        shared[0][0] == 80
-        and shared[1][1] == 70
-        and f"share {shared[0][1]} of 80 tokens" in by_name["two vocabularies"].did
-    )
-    stamps = {
-        place: workspace.artifact(*place).stamp for place in (NEWS_MAP, REFITTED, ADAPTED, MOVED)
-    }
-    shutil.rmtree(workspace.folder(*REFITTED))
-    capsys.readouterr()
+    opened, made = run_demo(workspace)
+    assert opened.step == "open" and "demo-bert" in opened.did
+    assert made.step == "projection" and made.numbers["shown"] == 11 and made.seconds > 0
+    stamp = workspace.artifact(*PROJECTION).stamp
     assert main(["demo", "--out", str(workspace.root), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [step["step"] for step in answer["steps"]] == [walked.step for walked in first]
-    for place, stamp in stamps.items():
-        assert workspace.artifact(*place).stamp != stamp
+    assert [step["step"] for step in answer["steps"]] == ["open", "projection"]
+    assert workspace.artifact(*PROJECTION).stamp != stamp
+
+
+def test_the_word_counts_have_no_text():
+    corpus = read_corpus([demo.DEMO.joinpath(*COUNTED)])
+    splitter = open_model(demo.DEMO.joinpath(*MODEL)).splitter
+    counts = load_or_count_words(None, corpus, splitter)
+    numbers = Workspace(demo.DEMO).artifact(*COUNTED).manifest.numbers
+    assert counts.words == numbers["words"] and min(counts.counts.values()) == numbers["min_count"]
+    for read in (
+        lambda: list(corpus),
+        lambda: load_or_count_words(None, corpus, Splitter.bert(False)),
+    ):
+        with pytest.raises(InputError, match="holds word counts only"):
+            read()
+
+
+def test_the_word_counts_of_the_notes_are_those_of_their_text(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    open_demo(workspace)
+    corpus = read_corpus([workspace.folder(*NOTES)])
+    splitter = open_model(workspace.folder(*MODEL)).splitter
+    [kept] = (workspace.root / "counts").iterdir()
+    content = kept.read_bytes()
+    assert load_or_count_words(workspace.root, corpus, splitter).words > 1000
+    kept.unlink()
+    load_or_count_words(workspace.root, corpus, splitter)
+    assert kept.read_bytes() == content
+
+
+@pytest.mark.parametrize("place", [BASE_RUNS, ADAPTED_RUNS])
+def test_the_scores_of_the_runs_are_those_of_their_predictions(place):
+    runs = open_runs(demo.DEMO.joinpath(*place))
+    assert runs.seeds == (1, 2, 3) and not any(run.has_weights for run in runs.runs)
+    assert any(one.startswith("constructed:") for one in runs.record["findings"])
+    gold = runs.kind.read_split(demo.DEMO.joinpath(*TASK, "test.tsv"))
+    for run in runs.runs:
+        kept = run.test_predictions
+        assert kept.split.examples == gold.examples
+        for tokenization, predicted in kept.predicted.items():
+            score = run.scorer().score_tally(build_tally(gold, predicted, run.scorer(), run.rules))
+            assert score.value == pytest.approx(run.record["scores"][tokenization][runs.metric])
+
+
+def test_runs_without_weights_are_compared_with_the_tokenizers_of_their_models(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    open_demo(workspace)
+    base, adapted = (workspace.folder(*place) / "seed-1" for place in (BASE_RUNS, ADAPTED_RUNS))
+    assert find_trained_model(base) == workspace.folder(*MODEL)
+    assert find_trained_model(adapted) is None, "a job makes it"
+    pair = open_pair(PairSpec(str(base), str(adapted)))
+    assert pair.ledger.entries and len(pair.words.tokenize("tachycardia").before) > 2
+
+    # When the model was made, its tokenizer is used, and the runs are not out of date.
+    shutil.copytree(workspace.folder(*BIOMEDICAL), workspace.folder(*ADAPTED))
+    pair = open_pair(PairSpec(str(base), str(adapted)))
+    assert pair.words.tokenize("tachycardia").after == ("tachycardia",)
+    assert not workspace.artifact(*ADAPTED_RUNS).explain_staleness(workspace)
+
+
+def test_the_examples_are_right_and_wrong_as_they_say():
+    script = importlib.util.spec_from_file_location("examples", demo.DEMO / "make_examples.py")
+    module = importlib.util.module_from_spec(script)
+    script.loader.exec_module(module)
+    record = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    examples = record["examples"]
+    assert [one["right"] for one in examples] == [True] * (len(examples) - 1) + [False]
+    assert len({one["class"] for one in examples[:-1]}) == len(examples) - 1
+    measured = module.measure_examples(one["word"] for one in examples)
+    for one, found in zip(examples, measured, strict=True):
+        assert found.word_class == one["class"]
+        assert (found.worst_rank <= record["k"]) is one["right"]
+        assert found.best_rank > record["k"] or one["right"]
+
+
+@pytest.fixture(scope="module")
+def small_demo(tmp_path_factory):
+    """Two tiny models trained from nothing, and vectors, of the demo's layout."""
+    root = tmp_path_factory.mktemp("assets") / "demo"
+    text = write_text(root.parent / "trials.txt", lines=1200)
+    training = MaskedSettings(length=32, batch=8, tokens=5120)
+    scratch = ScratchSettings(layers=1, hidden=32, training=training)
+    for place, size in ((MODEL, 80), (BIOMEDICAL, 70)):
+        step = PretrainStep(scratch=replace(scratch, vocabulary=size))
+        run_step(Spec("pretrain", step, {"text": str(text)}), root.joinpath(*place))
+    word2vec = Word2VecSettings(dim=4, min_count=2, epochs=1, workers=1)
+    model = str(root.joinpath(*MODEL))
+    run_step(
+        Spec("vectors", VectorsStep(word2vec=word2vec), {"text": str(text), "model": model}),
+        root.joinpath(*VECTORS),
+    )
+    return root
 
 
 def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_path, monkeypatch):
-    import importlib.util
-
     source = demo.DEMO / "make.py"
     (tmp_path / "demo").mkdir()
     made = shutil.copy(source, tmp_path / "demo" / "make.py")
@@ -144,22 +275,16 @@ def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_p
     )
     module.main(*(small_demo.joinpath(*place) for place in (MODEL, BIOMEDICAL, VECTORS)))
     workspace = Workspace(tmp_path / "demo")
-    for kind, name in demo.SHIPPED:
+    for kind, name in (MODEL, BIOMEDICAL, VECTORS, MAP):
         artifact = workspace.artifact(kind, name)
         assert artifact.explain_staleness(workspace) == []
         text = (artifact.folder / "manifest.json").read_text(encoding="utf-8")
         assert str(tmp_path) not in text and str(small_demo) not in text
 
 
-SHIPPED_FILES = 16_000_000, 12_000_000  # bytes: the model's weights, the vectors' folder
-
-
 def test_what_is_shipped_is_small_and_speaks_of_no_other_machine():
-    *models, vectors, _ = (demo.DEMO.joinpath(*place) for place in demo.SHIPPED)
-    assert len(models) == 2
-    for model in models:
-        assert (model / "model.safetensors").stat().st_size <= SHIPPED_FILES[0]
-    assert sum(file.stat().st_size for file in vectors.iterdir()) <= SHIPPED_FILES[1]
+    files = [path for path in demo.DEMO.parent.rglob("*") if path.is_file()]
+    assert sum(file.stat().st_size for file in files) <= MEGABYTES * 1e6
     for manifest in demo.DEMO.rglob("manifest.json"):
         content = json.loads(manifest.read_text(encoding="utf-8"))
         paths = [path for given in content["inputs"].values() for path in given["paths"]]
@@ -234,11 +359,20 @@ def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
     assert kept["verdict"] != "chance"
 
 
+def test_the_best_alignment_is_the_best_of_the_comparison():
+    workspace = Workspace(demo.DEMO)
+    compared, best = (workspace.artifact(*place).manifest for place in (MAP, BEST))
+    assert best.settings["alignment"] == compared.numbers["best"]
+    assert best.numbers["p@5"] > compared.numbers["p@5"]
+
+
 @pytest.mark.slow
 def test_the_shipped_demo_runs_to_the_end(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "w"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [step["step"] for step in answer["steps"]] == ["open", *(name for name, _ in demo.STEPS)]
+    workspace = Workspace(tmp_path / "w")
+    for job in demo.list_demo_jobs(workspace):
+        assert workspace.artifact(*job.place).explain_staleness(workspace) == []
     assert (
         answer["seconds"] < 180
     )  # under a minute on a quiet machine of two cores; here others may run beside it

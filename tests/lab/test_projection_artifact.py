@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.artifacts.projection_files import build_table, export_projection, render_page
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.import_layout import ImportLayoutStep, build_imported_projection
 from vocadapt.lab.steps.projection import (
     ProjectionStep,
     compute_projection,
@@ -279,3 +282,56 @@ def test_the_embeddings_of_a_real_model_are_projected_quickly(minilm, tmp_path):
     why = "the first 4,000, longer than 3 characters, no special tokens, no ## pieces, no [unused]"
     assert drawn.how == f"4,000 of 30,522 shown: {why}"
     assert 0.6 < drawn.first.quality.trustworthiness < 0.95 and drawn.first.quality.n == 4000
+
+
+def test_an_exported_layout_comes_back_as_a_projection(hostile, tmp_path):
+    drawn = drawn_of(hostile)
+    export_projection(drawn, tmp_path / "m.csv")
+    again = build_imported_projection(
+        OpenedSpace(None, hostile), tmp_path / "m.csv", ImportLayoutStep()
+    )
+    assert again.words == drawn.words and np.allclose(
+        again.first.projection.xy, drawn.first.projection.xy
+    )
+    assert again.first.quality == drawn.first.quality
+    assert again.method == "layout from m.csv" and again.how.endswith("a layout from m.csv")
+    save_projection(again, tmp_path)
+    same(load_projection(tmp_path), again)
+    assert load_projection(tmp_path).layout_file == "m.csv"
+
+
+def test_the_command_imports_a_layout(ask, vectors, tmp_path):
+    space = open_space(vectors).space
+    lines = [f"{word},{place},{place * place}" for place, word in enumerate(space.words[:6])]
+    (tmp_path / "own.csv").write_text("\n".join(["token,x,y", *lines, "nowhere,1,1"]))
+    answer = ask("--vectors", vectors, "--layout", "own.csv", "--workspace", "ws", "--name", "own")
+    assert answer["shown"] == 6 and answer["method"] == "layout from own.csv"
+    assert "1 of 7 tokens are unknown to the space: 'nowhere'" in answer["how"]
+    made = open_artifact(tmp_path / "ws" / "projections" / "own")
+    assert made.manifest.step == "import-layout" and set(made.manifest.inputs) == {
+        "space",
+        "layout",
+    }
+    assert "--layout" in made.manifest.command
+    answer = ask("--vectors", vectors, "--layout", "own.csv", "--out", "m.csv")
+    assert pd.read_csv("m.csv").x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_layout_is_of_one_space(capsys, vectors, tiny_bert, tmp_path):
+    (tmp_path / "own.csv").write_text("token,x,y\n")
+    given = ["--vectors", vectors, "--other", tiny_bert, "--layout", tmp_path / "own.csv"]
+    assert main(["project", *map(str, given), "--out", str(tmp_path / "m.csv")]) != 0
+    assert "layout of one space" in capsys.readouterr().err
+
+
+def test_the_command_shows_listed_tokens(ask, vectors):
+    words = open_space(vectors).space.words[:4]
+    answer = ask("--vectors", vectors, "--tokens", *words, "--out", "m.csv")
+    assert pd.read_csv("m.csv").token.map(unescape_cell).tolist() == list(words)
+    assert answer["how"].endswith("a selection of 4")
+
+
+def test_a_listed_token_that_looks_like_a_flag_stays_a_token():
+    step = ProjectionStep(TokenChoice(tokens=("--model", "-x", "heart")))
+    command = build_command(Spec("projection", step, {"space": "m"}), Path("map.html"))
+    assert "--tokens=--model --tokens=-x --tokens=heart" in command

@@ -136,20 +136,19 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
-    from vocadapt.ui.home.view import MAIN_STEPS, format_headline, list_results
+    from vocadapt.ui.home.view import find_main_figure, list_results
 
     workspace = Workspace(tmp_path)
-    for name, numbers in {"adapted": {"added": 5}, "converted": {"tensors": 3}}.items():
+    adapted_numbers = {"added": 5, "tokens_after": 15}
+    for name, numbers in {"adapted": adapted_numbers, "converted": {"tensors": 3}}.items():
         with open_draft(workspace.folder("models", name)) as draft:
             manifest(name, "models", numbers=numbers).save(draft)
     [adapted] = list_adapted_models(workspace)
     assert adapted.name == "adapted"
-    assert list_results(next(step for step in MAIN_STEPS if step.kind == "models"), workspace) == [
-        adapted
-    ]
-    assert [format_headline(model) for model in workspace.artifacts("models")] == [
-        "converted",
-        "adapted · 5 words added",
+    assert list_results("models", workspace) == [adapted]
+    assert [find_main_figure(model) for model in workspace.artifacts("models")] == [
+        ("", "", ""),
+        ("Words added", "5", "15 tokens"),
     ]
 
 

@@ -1,20 +1,31 @@
-"""The neighborhood change page: empty, full, with a noise baseline, words from input and
-address, hostile words, contextual vectors."""
+"""The neighborhood change page: empty, full, with a noise baseline, finished comparisons and jobs,
+the brush, words from input and address, hostile words, contextual vectors."""
 
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.material.workspaces import HOSTILE
-from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.change import ChangeStep
+from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.noise_baselines import rebuild_spec, resample_lines, use_next_seed
 from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhood_change
-from vocadapt.ui.change import view
-from vocadapt.ui.change.view import build_three_cards, format_word_list, select_rows
+from vocadapt.spaces.neighbors.change import (
+    WEIGHTED,
+    WHOLE_WORDS,
+    ChangeSettings,
+    measure_neighborhood_change,
+)
+from vocadapt.ui.change import comparisons, word_list
+from vocadapt.ui.change.neighbors import build_three_cards
+from vocadapt.ui.change.view import format_word_list
+from vocadapt.ui.change.word_list import describe_histogram, read_range, select_rows
+from vocadapt.ui.jobs import panel
 
 PAGE = "change"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
@@ -43,6 +54,31 @@ def workspace(seeded, tmp_path):
     return Workspace(tmp_path / "copy")
 
 
+@pytest.fixture
+def started(monkeypatch):
+    """The jobs that the page starts: nothing runs."""
+    found = []
+
+    def launch(workspace, spec, name, work=0.0):
+        found.append((spec, name))
+
+    monkeypatch.setattr(panel, "launch", launch)
+    return found
+
+
+def compare(workspace, name, k=5, without=(), **more):
+    """Make a finished comparison of the seeded vectors and model."""
+    vectors, model = (
+        workspace.artifact("vectors", "trials-vectors"),
+        workspace.artifact("models", "trials-model"),
+    )
+    inputs = {"before": vectors.folder, "after": model.folder, **more}
+    return run_step(
+        Spec("change", ChangeStep(ChangeSettings(k, without=without)), inputs),
+        workspace.folder("changes", name),
+    )
+
+
 @pytest.fixture(scope="module")
 def with_nulls(seeded, tmp_path_factory):
     """The seeded workspace with a second seed of its vectors and two draws of their lines."""
@@ -64,44 +100,26 @@ def test_without_a_noise_baseline_the_page_says_so_and_offers_one(open_page, see
     app = open_page(PAGE, seeded, **SAME, change_k="5")
     assert not app.exception and not app.error
     assert any("No noise baseline: overlap cannot be called change" in text for text in texts(app))
-    assert figures(app)["Words compared"] == "39" and figures(app)["Changed"] == "–"
+    assert figures(app)["Words compared"] == "38"  # 39 without the full stop
+    assert "Changed" not in figures(app) and figures(app)["With other neighbors"] != "–"
     assert {"null_seed", "null_lines"} <= {button.key for button in app.button}
     assert "Only before" in markup(app) and "In both" in markup(app) and "Only after" in markup(app)
     assert any("change --before" in block.value and "-k 5" in block.value for block in app.code)
+    assert not any("--noise" in text for text in texts(app))
 
 
-def test_a_noise_baseline_is_trained_by_a_job(open_page, workspace, monkeypatch):
-    started = []
-    monkeypatch.setattr(queue, "start", lambda workspace, spec, name: started.append((spec, name)))
+def test_a_noise_baseline_is_made_in_one_press(open_page, workspace, started):
     app = open_page(PAGE, workspace, **SAME)
     app.button(key="null_seed").click().run()
     app.button(key="null_lines").click().run()
     assert not app.exception
-    first, *drawn = started
-    assert first[0].settings.word2vec.seed == 2 and first[1] == "trials-vectors-seed"
-    assert sorted(spec.settings.resample for spec, _ in drawn) == [
-        1,
-        2,
-    ]  # one press makes both draws
-    assert all(
-        spec.settings.word2vec.seed == 1 and name == "trials-vectors-lines" for spec, name in drawn
-    )
-
-
-def test_a_draw_that_was_made_already_is_not_made_again(
-    open_page, with_nulls, tmp_path, monkeypatch
-):
-    root = tmp_path / "copy"
-    shutil.copytree(with_nulls.root, root)
-    shutil.rmtree(root / "vectors" / "seed")
-    shutil.rmtree(root / "vectors" / "lines")
-    started = []
-    monkeypatch.setattr(
-        queue, "start", lambda workspace, spec, name: started.append(spec.settings.resample)
-    )
-    app = open_page(PAGE, Workspace(root), **SAME)
-    app.button(key="null_lines").click().run()
-    assert not app.exception and started == [1]  # beside the second draw, which is there
+    assert [(spec.step, spec.settings.train_noise) for spec, _ in started] == [
+        ("change", "seed"),
+        ("change", "bootstrap"),
+    ]
+    spec, name = started[0]
+    assert spec.inputs["before"] == (str(workspace.root / "vectors" / "trials-vectors"),)
+    assert spec.settings.neighborhoods.k == 10 and name == "trials-vectors-to-trials-model"
 
 
 def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nulls):
@@ -114,14 +132,26 @@ def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nul
     )
     assert figures(app)["Changed"] != "–"
     assert any("the noise baseline" in text and "quantile" in text for text in texts(app))
+    assert any("two trainings on the same text do not agree" in text for text in texts(app))
     assert any("--noise-baseline" in block.value for block in app.code)
     assert {"noise baseline", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
-    assert figures(app)["Changed"] == "–" and any(
+    assert "Changed" not in figures(app) and any(
         "cannot be called change" in text for text in texts(app)
     )
     app.selectbox(key="change_null").select(picker.options[1]).run()
     assert not app.exception and picker.options[1].startswith("bootstrap resamples · ")
+
+
+def test_the_first_pair_is_a_model_and_its_base(open_page, seeded, tiny_bert):
+    app = open_page(PAGE, seeded)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="change_after").value == "model · trials-model"
+    before = app.selectbox(key="change_before").value
+    assert tiny_bert.name in before and before != "model · trials-model"
+    # its words have the same vectors in both: only the added words can be new neighbors
+    assert any("No noise baseline is needed" in text for text in texts(app))
+    assert any("--among all" in block.value for block in app.code)
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):
@@ -133,24 +163,54 @@ def test_all_of_it_stands_in_the_address(open_page, seeded):
         change_word="heart",
         change_kept="[0,1]",
         change_among="all",
+        change_whole="false",
+        change_order="frequency",
     )
     assert not app.exception and not app.error
     assert (
         app.text_input(key="change_word").value == "heart"
         and app.number_input(key="change_k").value == 4
     )
+    assert app.selectbox(key="change_order").value == "frequency"
+    assert figures(app)["Words compared"] == "39"
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
-    assert any("available only if the candidates" in text for text in texts(app))
+    assert any("It needs the same candidates" in text for text in texts(app))
 
 
 def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="4")
-    assert len(app.dataframe[0].value) == 39
+    assert len(app.dataframe[0].value) == 38
     app.slider(key="change_kept").set_value((4, 4)).run()
-    assert not app.exception and len(app.dataframe[0].value) < 39
+    assert not app.exception and len(app.dataframe[0].value) < 38
     assert set(app.dataframe[0].value["overlap"]) <= {1.0}
+    listed = len(app.dataframe[0].value)
+    assert any(f"**{listed} of 38** words keep 4 to 4 neighbors" in text for text in texts(app))
     app.number_input(key="change_k").set_value(3).run()
     assert not app.exception and app.slider(key="change_kept").value == (0, 3)
+
+
+def test_bars_dragged_over_are_the_range_of_the_list(monkeypatch):
+    state = {"overlaps": {"selection": {"points": [{"x": 7}, {"x": 5.0}, {"x": 6}]}}}
+    monkeypatch.setattr(word_list.st, "session_state", state)
+    word_list._take_brush("overlaps", 10)
+    assert state["change_kept"] == (5, 7)
+    state["overlaps"]["selection"]["points"] = []  # the selection was cleared
+    word_list._take_brush("overlaps", 10)
+    assert state["change_kept"] == (0, 10)
+    bad = [{"x": 11}, {"x": -1}, {"x": "3"}, {"x": True}, {}, 5, None, {"x": float("nan")}]
+    assert read_range(bad, 10) is None  # the browser may send anything
+    assert read_range([*bad, {"x": 0}], 10) == (0, 0)
+
+
+def test_a_clicked_point_becomes_the_word_in_the_query(monkeypatch):
+    state = {"dots": {"selection": {"points": [{"customdata": [1]}]}}, "change_word": "aspirin"}
+    monkeypatch.setattr(word_list.st, "session_state", state)
+    word_list._take_point("dots", ["aspirin", "heart"])
+    assert state["change_word"] == "heart"
+    for bad in ([], [{"customdata": 7}], [{"customdata": "0"}], [{}], [{"customdata": []}]):
+        state["dots"] = {"selection": {"points": bad}}
+        word_list._take_point("dots", ["aspirin", "heart"])
+        assert state["change_word"] == "heart"
 
 
 def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
@@ -165,9 +225,7 @@ def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
 
 def test_too_many_neighbors_and_unknown_words_are_messages(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="38")
-    assert not app.exception and any(
-        "neighbors need at least 40 words" in text for text in texts(app)
-    )
+    assert not app.exception and any("neighbors need" in text for text in texts(app))
     app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
     assert not app.exception and any(
         "nosuchword" in text and "not among" in text for text in texts(app)
@@ -178,31 +236,116 @@ def test_too_many_neighbors_and_unknown_words_are_messages(open_page, seeded):
     assert not app.exception and app.error
 
 
+def test_a_space_and_itself_is_a_message(open_page, seeded):
+    both = {"change_before": "model · trials-model", "change_after": "model · trials-model"}
+    app = open_page(PAGE, seeded, **both)
+    assert not app.exception and not app.metric
+    assert any("the same space" in text for text in texts(app))
+
+
+def test_spaces_without_common_words_are_a_message(open_page, workspace, tmp_path):
+    (tmp_path / "other.vec").write_text("qqq 1 2\nrrr 2 1\n")
+    spec = Spec("import", ImportStep(), {"file": (str(tmp_path / "other.vec"),)})
+    run_step(spec, workspace.folder("vectors", "other"))
+    both = {"change_before": "word vectors · other", "change_after": "model · trials-model"}
+    app = open_page(PAGE, workspace, **both)
+    assert not app.exception and any("have no word in common" in text for text in texts(app))
+
+
 @pytest.mark.parametrize("word", [*HOSTILE[:4], "\u202eabc", "x" * 500])
-def test_hostile_words_are_shown_as_they_are(open_page, hostile, word):
-    both = {"change_before": "word vectors · hostile", "change_after": "word vectors · hostile"}
-    app = open_page(PAGE, hostile, **both, change_word=word)
+def test_hostile_words_are_shown_as_they_are(open_page, hostile, word, tmp_path):
+    root = tmp_path / "copy"
+    shutil.copytree(hostile.root, root)
+    shutil.copytree(root / "vectors" / "hostile", root / "vectors" / "twin")
+    both = {"change_before": "word vectors · hostile", "change_after": "word vectors · twin"}
+    app = open_page(PAGE, root, **both, change_word=word, change_whole="false")
     assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
     if word in HOSTILE:
         assert not app.error and any("keeps **10 of 10**" in text for text in texts(app))
-    assert any("Neither space can be retrained" in text for text in texts(app))
+    # both have the same words and vectors: there is nothing that noise could change
+    assert any("No noise baseline is needed" in text for text in texts(app))
 
 
-def test_what_is_costly_waits_for_a_click(open_page, seeded, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.change.view.AT_ONCE", 0.0)
-    app = open_page(PAGE, seeded, **SAME)
+def test_spaces_that_cannot_be_trained_again_say_what_would_do(open_page, workspace, tmp_path):
+    words = [f"w{i}" for i in range(30)]
+    for name, seed in (("one", 1), ("two", 2)):
+        rows = np.random.default_rng(seed).normal(size=(30, 4))
+        lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, rows, strict=True)]
+        (tmp_path / f"{name}.vec").write_text("\n".join(lines))
+        spec = Spec("import", ImportStep(), {"file": (str(tmp_path / f"{name}.vec"),)})
+        run_step(spec, workspace.folder("vectors", name))
+    both = {"change_before": "word vectors · one", "change_after": "word vectors · two"}
+    app = open_page(PAGE, workspace, **both)
+    assert not app.exception and not app.error
+    assert any("can be trained a second time: compare those" in text for text in texts(app))
+    assert not {"null_seed", "null_lines"} & {button.key for button in app.button}
+
+
+def test_what_is_costly_is_a_job(open_page, seeded, monkeypatch, started):
+    monkeypatch.setattr(comparisons, "AT_ONCE", 0.0)
+    app = open_page(PAGE, seeded, **SAME, change_k="6")
     assert not app.metric and any(
         "Compares every word with every other" in text for text in texts(app)
     )
-    app.button(key="compare").click().run()
-    assert not app.exception and figures(app)["Words compared"] == "39"
-    app.run()
+    app.button(key="change_start").click().run()
+    assert not app.exception
+    ((spec, name),) = started
+    assert (spec.step, name) == ("change", "trials-vectors-to-trials-model")
+    assert (
+        spec.settings.neighborhoods.k == 6 and "punctuation" in spec.settings.neighborhoods.without
+    )
+
+
+def test_a_finished_comparison_is_listed_and_opened(open_page, workspace, monkeypatch):
+    monkeypatch.setattr(comparisons, "compare_cached", lambda *arguments: 1 / 0)
+    compare(workspace, "older")
+    compare(workspace, "newer", 4)
+    app = open_page(PAGE, workspace)
+    assert not app.exception and not app.error
+    picker = app.selectbox(key="change_comparison")
+    assert picker.options == ["newer", "older", "New comparison"] and picker.value == "newer"
+    assert "Mean overlap@4" in figures(app)
+    picker.select("older").run()
+    assert not app.exception and "Mean overlap@5" in figures(app)
+    app = open_page(PAGE, workspace, change_comparison="older", change_word="heart")
+    assert any("**heart** keeps" in text and "of 5" in text for text in texts(app))
+
+
+def test_a_new_comparison_that_was_made_before_is_not_made_again(open_page, workspace, monkeypatch):
+    monkeypatch.setattr(comparisons, "compare_cached", lambda *arguments: 1 / 0)
+    compare(workspace, "made", 6, WHOLE_WORDS)
+    app = open_page(PAGE, workspace, **SAME, change_k="6")
+    assert app.selectbox(key="change_comparison").value == "New comparison"
+    assert not app.exception and figures(app)["Words compared"] == "38"
+    assert any("Computed before: made" in text for text in texts(app))
+
+
+def test_a_comparison_outlives_its_spaces(open_page, workspace):
+    compare(workspace, "kept")
+    shutil.rmtree(workspace.root / "models" / "trials-model")
+    app = open_page(PAGE, workspace, change_comparison="kept", change_word="heart")
+    assert not app.exception and not app.error
+    assert any("is gone" in text for text in texts(app))
     assert figures(app)["Words compared"] == "39"
+    assert any("**heart** keeps" in text for text in texts(app))
 
 
-def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monkeypatch):
-    started = []
-    monkeypatch.setattr(queue, "start", lambda workspace, spec, name: started.append((spec, name)))
+def test_a_damaged_comparison_is_a_message(open_page, workspace):
+    made = compare(workspace, "kept")
+    (made.folder / "change.json").write_text("{")
+    app = open_page(PAGE, workspace, change_comparison="kept")
+    assert not app.exception and app.error
+
+
+def test_an_added_word_has_neighbors_after_only(open_page, seeded):
+    app = open_page(PAGE, seeded, change_word="aspirin")
+    assert not app.exception and not [error.value for error in app.error]
+    assert any("**aspirin** is only in trials\\-model" in text for text in texts(app))
+    # its neighbors are links that select themselves
+    assert 'data-va-field="change_word"' in markup(app)
+
+
+def test_vectors_in_context_are_made_as_a_job(open_page, seeded, started):
     app = open_page(PAGE, seeded, **SAME)
     assert any("39** words" in text and "of 2 layers" in text for text in texts(app))
     app.button(key="make_contextual").click().run()
@@ -222,8 +365,14 @@ def test_the_parts_by_hand():
     change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in select_rows(change, (0, 0))] == ["a"]
     assert [change.words[row] for row in select_rows(change, (1, 2))] == ["b", "c", "d", "e"]
-    cards = build_three_cards(change.word("d"), ("<b>", "b"))
+    # by id: a comes first, and b, c, d and e change alike
+    assert [change.words[row] for row in select_rows(change, (1, 2), WEIGHTED)] == list("bcde")
+    assert describe_histogram(change).startswith(
+        "Half of the words keep at most 1 of 2 neighbors; 1 of 5 keep none, 0 keep all."
+    )
+    cards = build_three_cards(change.word("d"), ("<b>", "b"), frozenset("bc"))
     assert [[word for word, _ in card.rows] for card in cards] == [["c"], ["e"], ["a"]]
+    assert cards[2].shared == {"a"}  # it is not one of the candidates before
     lines = format_word_list(change, None).splitlines()
     assert lines[0].split("\t") == ["word", "overlap", "only before", "both", "only after"]
     assert lines[1].split("\t")[0] == "a" and len(lines) == 6
@@ -232,6 +381,6 @@ def test_the_parts_by_hand():
 
 def test_a_selected_row_becomes_the_word_in_the_query(monkeypatch):
     state = {"ranked_0_5": {"selection": {"rows": [1]}}, "change_word": "aspirin"}
-    monkeypatch.setattr(view.st, "session_state", state)
-    view._take_selected("ranked_0_5", ["aspirin", "lidocaine"])
+    monkeypatch.setattr(word_list.st, "session_state", state)
+    word_list._take_selected("ranked_0_5", ["aspirin", "lidocaine"])
     assert state["change_word"] == "lidocaine"

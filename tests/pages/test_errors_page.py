@@ -1,10 +1,12 @@
 """Error analysis in the app: counts, cards, slices, notes, hostile words, and runs that cannot
 be compared."""
 
+import re
 import shutil
 from functools import partial
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.material.finetuning import tiny_adapted
 from tests.material.runs import write_runs
@@ -67,10 +69,8 @@ def test_the_newest_run_is_compared_with_the_one_of_a_single_tokenization(open_p
         "Score by tokenization",
     ]
     body = markup(app)
-    assert (
-        '<b class="ve-good">9</b><span>fixed' in body
-        and '<b class="ve-bad">1</b><span>broken' in body
-    )
+    assert app.button(key="errors_pick_fixed").label == "**9** fixed"  # selected
+    assert app.button(key="errors_pick_broken").label == ":violet[**1** broken]"
     # baseline: 1 of 10 found, none invented, 2/11; compared: 9 of 10, and one invented
     assert any(
         "F1 .182 → .900" in text and "+71.8 points" in text and "95 % interval" in text
@@ -131,13 +131,87 @@ def test_the_search_and_the_outcomes_filter_the_list(open_page, workspace):
         for text in texts(app)
     )
     app.text_input(key="errors_find").set_value("onerror").run()  # the one sentence that is broken
-    app.segmented_control(key="errors_fate").set_value("fixed").run()
+    app.button(key="errors_pick_fixed").click().run()
     assert any(
         "No entry with outcome fixed matches" in text
         and "Matches with other outcomes: broken 1" in text
         for text in texts(app)
     )
     assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))
+
+
+def test_a_count_selects_its_entries_and_the_first_page(open_page, workspace):
+    app = open_page(PAGE, workspace, errors_fate="fixed", errors_page="2")
+    app.button(key="errors_pick_broken").click().run()
+    assert not app.exception and app.query_params["errors_fate"] == "broken"
+    assert markup(app).count('data-testid="entry"') == 1
+    assert app.button(key="errors_pick_broken").label == "**1** broken"
+    app.button(key="errors_pick_fixed").click().run()
+    assert any("1 to 5 of 9 fixed" in text for text in texts(app))
+
+
+def test_slices_are_links_that_select_and_a_filter_is_removed_by_its_button(open_page, workspace):
+    app = open_page(PAGE, workspace, errors_fate="fixed")
+    body = markup(app)
+    assert 'data-va-field="errors_slice" data-va-word="suffix"' in body
+    links = re.findall(r'href="([^"]*errors_slice=suffix)"', body)
+    assert links and "errors_fate=fixed" in links[0]  # an address of its own
+    app = open_page(PAGE, workspace, errors_slice="suffix", errors_find="tachy")
+    labels = [app.button(key=f"errors_clear_{name}").label for name in ("slice", "find")]
+    assert "Slice: ends in" in labels[0] and "Search: tachy" in labels[1]
+    app.button(key="errors_clear_slice").click().run()
+    assert not app.exception and app.selectbox(key="errors_slice").value == "all"
+    app.button(key="errors_clear_find").click().run()
+    assert not any(str(button.key).startswith("errors_clear") for button in app.button)
+
+
+def test_clicking_the_selected_slice_shows_all_again():
+    def page() -> None:
+        import streamlit as st
+
+        from vocadapt.ui.errors.filters import select_slice, selected_slice
+
+        st.button("suffix", on_click=select_slice, args=("suffix",))
+        st.text(selected_slice())
+
+    app = AppTest.from_function(page).run()
+    for expected in ("suffix", "all", "suffix"):
+        app.button[0].click().run()
+        assert app.text[0].value == expected
+
+
+def test_a_cell_of_the_confusion_matrix_selects_the_entries_behind_it(open_page, workspace):
+    cell = "(none) → D"  # the invented entity of the compared run
+    app = open_page(PAGE, workspace, errors_cell=cell)
+    assert not app.exception and not app.error
+    assert app.query_params["errors_cell"] == cell
+    assert app.button(key="errors_pick_false alarm added").label == "**1** false alarms added"
+    assert markup(app).count('data-testid="entry"') == 1 and "onerror" in markup(app)
+    app.button(key="errors_clear_cell").click().run()
+    assert "errors_cell" not in app.query_params
+    assert app.button(key="errors_pick_fixed").label in ("**9** fixed", ":green[**9** fixed]")
+    app = open_page(PAGE, workspace, errors_cell="D → D", errors_fate="fixed")
+    assert app.button(key="errors_pick_fixed").label == "**9** fixed"
+    app = open_page(PAGE, workspace, errors_cell="<b> → nothing")
+    assert not app.exception and markup(app).count('data-testid="entry"') == 0
+
+
+def test_a_small_slice_carries_a_caution(open_page, workspace):
+    body = markup(open_page(PAGE, workspace))
+    assert "9: too few" in body
+    assert any("fewer than 30 units" in text for text in texts(open_page(PAGE, workspace)))
+
+
+def test_the_pair_of_a_relation_is_marked_in_the_text(open_page, tmp_path):
+    root = Workspace(tmp_path / "relations")
+    text = "The drug << aspirin >> inhibits [[ COX-2 ]] in mice."
+    examples = (Text("1", text, ("CPR:4",)), Text("2", "no pair", ("CPR:3",)))
+    write_runs(root, "a", examples, {1: {"base": [("CPR:3",)] * 2}}, kind="relations")
+    right = [one.labels for one in examples]
+    write_runs(root, "b", examples, {1: {"base": right}}, kind="relations")
+    body = markup(open_page(PAGE, root))
+    assert '<mark class="ve-gold">&lt;&lt; aspirin &gt;&gt;</mark>' in body
+    assert '<mark class="ve-gold">[[ COX-2 ]]</mark>' in body
 
 
 def test_the_page_of_the_list_is_in_the_address(open_page, workspace):

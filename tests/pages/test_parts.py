@@ -291,5 +291,10 @@ def test_the_time_left_is_reported_for_every_step(tmp_path, spec, said):
     )
 
 
-def test_a_step_without_artifacts_is_missing(tmp_path):
-    assert home_view.find_state([], Workspace(tmp_path)) == "missing"
+def test_the_steps_of_the_walk_are_ready_later_or_done(tmp_path, seeded):
+    empty = [home_view.find_state(step, Workspace(tmp_path)) for step in home_view.WALK]
+    assert [one.state for one in empty] == ["ready", "ready", "later", "later", "later"]
+    assert [one.part for one in empty] == ["text", "vectors", "adapt", "projection", "finetune"]
+    done = [home_view.find_state(step, seeded) for step in home_view.WALK]
+    assert all(one.found for one in done if one.state == "done")
+    assert {"done"} <= {one.state for one in done} <= {"done", "ready"}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
+from vocadapt.lab.steps.import_layout import ImportLayoutStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -16,6 +17,7 @@ from vocadapt.lab.workspace.slices import list_slices, load_slice, save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.ui.frame import cache
 from vocadapt.ui.projection.sources import TABLES
 
 PROJECTION = "projection"
@@ -48,6 +50,11 @@ def marks(app):
     return json.loads(found.proto.json)
 
 
+def selected_rows(app):
+    """The rows that are selected in the table when it is drawn."""
+    return json.loads(app.dataframe[0].proto.selection_default)["selection"]["rows"]
+
+
 def decoded(array):
     import base64
 
@@ -74,6 +81,7 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
         projection_space=VECTORS,
         projection_word="aspirin",
         projection_near="5",
+        projection_tokens="first",
         projection_shortest="0",
     )
     assert not app.exception and not app.error
@@ -85,11 +93,19 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
         and on_map["word"] not in on_map["near"]
         and set(on_map["near"]) < drawn
     )
-    assert on_map["names"][str(on_map["word"])] == "aspirin" and len(on_map["names"]) == 6
+    assert on_map["names"][str(on_map["word"])] == "aspirin" and len(on_map["named"]) == 6
+    # In a small projection all other tokens have names, too, where there is room.
+    assert set(on_map["others"]) == drawn - {on_map["word"], *on_map["near"]}
 
 
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
-    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_shortest="0")
+    app = open_page(
+        PROJECTION,
+        seeded,
+        projection_space=VECTORS,
+        projection_tokens="first",
+        projection_shortest="0",
+    )
     before = app.get("plotly_chart")[0].proto
     app.text_input(key="projection_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
@@ -104,6 +120,7 @@ def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
         PROJECTION,
         seeded,
         projection_space=VECTORS,
+        projection_tokens="first",
         projection_shortest="0",
         projection_word="aspirin",
         projection_zoom="16×",
@@ -120,6 +137,7 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
         seeded,
         projection_space=VECTORS,
         projection_other="model · trials-model",
+        projection_tokens="first",
         projection_shortest="0",
         projection_labels="true",
     )
@@ -138,7 +156,7 @@ def test_a_word_of_no_space_is_reported(open_page, seeded):
 
 def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS)
-    next(button for button in app.button if button.label == "cancer").click().run()
+    next(button for button in app.button if button.key == "example").click().run()
     assert not app.exception
     if app.error:  # the invented text may lack the word: then it is said
         assert any("cancer" in text for text in texts(app))
@@ -155,6 +173,7 @@ def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
         seeded,
         projection_space=VECTORS,
         projection_other=model,
+        projection_tokens="first",
         projection_shortest="0",
     )
     assert not app.exception and not app.error
@@ -228,9 +247,10 @@ def test_a_slice_is_a_link(open_page, own):
     app = open_page(PROJECTION, own, projection_space=VECTORS, projection_slice=saved.id)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert table["token"].tolist() == ["aspirin", "sepsis"] and {"id", "length"} <= set(
+    assert table["token"].tolist()[:2] == ["aspirin", "sepsis"] and {"id", "length"} <= set(
         table.columns
     )
+    assert any("Selected · 2" in title.value for title in app.subheader)
     assert any("2 of 3 tokens" in text for text in texts(app)) and not any(
         "<b>" in text for text in texts(app)
     )
@@ -240,7 +260,8 @@ def test_a_slice_is_a_link(open_page, own):
 
 def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):
     app = open_page(PROJECTION, own, projection_space=VECTORS, projection_picked="3,5,x,99999999")
-    assert app.dataframe[0].value["id"].tolist() == [3, 5]
+    assert app.dataframe[0].value["id"].tolist()[:2] == [3, 5]
+    assert selected_rows(app) == [0, 1]
     app.text_input(key="slice_name").set_value("Two of them").run()
     app.button(key="save_slice").click().run()
     assert not app.exception and not app.error
@@ -258,7 +279,12 @@ def test_colors(color, open_page, own):
         "token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8"
     )
     app = open_page(
-        PROJECTION, own, projection_space=VECTORS, projection_color=color, projection_shortest="0"
+        PROJECTION,
+        own,
+        projection_space=VECTORS,
+        projection_color=color,
+        projection_tokens="first",
+        projection_shortest="0",
     )
     assert not app.exception and not app.error
     assert app.selectbox(key="projection_color").value == color
@@ -272,6 +298,7 @@ def test_origin_colors_the_adapted_model(open_page, seeded):
         seeded,
         projection_space="model · trials-model",
         projection_color="origin · trials-model",
+        projection_tokens="first",
         projection_shortest="0",
         projection_pieces="true",
     )
@@ -313,6 +340,7 @@ def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
     view = {
         "projection_space": "word vectors · hostile",
+        "projection_tokens": "first",
         "projection_shortest": "0",
         "projection_specials": "true",
         "projection_labels": "true",
@@ -324,4 +352,148 @@ def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_p
     spec = json.dumps(charts(app)[0], ensure_ascii=False)
     assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)
     assert marks(app)[0]["names"]["0"] == HOSTILE[0]  # drawn on a canvas, which reads no markup
-    assert app.dataframe[0].value["token"].tolist() == HOSTILE
+    assert app.dataframe[0].value["token"].tolist()[:5] == HOSTILE
+
+
+ADAPTED = "model · trials-model"
+
+
+def test_the_first_view_is_the_neighborhood_of_an_added_token(open_page, seeded):
+    app = open_page(PROJECTION, seeded, projection_space=ADAPTED)
+    assert not app.exception and not app.error
+    added = cache.open_named_space(str(seeded.folder("models", "trials-model"))).added
+    center = app.text_input(key="projection_word").value
+    assert center in added and app.text_input(key="projection_around").value == center
+    # Added tokens are marked by shape and color, with a legend; regions have names.
+    traces = charts(app)[0]["data"]
+    looks = {trace["name"].split(" · ")[0]: trace["marker"] for trace in traces}
+    assert looks["added"]["symbol"] == "diamond" and all(t.get("showlegend", True) for t in traces)
+    (on_map,) = marks(app)
+    assert on_map["regions"] and on_map["names"][str(on_map["word"])] == center
+    # One sentence with numbers is its text alternative.
+    (chart,) = app.get("plotly_chart")
+    n_added = sum(trace["name"].startswith("added") * len(decoded(trace["x"])) for trace in traces)
+    sentence = (
+        f"{len(on_map['names'])} tokens around {center} in {ADAPTED}; {n_added} of them added;"
+    )
+    assert chart.proto.alt.startswith(sentence) and "nearest: " in chart.proto.alt
+
+
+def test_two_groups_of_controls_are_visible(open_page, seeded):
+    app = open_page(PROJECTION, seeded, projection_space=ADAPTED)
+    visible = [*app.main.selectbox, *app.main.text_input, *app.main.number_input, *app.main.slider]
+    inside = [
+        one
+        for tab in app.tabs
+        for kind in ("selectbox", "text_input", "number_input")
+        for one in tab.get(kind)
+    ]
+    hidden = {one.key for one in inside}
+    assert {one.key for one in visible} - hidden == {
+        "projection_space",
+        "projection_view",
+        "projection_color",
+        "projection_word",
+        "projection_near",
+        "projection_slice",
+    }
+    assert [tab.label for tab in app.tabs][:4] == ["Tokens", "View", "New projection", "Own files"]
+
+
+def test_a_selection_is_isolated_and_all_tokens_come_back(open_page, own):
+    app = open_page(
+        PROJECTION,
+        own,
+        projection_space=VECTORS,
+        projection_picked="3,5,8,9",
+        projection_tokens="first",
+    )
+    before = drawn_ids(charts(app)[0])[0]
+    app.button(key="isolate").click().run()
+    assert not app.exception and not app.error
+    assert drawn_ids(charts(app)[0])[0] == [3, 5, 8, 9]
+    assert any("a selection of 4" in text for text in texts(app))
+    assert any("--tokens" in code.value for code in app.code)
+    app.button(key="show_all").click().run()
+    assert drawn_ids(charts(app)[0])[0] == before
+    assert not [button for button in app.button if button.key == "show_all"]
+
+
+@pytest.mark.parametrize(
+    ("link", "shown"), [("3,5,8", [3, 5, 8]), ("3,5", None), ("slice:gone", None), ("<b>", None)]
+)
+def test_isolated_tokens_are_a_link(link, shown, open_page, own):
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_only=link)
+    assert not app.exception
+    if shown:
+        assert drawn_ids(charts(app)[0])[0] == shown
+    elif link == "3,5":  # too few to project: a sentence, and the way back
+        assert app.error and app.button(key="show_all")
+    else:
+        assert not app.error and len(drawn_ids(charts(app)[0])[0]) > 3
+
+
+def test_an_isolated_slice_is_a_link(open_page, own):
+    save_slice(own, "three", ["aspirin", "sepsis", "heart"])
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_slice="three")
+    app.button(key="isolate").click().run()
+    assert not app.exception and not app.error and len(drawn_ids(charts(app)[0])[0]) == 3
+
+
+def test_too_few_tokens_cannot_be_isolated(open_page, own):
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_picked="3,5")
+    assert app.button(key="isolate").disabled
+
+
+def test_another_word_can_be_the_center(open_page, seeded):
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="aspirin")
+    assert app.text_input(key="projection_around").value != "aspirin"
+    app.button(key="project_neighborhood").click().run()
+    assert not app.exception and not app.error
+    assert app.text_input(key="projection_around").value == "aspirin"
+    assert any("aspirin and its" in text for text in texts(app))
+    assert not [button for button in app.button if button.key == "project_neighborhood"]
+
+
+def test_labels_of_a_selection_are_drawn_up_to_sixty(open_page, seeded):
+    ids = ",".join(map(str, range(30)))
+    query = {"projection_tokens": "first", "projection_shortest": "0"}
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_picked=ids, **query)
+    (on_map,) = marks(app)
+    assert set(range(30)) <= set(on_map["named"]) and on_map["names"]["7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "token,x,y\naspirin,0,1\nsepsis,1,0\nheart,1,1\nnosuch,2,2\n",
+            "1 of 4 tokens are unknown",
+        ),
+        ("token,x,y\naspirin,0,inf\nsepsis,1,0\nheart,1,1\n", "at least 3 are needed"),
+        ("word;a;b\naspirin;0;1\n", "found no x among"),
+    ],
+)
+def test_a_layout_is_read_before_it_is_imported(text, said, open_page, own):
+    path = own.root / "points.csv"
+    path.write_text(text, encoding="utf-8")
+    app = open_page(PROJECTION, own, projection_space=VECTORS)
+    app.text_input(key="projection_layout_path").set_value(str(path)).run()
+    assert not app.exception and len(charts(app)) == 1  # the picture stays
+    said_on_page = [*texts(app), *(one.value for one in app.warning)]
+    assert any(said in one.replace("\\", "") for one in said_on_page)
+    importable = [button for button in app.button if button.key == "import_layout"]
+    assert bool(importable) == ("unknown" in said)
+
+
+def test_an_imported_layout_is_shown_with_where_it_comes_from(open_page, own):
+    path = own.root / "points.csv"
+    path.write_text("token,x,y\naspirin,0,1\nsepsis,1,0\nheart,1,1\nnosuch,2,2\n", encoding="utf-8")
+    inputs = {"space": str(own.folder("vectors", "trials-vectors")), "layout": str(path)}
+    run_step(Spec("import-layout", ImportLayoutStep(), inputs), own.folder("projections", "mine"))
+    app = open_page(PROJECTION, own, projection_space=VECTORS)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="projection_view").value == "mine"
+    assert decoded(charts(app)[0]["data"][0]["x"]) == [0, 1, 1]
+    assert any("1 of 4 tokens are unknown" in text.replace("\\", "") for text in texts(app))
+    assert any("--layout" in code.value for code in app.code)

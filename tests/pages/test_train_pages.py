@@ -2,6 +2,7 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -198,7 +199,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.queue.start",
-        lambda workspace, spec, name: started.append((spec, name)),
+        lambda _, spec, name, **__: started.append((spec, name)) or SimpleNamespace(id="started"),
     )
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()

@@ -9,6 +9,8 @@ import numpy as np
 
 from tests.conftest import TINY_TOKENS
 from vocadapt.analysis.figures import figures
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame.names import shown_model
 
@@ -44,6 +46,44 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
     assert not app.exception and "±" in figures_of(app)["Text growth"]
 
 
+def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_bert, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "vocadapt.ui.vocabulary.profiles.compare", lambda *given: drawn.append(given)
+    )
+    app = open_page(VOCABULARY, seeded)
+    assert not app.exception and not drawn
+    open_page(VOCABULARY, seeded, vocabulary_compare="true")
+    assert drawn
+
+
+def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
+    open_page, seeded, tiny_bert, monkeypatch
+):
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.launch", lambda workspace, spec, name: started.append((spec, name))
+    )
+    app = open_page(
+        VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)), vocabulary_keep="95"
+    )
+    removed = figures_of(app)["Tokens removed"]
+    app.button(key="vocabulary_make").click().run()
+    assert not app.exception and not app.error
+    [(spec, name)] = started
+    recipe = spec.settings.recipe
+    assert (spec.step, name) == ("model", "tiny-bert-last-5") and set(spec.inputs) == {"model"}
+    model = open_model(spec.inputs["model"][0])
+    plan = plan_adaptation(recipe, model, Sources(), None)
+    assert count(len(plan.removed_tokens)) == removed
+    # A heuristic that counts gets the text; the whole vocabulary has no button.
+    app.selectbox(key="vocabulary_heuristic").set_value("freq").run()
+    app.button(key="vocabulary_make").click().run()
+    assert set(started[-1][0].inputs) == {"model", "text"}
+    app.slider(key="vocabulary_keep").set_value(100).run()
+    assert not any(button.key == "vocabulary_make" for button in app.button)
+
+
 def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
     app = open_page(
         VOCABULARY,
@@ -59,7 +99,7 @@ def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
 def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path):
     path = tmp_path / "v.txt"
     path.write_text("\n".join([*TINY_TOKENS, "<img/src=x>", "aspirin"]) + "\n", encoding="utf-8")
-    app = open_page(VOCABULARY, seeded)
+    app = open_page(VOCABULARY, seeded, vocabulary_compare="true")
     app.multiselect(key="vocabulary_models").set_value([str(path), str(tiny_bert)]).run()
     assert not app.exception and not app.error
     assert figures_of(app)["Parameters saved"] == "–"
@@ -101,6 +141,7 @@ def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert
         vocabulary_models=shown_model(str(tiny_bert)),
         vocabulary_corpus="trials",
         vocabulary_texts="again",
+        vocabulary_compare="true",
     )
     assert not app.exception and not app.error
     assert app.multiselect(key="vocabulary_texts").value == ["again"]

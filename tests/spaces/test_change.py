@@ -7,6 +7,7 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.neighbors.change import (
     RANKINGS,
+    WEIGHTED,
     ChangeSettings,
     estimate_change_seconds,
     find_numbers,
@@ -74,13 +75,13 @@ def test_ranking_by_change_times_frequency_by_hand():
     assert change.counts_from == "counted" and change.counts.tolist() == [0, 999, 9, 99, 9]
     assert change.frequency.tolist() == pytest.approx([0, 1, 1 / 3, 2 / 3, 1 / 3])
     ranked = {by: "".join(change.words[row] for row in change.rank(by)) for by in RANKINGS}
-    assert ranked == {"weighted": "bdcea", "change": "abdce", "frequency": "bdcea"}
+    assert ranked == {WEIGHTED: "bdcea", "change": "abdce", "frequency": "bdcea"}
     # without counts the id stands for the frequency: 6 words before, ids 0 to 4
     plain = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert plain.counts is None and plain.counts_from == ""
     expected = [np.log(7 / (row + 1)) / np.log(7) for row in range(5)]
     assert plain.frequency.tolist() == pytest.approx(expected)
-    assert "".join(plain.words[row] for row in plain.rank("weighted")) == "abcde"
+    assert "".join(plain.words[row] for row in plain.rank(WEIGHTED)) == "abcde"
 
 
 def test_counts_of_other_words_are_no_counts():

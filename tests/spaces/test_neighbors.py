@@ -9,6 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.neighbors import search as nearest_module
 from vocadapt.spaces.neighbors.cross_space import (
+    ALL_PIECES,
     CrossSpace,
     ListSettings,
     find_shared_neighbors,
@@ -147,7 +148,8 @@ def test_four_lists(cross):
 
 
 def test_a_space_that_lacks_the_word_gives_none(cross):
-    angina, piece = cross.lists("angina"), cross.lists("##gia")
+    every = ListSettings(among=ALL_PIECES)
+    angina, piece = cross.lists("angina", every), cross.lists("##gia", every)
     assert angina["within_pieces"] is angina["to_words"] is None
     assert angina["to_pieces"][0][0] == "##gia"  # the wordpiece to which angina is mapped
     assert (
@@ -198,7 +200,7 @@ def test_across_with_csls_and_prepared_spaces(cross, settings):
 
 
 def test_euclid_orders_all_four_lists(cross):
-    lists = cross.lists("heart", ListSettings(k=30, metric="euclidean"))
+    lists = cross.lists("heart", ListSettings(k=30, metric="euclidean", among=ALL_PIECES))
     for listed in lists.values():
         assert [distance for _, distance in listed] == sorted(distance for _, distance in listed)
     assert lists["to_pieces"][0] == ("heart", pytest.approx(0, abs=1e-4))  # the map is exact here
@@ -245,7 +247,40 @@ def test_special_tokens_are_never_neighbors():
     special = replace(pieces, kinds=TokenKinds(special=frozenset({"[PAD]"})))
     lists = CrossSpace(words, special, identity).lists("new")
     assert [name for name, _ in lists["to_pieces"]] == ["a", "b"]  # its vector is [PAD]'s own row
-    assert CrossSpace(words, pieces, identity).lists("new")["to_pieces"][0] == ("[PAD]", 1.0)
+    every = ListSettings(among=ALL_PIECES)
+    assert [
+        name for name, _ in CrossSpace(words, special, identity).lists("new", every)["to_pieces"]
+    ] == ["a", "b"]
+    assert CrossSpace(words, pieces, identity).lists("new", every)["to_pieces"][0] == ("[PAD]", 1.0)
+
+
+@pytest.mark.parametrize("csls", [False, True])
+def test_lists_of_wordpieces_have_whole_words_that_the_domain_space_has(cross, csls):
+    rng = np.random.default_rng(3)
+    names = (*cross.pieces.words, "portug", "##heart")
+    matrix = np.vstack([cross.pieces.matrix, rng.normal(size=(2, 4))]).astype(np.float32)
+    # ##heart is also a word of the text, by accident, and still no whole word.
+    words = replace(cross.words, words=(*cross.words.words[:-1], "##heart"))
+    kinds = TokenKinds(continuations=frozenset({"##gia", "##heart"}))
+    spaces = CrossSpace(
+        words, EmbeddingSpace(names, matrix, kinds=kinds), fit_alignment(words, cross.pieces)
+    )
+    whole = set(words.words) & set(cross.pieces.words)
+    settings = ListSettings(k=100, csls=csls)
+    lists = spaces.lists("angina", settings)
+    assert {name for name, _ in lists["to_pieces"]} == whole
+    assert spaces.count_candidates(settings) == len(whole) == 28
+    assert {name for name, _ in spaces.lists("heart", settings)["within_pieces"]} == whole - {
+        "heart"
+    }
+    assert "heart" in {name for name, _ in spaces.lists("##gia", settings)["within_pieces"]}
+    every = replace(settings, among=ALL_PIECES)
+    assert {name for name, _ in spaces.lists("angina", every)["to_pieces"]} == set(names)
+    # A score does not depend on the candidates.
+    scores = dict(spaces.lists("angina", every)["to_pieces"])
+    assert all(scores[name] == pytest.approx(score) for name, score in lists["to_pieces"])
+    mapped = spaces.list_aligned_pieces(words["angina"], settings)
+    assert [name for name, _ in mapped] == [name for name, _ in lists["to_pieces"]]
 
 
 def test_the_best_aligned_words_come_first():

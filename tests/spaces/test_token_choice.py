@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
+from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens, sample_by_origin
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 
 WORDS = (
@@ -137,3 +137,52 @@ def test_a_zero_vector_is_not_shown_and_has_no_neighbors():
     )
     with pytest.raises(InputError, match="zero, so it has no nearest neighbors"):
         choose_tokens(space, TokenChoice(around="word2"))
+
+
+ADDED = frozenset({"hearts", "blood", "Cancerous"})
+
+
+def test_a_sample_holds_added_tokens():
+    """Six tokens pass the filters, the last three of them added: the first four held one."""
+    chosen = choose_tokens(SPACE, TokenChoice(first=4), frozenset({"hearts", "blood", "Cancerous"}))
+    words = [SPACE.words[row] for row in chosen.rows]
+    assert words == ["cancer", "cancers", "hearts", "blood"] and chosen.added == 2
+    assert chosen.how.startswith(
+        "4 of 12 shown, 2 of them added: the first 2 original and 2 added, longer than"
+    )
+
+
+def test_all_tokens_and_a_neighborhood_say_how_many_were_added():
+    assert choose_tokens(SPACE, TokenChoice(), ADDED).how.startswith(
+        "6 of 12 shown, 3 of them added: all"
+    )
+    chosen = choose_tokens(SPACE, TokenChoice(around="cancer", nearest=3), ADDED)
+    assert chosen.added == 2 and chosen.how.startswith("4 of 12 shown, 2 of them added: cancer and")
+
+
+@pytest.mark.parametrize(
+    ("n_original", "n_added", "n", "expected"),
+    [
+        (30, 10, 8, (6, 2)),  # in proportion
+        (92, 8, 20, (15, 5)),  # few added tokens: every fourth
+        (97, 3, 40, (37, 3)),  # fewer than that: all of them
+        (3, 97, 40, (1, 39)),  # in proportion
+        (0, 50, 10, (0, 10)),
+        (50, 0, 10, (10, 0)),
+    ],
+)
+def test_both_origins_are_sampled(n_original, n_added, n, expected):
+    is_added = np.array([False] * n_original + [True] * n_added)
+    rows = sample_by_origin(is_added, n)
+    assert (int((~is_added[rows]).sum()), int(is_added[rows].sum())) == expected
+    assert rows.tolist() == sorted(set(rows.tolist())) and len(rows) == n
+    # The first of each kind: the most frequent ones.
+    assert is_added[rows].sum() == 0 or rows[is_added[rows]][0] == n_original
+
+
+def test_listed_tokens_pass_no_filter():
+    chosen = choose_tokens(SPACE, TokenChoice(tokens=("of", "##ing", "nowhere", "of", "[CLS]")))
+    assert [SPACE.words[row] for row in chosen.rows] == ["of", "##ing", "[CLS]"]
+    assert chosen.how == "3 of 12 shown: a selection of 5"
+    with pytest.raises(InputError, match="None of the 2 selected tokens is among the 12 tokens"):
+        choose_tokens(SPACE, TokenChoice(tokens=("nowhere", "$x$")))

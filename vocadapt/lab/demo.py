@@ -1,64 +1,76 @@
-"""The demo: a small general and a small biomedical model, biomedical vectors, an alignment, and all
-steps on them.
+"""The demo: a workspace that fills every page of the lab.
 
 `assets/demo/` has the layout of a workspace. Opening the demo copies its artifacts into another
-workspace. Running it takes under a minute on two cores: some steps are run on gensim's small news
-corpus, the others on the biomedical vectors.
+workspace. Jobs make what is too large to be shipped: an adapted model, a projection of it, its
+neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` makes the
+same workspace without jobs.
 """
 
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import vocadapt
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.change import BASE_TO_ADAPTED
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
-from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.drafts import open_draft
-from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, measure_files
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
+from vocadapt.lab.workspace.manifest import MANIFEST, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.language_model import open_model
-from vocadapt.presets import PRESETS
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
-from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
-from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.io.word_files import find_gensim_file
-from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.vocabulary.overlap import measure_overlap
+from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.training.finetune.settings import FinetuneSettings
 
 Place = tuple[str, str]  # kind and name of an artifact
-Outcome = tuple[str, Numbers, str]  # sentence, figures and command line of a step
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
-
-# Artifacts by kind and name: those that are shipped, and those that the demo's steps create.
-MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
-VECTORS, MAP = ("vectors", "demo-biomedical"), ("alignments", "demo-map")
-BEST = ("alignments", "demo-best")
 EXAMPLES = DEMO / "examples.json"  # words to offer first: see assets/demo/make_examples.py
-SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP)
-NEWS, NEWS_VECTORS, NEWS_MAP = (
-    ("corpora", "demo-news"),
-    ("vectors", "demo-news"),
-    ("alignments", "demo-news-map"),
-)
-REFITTED, ADAPTED, MOVED = (
-    ("alignments", "demo-map-again"),
-    ("models", "demo-adapted"),
-    ("models", "demo-transferred"),
-)
+WORD_COUNTS = "counts"  # folder of cached word counts
 
-# Two words that also occur in general text, and one that does not.
-WORDS = ("disorders", "asthma", "tachycardia")
+# The artifacts that are shipped, by kind and name.
+MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
+VECTORS = ("vectors", "demo-biomedical")
+MAP, BEST = ("alignments", "demo-map"), ("alignments", "demo-best")
+COUNTED, NOTES = ("corpora", "demo-biomedical"), ("corpora", "demo-notes")
+TASK = ("tasks", "demo-diseases")
+BASE_RUNS, ADAPTED_RUNS = ("runs", "demo-diseases-base"), ("runs", "demo-diseases-adapted")
+SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP, BEST, COUNTED, NOTES, TASK, BASE_RUNS, ADAPTED_RUNS)
+
+# A small text for those who have none at hand, which gensim brings along.
+NEWS = ("corpora", "demo-news")
+
+# The artifacts that jobs make.
+ADAPTED = ("models", "demo-adapted")
+PROJECTION = ("projections", "demo-tachycardia")
+CHANGE = ("changes", "demo-base-to-adapted")
+TRY_RUN = ("runs", "demo-try-it")
+
+WORD = "tachycardia"  # the projection shows its neighborhood
+NEAREST = 300  # tokens of the projection
+RUN_SETTINGS = FinetuneSettings(epochs=4)
+NOT_INSTALLED = "Run vocadapt from a clone of the repository."
+
+
+@dataclass(frozen=True)
+class DemoJob:
+    """An artifact that the demo makes, how it is made, and its share of the time."""
+
+    place: Place
+    title: str
+    spec: Spec
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -72,57 +84,54 @@ class DemoStepResult:
     numbers: Numbers
 
 
-@dataclass(frozen=True)
-class ArtifactStep:
-    """A step of the demo that creates the artifact `place` from other artifacts.
+def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
+    """List what is made after the shipped artifacts were copied, in this order."""
+    return [
+        _plan_job(
+            workspace,
+            ADAPTED,
+            "adapted model",
+            ("model", ModelStep()),
+            {"model": MODEL, "vectors": VECTORS},
+            3.0,
+        ),
+        _plan_job(
+            workspace,
+            PROJECTION,
+            "projection",
+            ("projection", ProjectionStep(TokenChoice(around=WORD, nearest=NEAREST))),
+            {"space": ADAPTED},
+            1.0,
+        ),
+        _plan_job(
+            workspace,
+            CHANGE,
+            "neighborhood change",
+            ("change", BASE_TO_ADAPTED),
+            {"before": MODEL, "after": ADAPTED, "counts": VECTORS},
+            2.0,
+        ),
+        _plan_job(
+            workspace,
+            TRY_RUN,
+            "fine-tuned model",
+            ("finetune", FinetuneStep(RUN_SETTINGS)),
+            {"model": ADAPTED, "task": TASK},
+            3.0,
+        ),
+    ]
 
-    sentence: template of the result's sentence, with the names of figures in braces. note: computes
-    the value of `{note}` in it.
-    """
 
-    place: Place
-    step: str
-    settings: Any
-    inputs: Mapping[str, Place]
-    sentence: str
-    note: Callable[[Workspace, Numbers], str] | None = None
-
-    def __call__(self, workspace: Workspace, progress: Progress) -> Outcome:
-        """Run the step."""
-        inputs = {}
-        if self.place == NEWS:
-            inputs["text"] = (str(find_news_text()),)
-        for role, place in {**self.inputs, "model": MODEL}.items():
-            inputs[role] = (str(workspace.folder(*place)),)
-        spec, folder = Spec(self.step, self.settings, inputs), workspace.folder(*self.place)
-        numbers = dict(run_step(spec, folder, progress, overwrite=True).manifest.numbers)
-        filled = dict(numbers)
-        if self.note is not None:
-            filled["note"] = self.note(workspace, numbers)
-        return self.sentence.format_map(filled), numbers, build_command(spec, folder)
-
-
-def is_demo_installed() -> bool:
-    """Return whether the demo's artifacts are part of this installation."""
-    return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
-
-
-def open_demo(workspace: Workspace) -> list[Artifact]:
-    """Copy the demo's artifacts into a workspace; existing artifacts are not replaced.
-
-    Raises InputError if they are not part of this installation.
-    """
-    for kind, name in SHIPPED:
-        source, target = DEMO / kind / name, workspace.folder(kind, name)
-        if not (source / MANIFEST).is_file():
-            raise InputError(
-                f"The demo is not part of this installation: {source} is missing.",
-                "Run vocadapt from a clone of the repository.",
-            )
-        if not (target / MANIFEST).is_file():
-            with open_draft(target) as draft:
-                shutil.copytree(source, draft, dirs_exist_ok=True)
-    return [workspace.artifact(kind, name) for kind, name in SHIPPED]
+def _plan_job(
+    workspace: Workspace,
+    place: Place,
+    title: str,
+    step: tuple[str, Any],
+    inputs: Mapping[str, Place],
+    weight: float,
+) -> DemoJob:
+    paths = {role: (str(workspace.folder(*given)),) for role, given in inputs.items()}
+    return DemoJob(place, title, Spec(*step, paths), weight)
 
 
 def find_news_text() -> Path:
@@ -132,152 +141,98 @@ def find_news_text() -> Path:
     return find_gensim_file("lee_background.cor")
 
 
+def is_demo_installed() -> bool:
+    """Return whether the demo's artifacts are part of this installation."""
+    return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
+
+
+def open_demo(workspace: Workspace) -> list[Artifact]:
+    """Copy the demo's artifacts into a workspace; those that it already has are left as they are.
+
+    Raises InputError if they are not part of this installation, if the workspace has other
+    artifacts of the same names, and if they cannot be written. Nothing is copied in the first two
+    cases; in the last one, opening the demo again copies the rest.
+    """
+    # 1. Which artifacts are missing? Nothing is written if a name is taken.
+    if not is_demo_installed():
+        raise InputError(f"The demo is not part of this installation: {DEMO}.", NOT_INSTALLED)
+    missing = [place for place in SHIPPED if not workspace.folder(*place).exists()]
+    taken = [
+        "/".join(place)
+        for place in SHIPPED
+        if place not in missing and _is_another(workspace, place)
+    ]
+    if taken:
+        raise InputError(
+            f"This workspace has other artifacts with names of the demo: {', '.join(taken)}.",
+            "Open the demo in a new workspace; nothing was changed in this one.",
+        )
+
+    # 2. Copy them.
+    needed = measure_files(str(DEMO / kind / name) for kind, name in missing)
+    if missing:
+        check_disk_space(workspace.root, FLOOR + needed)
+    with ExitStack() as stack:
+        for kind, name in missing:
+            draft = stack.enter_context(open_draft(workspace.folder(kind, name)))
+            shutil.copytree(DEMO / kind / name, draft, dirs_exist_ok=True)
+    _copy_word_counts(workspace)
+    return [workspace.artifact(kind, name) for kind, name in SHIPPED]
+
+
+def _is_another(workspace: Workspace, place: Place) -> bool:
+    """Return whether a folder of the workspace is not the demo's artifact of this name."""
+    folder = workspace.folder(*place)
+    if not (folder / MANIFEST).is_file():
+        return True
+    return compute_stamp(folder) != compute_stamp(DEMO.joinpath(*place))
+
+
+def _copy_word_counts(workspace: Workspace) -> None:
+    """Copy the cached word counts of the demo's text."""
+    target = workspace.root / WORD_COUNTS
+    with convert_write_errors(target):
+        for source in (DEMO / WORD_COUNTS).glob("*.tsv"):
+            if (target / source.name).is_file():
+                continue
+            target.mkdir(parents=True, exist_ok=True)
+            draft = target / f".{source.name}.{os.getpid()}"
+            shutil.copyfile(source, draft)
+            os.replace(draft, target / source.name)
+
+
+def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
+    """Start the jobs of the demo whose artifacts do not exist and are not being made; return them."""
+    started = []
+    for job in list_demo_jobs(workspace):
+        kind, name = job.place
+        if workspace.folder(kind, name).exists():
+            continue
+        if name not in queue.list_promised_names(workspace, kind):
+            started.append(queue.start(workspace, job.spec, name))
+    return started
+
+
 def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[DemoStepResult]:
-    """Run every step of the demo in a workspace, replacing earlier results; yield each result."""
+    """Make the workspace of the demo without jobs, and yield the result of each step.
+
+    Artifacts of earlier steps are replaced.
+    """
     start = time.perf_counter()
-    open_demo(workspace)
-    did = "copied the two small models, the biomedical vectors and their alignment"
-    yield DemoStepResult("open", did, time.perf_counter() - start, "", {})
-    for number, (name, step) in enumerate(STEPS):
-        step_progress = part(progress, number / len(STEPS), (number + 1) / len(STEPS))
-        step_progress(0.0, name)
-        start = time.perf_counter()
-        did, numbers, command = step(workspace, step_progress)
-        yield DemoStepResult(name, did, time.perf_counter() - start, command, numbers)
-
-
-def _judge_news_alignment(workspace: Workspace, numbers: Numbers) -> str:
-    if numbers["verdict"] != "chance":
-        return "better than chance, but far from useful"
-    words = workspace.artifact(*NEWS).manifest.numbers["words"]
-    return (
-        f"too little text: {words:,} words of news contain too few anchors, each too rare, for an"
-        " alignment that generalizes to unseen words; a few million words of one domain are enough"
-    )
-
-
-def _find_neighbors(workspace: Workspace, progress: Progress) -> Outcome:
-    """Find the wordpieces nearest to a few aligned words in the embeddings of the model."""
-    vectors, model_folder = workspace.folder(*VECTORS), workspace.folder(*MODEL)
-    model, space = open_model(model_folder), load_space(vectors)
-    alignment = Alignment.load(workspace.folder(*REFITTED))
-    words = [word for word in WORDS if word in space] or list(space.words[:3])
-    spaces = CrossSpace(space, model.word_space, alignment)
-    nearest = {}
-    for word in words:
-        listed = spaces.lists(word, ListSettings(3))["to_pieces"] or []
-        nearest[word] = [name for name, _ in listed]
-    did = "; ".join(f"{word} is nearest to {', '.join(names)}" for word, names in nearest.items())
-    arguments = f"neighbors {' '.join(words)} --vectors {vectors} --model {model_folder}"
-    return did, {"nearest": nearest}, f"python -m vocadapt {arguments}"
-
-
-def _check_adapted(workspace: Workspace, numbers: Numbers) -> str:
-    """Return the result of the certificate, and one word that has become a single token."""
-    before = open_model(workspace.folder(*MODEL)).vocabulary
-    after = open_model(workspace.folder(*ADAPTED)).vocabulary
-    example = ""
-    for word in sorted(WORDS, key=lambda word: -len(before.tokenize(word))):
-        tokens = before.tokenize(word)
-        if len(tokens) > 1 and len(after.tokenize(word)) == 1:
-            example = f"; {word} was tokenized as {' '.join(tokens)} and is now one token"
-            break
-    return _check_certificate(workspace, numbers) + example
-
-
-def _compare_models(workspace: Workspace, progress: Progress) -> Outcome:
-    """Compare the vocabularies and embeddings of the two models."""
-    places = [str(workspace.folder(*place)) for place in (MODEL, BIOMEDICAL)]
-    models = [open_model(place) for place in places]
-    shared = measure_overlap([model.vocabulary for model in models])
-    tables = build_cosine_tables([model.space for model in models])
-    numbers = {
-        "common": shared.common,
-        "mean_cosine": tables.mean_cosine,
-        "mean_cosine_common": tables.mean_cosine_common,
-    }
-    did = (
-        f"the general and the biomedical model share {shared.common[0][1]:,} of {shared.sizes[0]:,}"
-        f" tokens; the mean cosine of two tokens is {tables.mean_cosine[0][0]:.3f} in the general"
-        f" and {tables.mean_cosine[1][1]:.3f} in the biomedical model, and that of a common token's"
-        f" two embeddings {tables.mean_cosine_common[0][1]:.3f}"
-    )
-    return did, numbers, f"python -m vocadapt diagnose {' '.join(places)}"
-
-
-def _check_certificate(workspace: Workspace, numbers: Numbers) -> str:
-    if numbers["certificate"]:
-        return "every check of the certificate passed"
-    return "THE CERTIFICATE FAILED"
-
-
-SCORES = "held-out P@5 {p@5:.3f} on {anchors:,} anchors, chance {chance@5:.5f}"
-STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Outcome]], ...] = (
-    (
-        "text",
-        ArtifactStep(
-            NEWS,
-            "corpus",
-            CorpusStep(copy=True),
-            {},
-            "imported and counted {words:,} words of news",
-        ),
-    ),
-    (
-        "word vectors",
-        ArtifactStep(
-            NEWS_VECTORS,
-            "vectors",
-            VectorsStep(word2vec=Word2VecSettings(workers=1)),
-            {"text": NEWS},
-            "trained vectors for {words:,} words, {new_words:,} of them new to the model",
-        ),
-    ),
-    (
-        "alignment of the news",
-        ArtifactStep(
-            NEWS_MAP,
-            "alignment",
-            # Ridge regression: there are fewer anchors than least squares needs.
-            AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3),
-            {"vectors": NEWS_VECTORS},
-            f"{SCORES}: {{note}}",
-            _judge_news_alignment,
-        ),
-    ),
-    (
-        "alignment",
-        ArtifactStep(
-            REFITTED,
-            "alignment",
-            AlignmentStep(folds=10),
-            {"vectors": VECTORS},
-            f"fitted the biomedical alignment again: {SCORES}",
-        ),
-    ),
-    ("neighbors", _find_neighbors),
-    (
-        "adapted model",
-        ArtifactStep(
-            ADAPTED,
-            "model",
-            ModelStep(),
-            {"vectors": VECTORS},
-            "added {added:,} words to the model; {note}",
-            _check_adapted,
-        ),
-    ),
-    ("two vocabularies", _compare_models),
-    (
-        "transfer",
-        ArtifactStep(
-            MOVED,
-            "model",
-            ModelStep(PRESETS["transfer-semantic"]),
-            {"target": BIOMEDICAL},
-            "replaced the general model's vocabulary by the biomedical one; {added:,} new tokens were"
-            " initialized from their neighbors in the biomedical model; {note}",
-            _check_certificate,
-        ),
-    ),
-)
+    opened = open_demo(workspace)
+    names = ", ".join(artifact.name for artifact in opened)
+    yield DemoStepResult("open", f"copied {names}", time.perf_counter() - start, "", {})
+    jobs = list_demo_jobs(workspace)
+    total, done = sum(job.weight for job in jobs), 0.0
+    for job in jobs:
+        step_progress = part(progress, done / total, (done + job.weight) / total, job.title)
+        done += job.weight
+        start, folder = time.perf_counter(), workspace.folder(*job.place)
+        made = run_step(job.spec, folder, step_progress, overwrite=True)
+        yield DemoStepResult(
+            job.title,
+            f"made {'/'.join(job.place)}",
+            time.perf_counter() - start,
+            build_command(job.spec, folder),
+            dict(made.manifest.numbers),
+        )

@@ -33,6 +33,7 @@ from vocadapt.text.formats.readers import (
 )
 from vocadapt.text.formats.text_file import SNIFF, open_text_file, refuse_binary, split_lines
 from vocadapt.text.language import LanguageProfile, build_language_profile
+from vocadapt.text.splitter import Splitter
 
 READERS: dict[str, Reader] = {
     ".txt": read_plain_text,
@@ -157,12 +158,14 @@ class Passage(NamedTuple):
 class Corpus:
     """Text files in order, and the settings that filter their lines; iterates over the lines.
 
-    left_out: number of files in the given folders that cannot be read as text.
+    left_out: number of files in the given folders that cannot be read as text. counted_by: the
+    splitter of the word counts that the only file holds in place of a text; None for a text.
     """
 
     files: tuple[Path, ...]
     settings: CorpusSettings = CorpusSettings()
     left_out: int = 0
+    counted_by: Splitter | None = None
 
     def __iter__(self) -> Iterator[str]:
         for passage in self.passages():
@@ -193,8 +196,13 @@ class Corpus:
     def file_blocks(self) -> Iterator[FileBlock]:
         """Yield the lines file by file, in blocks of at most about a megabyte, with line numbers.
 
-        Raises what `passages` raises.
+        Raises what `passages` raises, and InputError if there are only word counts.
         """
+        if self.counted_by is not None:
+            raise InputError(
+                f"{show_path(self.files[0].parent)} holds word counts only, no text.",
+                "Choose or import a text for this.",
+            )
         filter_lines = _LineFilter(self.settings, self._profile_main_language())
         bytes_before = 0  # of the files that were read to their end
         for path in self.files:

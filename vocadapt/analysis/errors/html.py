@@ -96,12 +96,24 @@ def render_counts(counts: Sequence[tuple[int, str, str]], chosen: int = -1) -> s
     return f'<div class="ve-counts">{"".join(cards)}</div>'
 
 
-def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> str:
-    """Render a table of texts; all columns but the first are right-aligned."""
+def render_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    chosen: int = -1,
+    firsts: Sequence[str] = (),
+) -> str:
+    """Render a table of texts; all columns but the first are right-aligned.
+
+    chosen: index of the highlighted row. firsts: HTML of the first cell of each row, if not its
+    text.
+    """
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = []
     for place, row in enumerate(rows):
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+        rendered = list(map(escape, row))
+        if firsts:
+            rendered[0] = firsts[place]
+        cells = "".join(f"<td>{cell}</td>" for cell in rendered)
         style = " class=ve-chosen" * (place == chosen)
         body.append(f"<tr{style}>{cells}</tr>")
     return (

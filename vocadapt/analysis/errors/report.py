@@ -323,16 +323,15 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
 
 
 def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
-    """Format slice scores as the cells of a table."""
-    return [
-        (
-            one.title,
-            count(one.n),
-            format_points(one.difference) or "–",
-            f"{count(one.fixed)} : {count(one.broken)}",
-        )
-        for one in slices
-    ]
+    """Format slice scores as the cells of a table; a small number of units is marked."""
+    rows: list[tuple[str, ...]] = []
+    for one in slices:
+        n = count(one.n)
+        if one.is_small:
+            n += ": too few"
+        points = format_points(one.difference) or "–"
+        rows.append((one.title, n, points, f"{count(one.fixed)} : {count(one.broken)}"))
+    return rows
 
 
 def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tuple[str, ...]]:

@@ -20,6 +20,7 @@ from vocadapt.training.tasks.examples import Prediction
 from vocadapt.training.tasks.kinds.judgment import Unit
 
 ALL, REST = "all", "rest"
+MIN_UNITS = 30  # units of a slice; the difference of a smaller one is not to be relied on
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,11 @@ class SliceScore:
     second: float | None
     fixed: int
     broken: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the slice has too few units to read a difference from."""
+        return self.n < MIN_UNITS
 
     @property
     def difference(self) -> float | None:

@@ -337,6 +337,9 @@ def plot_overlap_histogram(
         name="these two spaces",
         customdata=counts.astype(int),
         marker={"color": CHANGED, "opacity": opacity.tolist()},
+        # The bars that the browser selects look like those of `selected`.
+        selected={"marker": {"opacity": 1.0}},
+        unselected={"marker": {"opacity": 0.3}},
         hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
     )
     # 2. The noise baseline; it has another number of words, so fractions are compared.
@@ -352,7 +355,8 @@ def plot_overlap_histogram(
             hovertemplate=f"%{{x}} kept: %{{y:.3f}} of the words<extra>{NOISE}</extra>",
         )
         figure.update_layout(margin={"t": 24})  # for the legend
-    # 3. A tick for each number, if they fit side by side.
+    # 3. Dragging selects bars; a tick for each number, if they fit side by side.
+    figure.update_layout(dragmode="select", selectdirection="h", clickmode="event+select")
     if len(counts) <= 21:
         figure.update_xaxes(dtick=1)
     return figure
@@ -391,6 +395,7 @@ def plot_overlap_by_frequency(
                 mode="markers",
                 name=name,
                 text=labels[mask],
+                customdata=np.flatnonzero(mask),
                 marker={"color": color, "size": 4, "symbol": symbol, "opacity": 0.45},
                 hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
             )

@@ -47,6 +47,7 @@ FIXED = {  # categories that have the same color on every page
     "the others": (NEUTRAL, "circle"),
 }
 MAX_NAMED_RINGS = 60
+TOOLBAR = 36  # pixels right of the points: the toolbar must not hide any
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +231,11 @@ def _color_points(
     """
     column, marker = drawing.column, {"size": size, "line": {"width": 0}}
     if column is None:
-        look = {"marker": marker | {"color": drawing.color}, "showlegend": False, "name": "tokens"}
+        look = {
+            "marker": marker | {"color": drawing.color},
+            "showlegend": True,  # plotly hides the legend of a single trace
+            "name": f"tokens · {count(len(points.xy))}",
+        }
         return [(np.ones(len(points.xy), dtype=bool), look)]
     if column.numbers is not None:
         return _color_by_number(column, column.numbers, marker)
@@ -346,7 +351,7 @@ def _build_layout(drawing: Drawing) -> dict[str, Any]:
     return {
         "height": drawing.height,
         "uirevision": "fixed",
-        "margin": {"l": 0, "r": 0, "t": 26, "b": 0},
+        "margin": {"l": 0, "r": TOOLBAR, "t": 26, "b": 0},
         "dragmode": "pan",
         "xaxis": x,
         "yaxis": y,

@@ -19,6 +19,7 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
+from vocadapt.files import check_file
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
 from vocadapt.lab.steps.alignment import (
@@ -27,9 +28,20 @@ from vocadapt.lab.steps.alignment import (
     load_evaluation,
     tabulate_alignments,
 )
-from vocadapt.lab.steps.projection import ProjectionStep, compute_projection, summarize_projection
+from vocadapt.lab.steps.import_layout import (
+    LAYOUT,
+    ImportLayoutStep,
+    build_imported_projection,
+)
+from vocadapt.lab.steps.projection import (
+    ProjectionArtifact,
+    ProjectionStep,
+    compute_projection,
+    summarize_projection,
+)
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
@@ -229,32 +241,52 @@ def _project(options: Options) -> Answer:
             "A projection shows either the wordpieces of a model or word vectors.",
             "Give either --model or --vectors.",
         )
-    space = options.model or options.vectors
+    if options.layout and options.other:
+        raise InputError(
+            "A layout file holds the layout of one space, and two spaces were given.",
+            "Leave out --other.",
+        )
     step = read_settings(options, ProjectionStep)
     choose_destination(options, "projections")  # raises InputError for two destinations
+    spec = _build_projection_spec(options, step)
     file = Path(options.out or "")
     place = dict[str, Any]()
     # 1. A file: compute the projection and export it.
     if FILE.fullmatch(file.suffix):
         check_export_path(file, options.overwrite)
-        offline = options.offline or None
-        other = None
-        opened = open_space(space, offline)
-        if options.other:
-            other = open_space(options.other, offline)
-        drawn = compute_projection(opened, other, step, options.progress)
+        drawn = _draw_projection(spec, options.progress)
         export_projection(drawn, file, options.overwrite)
         numbers = summarize_projection(drawn)
         place = {"out": options.out, "seconds": time.perf_counter() - start}
     # 2. A folder: write the artifact of a step.
     else:
-        artifact = write_artifact(
-            Spec("projection", step, {"space": space, "other": options.other}, options.offline),
-            options,
-        )
+        artifact = write_artifact(spec, options)
         numbers, place = dict(artifact.manifest.numbers), describe_place(artifact)
     facts = {name: value for name, value in numbers.items() if not isinstance(value, dict)}
-    return Answer({**place, "settings": asdict(step), **numbers}, format_facts({**facts, **place}))
+    return Answer(
+        {**place, "settings": asdict(spec.settings), **numbers}, format_facts({**facts, **place})
+    )
+
+
+def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
+    """Return the spec of a projection that is computed, or imported from a layout file."""
+    space = options.model or options.vectors
+    if not options.layout:
+        return Spec("projection", step, {"space": space, "other": options.other}, options.offline)
+    inputs = {"space": space, "layout": str(check_file(options.layout))}
+    settings = ImportLayoutStep(step.projection.metric)
+    return Spec("import-layout", settings, inputs, options.offline)
+
+
+def _draw_projection(spec: Spec, progress: Progress) -> ProjectionArtifact:
+    """Compute or import a projection, without an artifact."""
+    offline = spec.offline or None
+    opened = open_space(spec.inputs["space"][0], offline)
+    layout, other = spec.one("layout"), spec.one("other")
+    if layout:
+        return build_imported_projection(opened, Path(layout), spec.settings, progress)
+    second = open_space(other, offline) if other else None
+    return compute_projection(opened, second, spec.settings, progress)
 
 
 PROJECT = Command(
@@ -263,6 +295,7 @@ PROJECT = Command(
         *model_options(required=False, help="hub name or model folder whose wordpieces are shown"),
         option("--vectors", metavar="DIR", help="word vectors to show"),
         option("--other", metavar="M|DIR", help="second space; only shared words are shown"),
+        option(LAYOUT.flag, metavar="FILE", help=LAYOUT.help),
         setting_options(ProjectionStep),
         *destination_options(),
     ),

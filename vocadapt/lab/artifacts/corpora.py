@@ -44,6 +44,9 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
             "Give it as the only text, without options for text.",
         )
     record = strict_json.read(artifact / RECORD)
+    if COUNTS in record:
+        splitter = build_settings(Splitter, record["splitter"], str(artifact))
+        return Corpus((artifact / record[COUNTS],), counted_by=splitter)
     # Joining an absolute path leaves it unchanged.
     return open_corpus(
         [artifact / file for file in record["files"]],
@@ -63,10 +66,22 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
     strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
 
 
+def write_counts(counts: WordCounts, splitter: Splitter, draft: Path) -> None:
+    """Write a corpus that holds word counts only, and no text, into a draft."""
+    name = f"{COUNTS}.tsv"
+    counts.write(draft / name)
+    strict_json.write(draft / RECORD, {COUNTS: name, "splitter": asdict(splitter)})
+
+
 def load_or_count_words(
     root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
 ) -> WordCounts:
-    """Return the word counts of a corpus, cached in the workspace at `root`."""
+    """Return the word counts of a corpus, cached in the workspace at `root`.
+
+    Raises InputError for a corpus that holds only the counts of another splitter.
+    """
+    if corpus.counted_by == splitter:
+        return WordCounts.read(corpus.files[0])
     if root is None:
         return count_words(corpus, splitter, progress)
 
@@ -120,5 +135,7 @@ def remove_stale_counts(root: Path) -> None:
 
 def build_counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
     """Return the path of the cached counts of this content with this splitter."""
+    if corpus.counted_by == splitter:
+        return corpus.files[0]
     key = "\0".join((corpus.digest(), splitter.normalizer, splitter.pre_tokenizer))
     return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.tsv"

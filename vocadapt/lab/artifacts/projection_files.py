@@ -79,12 +79,14 @@ def describe_projection(drawn: ProjectionArtifact) -> list[str]:
     for picture in filter(None, (drawn.first, drawn.second)):
         projection, quality = picture.projection, picture.quality
         versions = ", ".join(f"{name} {number}" for name, number in projection.versions.items())
+        method = f"{drawn.method} by {versions}, seed {projection.settings.seed}"
+        if drawn.layout_file:
+            method = drawn.method
         measured = f"measured on all {quality.of:,} tokens"
         if quality.n < quality.of:
             measured = f"measured on {quality.n:,} of {quality.of:,} tokens"
         lines.append(
-            f"{projection.name}: {projection.settings.method} by {versions}, seed"
-            f" {projection.settings.seed}; trustworthiness@{quality.k}"
+            f"{projection.name}: {method}; trustworthiness@{quality.k}"
             f" {quality.trustworthiness:.3f}, neighbors kept@{quality.k}"
             f" {quality.preservation:.3f} (chance {quality.chance:.3f}; {quality.metric},"
             f" {measured})"

@@ -328,6 +328,19 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         return None
 
 
+def find_trained_model(folder: Path) -> Path | None:
+    """Return the folder of the model that a run was trained from; None if unknown, or if it is not
+    there (any more).
+    """
+    artifact = _find_artifact(folder)
+    if artifact is None or "model" not in artifact.manifest.inputs:
+        return None
+    path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
+    if not (path / "tokenizer.json").is_file():
+        return None
+    return path
+
+
 def find_corpus(folder: Path) -> Corpus | None:
     """Return the text that a run's model was adapted to; None if unknown, or if it has changed."""
     # 1. Find the artifact of the run's model.

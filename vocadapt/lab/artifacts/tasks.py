@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,17 +95,19 @@ def fetch_benchmark(
     return made, manifest
 
 
-def import_task(kind: TaskKind, files: Mapping[str, Path], folder: Path) -> Artifact:
-    """Import single files (split → file) as a task of the workspace.
+def import_task(
+    kind: TaskKind, files: Mapping[str, Path], folder: Path, about: str = ""
+) -> Artifact:
+    """Import single files (split → file) as a task of the workspace; `about`: a remark on it.
 
     Raises InputError if they cannot be read as a task of this kind; nothing is left then.
     """
     start = time.perf_counter()
     # Read the original files, not their copies, so that error messages name the user's files.
-    task = build_task(kind, files)
+    task = replace(build_task(kind, files), about=about)
     with open_draft(folder) as draft:
         splits = {split: f"{split}{get_file_extension(path)}" for split, path in files.items()}
-        made = TaskFile(folder.name, kind.name, splits)
+        made = TaskFile(folder.name, kind.name, splits, about=about)
         for split, name in splits.items():
             shutil.copyfile(check_file(files[split]), draft / name)
         (draft / TASK).write_text(format_task_file(made), encoding="utf-8")

@@ -20,8 +20,8 @@ from vocadapt.analysis.errors.word_tokenizations import (
     describe_neighbors,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import load_training_examples
-from vocadapt.models.language_model import LanguageModel
+from vocadapt.lab.artifacts.runs import find_trained_model, load_training_examples
+from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.finetune.tokenizations import select_tokenization
@@ -211,10 +211,19 @@ def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
 
 
 def _find_tokenizer(run: SavedRun | None) -> LanguageModel | None:
-    """Return the model of a run; None if its folder has no tokenizer: some keep predictions only."""
-    if run is None or not (run.folder / "tokenizer.json").is_file():
+    """Return the model of a run, or the one that it was trained from: some runs keep predictions
+    only.
+
+    None if neither folder has a tokenizer.
+    """
+    if run is None:
         return None
-    return run.model
+    if (run.folder / "tokenizer.json").is_file():
+        return run.model
+    trained = find_trained_model(run.folder)
+    if trained is None:
+        return None
+    return open_model(trained)
 
 
 def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKind, Split]:

@@ -21,6 +21,7 @@ from vocadapt.lab.steps import (
     convert,
     corpus,
     finetune,
+    import_layout,
     import_vectors,
     pretrain,
     projection,
@@ -44,5 +45,6 @@ for module in (
     convert,
     projection,
     change,
+    import_layout,
 ):
     register_step(module.STEP)

@@ -132,9 +132,9 @@ def compare_spaces(
     return Comparison(change, baseline, time.perf_counter() - start)
 
 
-def choose_retrainable(spaces: Sequence[OpenedSpace]) -> Artifact:
+def choose_retrainable(spaces: Sequence[str | Path]) -> Artifact:
     """Return the first of the spaces that can be trained a second time; raise InputError if none can."""
-    found = [open_vectors_artifact(one.folder) for one in spaces]
+    found = [open_vectors_artifact(name) for name in spaces]
     trained = [artifact for artifact in found if artifact is not None]
     if not trained:
         raise InputError(
@@ -261,7 +261,7 @@ def _open_baseline(spaces: Compared, train: str, progress: Progress) -> Baseline
         first, second = spaces.noise
         return BaselinePair(f"{first.name} and {second.name}, as given", first, second)
     if train:
-        retrainable = choose_retrainable((spaces.before, spaces.after))
+        retrainable = choose_retrainable((spaces.before.folder, spaces.after.folder))
         return train_noise_baseline(retrainable, train, progress)
     return None
 

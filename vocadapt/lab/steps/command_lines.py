@@ -109,7 +109,10 @@ def _arguments_of(declared: Setting, value: Any, default: Any, prefix: str = "")
     if declared.kind is bool:
         return [flag]
     if declared.several:
-        return [flag, *map(str, value)]
+        texts = [str(one) for one in value]
+        if any(text.startswith("-") for text in texts):  # see below
+            return [f"{flag}={text}" for text in texts]
+        return [flag, *texts]
     words = [word for word, number in declared.words.items() if number == value]
     text = words[0] if words else str(value)
     if text.startswith("-"):  # a value that looks like a flag stays a value

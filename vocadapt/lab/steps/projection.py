@@ -3,7 +3,7 @@ saved.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ from vocadapt.spaces.projection.projection import (
 )
 from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
-from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.projection.token_choice import ChosenTokens, TokenChoice, choose_tokens
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
@@ -62,7 +62,8 @@ class ProjectionArtifact:
     `of`: number of tokens to choose from (with two spaces those in both); `how`: how they were
     chosen. `rows` (n,) int64: rows (ids) of the words in the first space; `counts` (n,) if known.
     `moved` (n,) float32: distance of each word to its position in the second projection, in units
-    of the first one's spread.
+    of the first one's spread. `layout_file`: name of the file that the layout was imported from, ""
+    if it was computed.
     """
 
     first: ProjectedSpace
@@ -75,6 +76,7 @@ class ProjectionArtifact:
     second: ProjectedSpace | None = None
     moved: Matrix | None = None
     seconds: float = field(default=0.0, compare=False)
+    layout_file: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -83,6 +85,13 @@ class ProjectionArtifact:
     def words(self) -> tuple[str, ...]:
         """The words shown."""
         return self.first.projection.words
+
+    @property
+    def method(self) -> str:
+        """The projection method, or where an imported layout comes from."""
+        if self.layout_file:
+            return f"layout from {self.layout_file}"
+        return self.settings.projection.method
 
 
 def make_projection(context: StepContext, settings: ProjectionStep) -> Numbers:
@@ -103,7 +112,7 @@ def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
         "shown": len(drawn),
         "of": drawn.of,
         "how": drawn.how,
-        "method": drawn.settings.projection.method,
+        "method": drawn.method,
         "engine": drawn.first.projection.engine,
         **_summarize_quality(drawn.first),
     }
@@ -147,16 +156,8 @@ def compute_projection(
     begin = time.perf_counter()
 
     # 1. Choose tokens, with a second space among the words of both.
-    space = first.space
-    if second is not None:
-        shared = [row for row, word in enumerate(space.words) if word in second.space]
-        if not shared:
-            raise InputError(
-                f"{space.name} and {second.space.name} share no word.",
-                "Choose spaces over the same words.",
-            )
-        space = space.take(shared)
-    chosen = choose_tokens(space, settings.choice)
+    others = [] if second is None else [second]
+    space, chosen = choose_shared_tokens(first, others, settings.choice)
     shown, how = space.take(chosen.rows), chosen.how
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
@@ -201,6 +202,25 @@ def compute_projection(
     )
 
 
+def choose_shared_tokens(
+    first: OpenedSpace, others: Sequence[OpenedSpace], choice: TokenChoice
+) -> tuple[EmbeddingSpace, ChosenTokens]:
+    """Choose tokens among the words that all spaces share; return these words as a space, too.
+
+    Raises InputError if no word is shared, and as `choose_tokens` does.
+    """
+    space = first.space
+    for other in others:
+        shared = [row for row, word in enumerate(space.words) if word in other.space]
+        if not shared:
+            raise InputError(
+                f"{first.space.name} and {other.space.name} share no word.",
+                "Choose spaces over the same words.",
+            )
+        space = space.take(shared)
+    return space, choose_tokens(space, choice, first.added)
+
+
 def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
     """Write a projection to a folder: coordinates as tensors, everything else as strict JSON."""
     from safetensors.numpy import save_file
@@ -234,6 +254,7 @@ def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
         "pictures": pictures,
         "regions": [asdict(region) for region in drawn.regions.regions],
         "seconds": drawn.seconds,
+        "layout_file": drawn.layout_file,
     }
     strict_json.write(folder / FACTS, facts)
 
@@ -282,6 +303,7 @@ def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Proj
         spaces[1] if len(spaces) > 1 else None,
         stored.get("moved"),
         facts["seconds"],
+        facts.get("layout_file", ""),
     )
 
 
@@ -300,13 +322,14 @@ def choose_space_flag(path: str) -> str:
     return "--model"
 
 
+SPACE = Role("space", "", "Space", choose_flag=choose_space_flag)
 STEP = Step(
     "projection",
     "Compute a projection",
     ProjectionStep,
     make_projection,
     makes="projections",
-    needs=(Role("space", "", "Space", choose_flag=choose_space_flag),),
+    needs=(SPACE,),
     takes=(Role("other", "--other", "Second space"),),
     libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
     command=("project",),

@@ -36,8 +36,8 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
 class Input:
     """One input of a step: its files or artifact, and their stamp.
 
-    A path inside the workspace is relative to it. `seen`: digest of sizes and times, so that
-    unchanged files need not be read again.
+    A path inside the workspace is relative to it. `stamp`: "" if changes do not matter. `seen`:
+    digest of sizes and times, so that unchanged files need not be read again.
     """
 
     paths: tuple[str, ...]

@@ -163,10 +163,10 @@ def list_adapted_models(workspace: Workspace) -> list[Artifact]:
 
 
 def explain_change(given: Input, workspace: Workspace) -> str | None:
-    """Return how an input has changed since it was used; None if unchanged, or if it was an
-    upload.
+    """Return how an input has changed since it was used; None if unchanged, if it was an upload, or
+    if its stamp was not recorded.
     """
-    if all(Path(path).parent == Path(UPLOADS) for path in given.paths):
+    if not given.stamp or all(Path(path).parent == Path(UPLOADS) for path in given.paths):
         return None
     paths = [workspace.root / path for path in given.paths]  # absolute paths are left unchanged
     if not all(path.exists() for path in paths):

@@ -49,11 +49,7 @@ EXCLUDED_KINDS: dict[str, Callable[[EmbeddingSpace], frozenset[str]]] = {
     "number": find_numbers,
 }
 WHOLE_WORDS = tuple(EXCLUDED_KINDS)  # with all of these excluded, only whole words are left
-RANKINGS = {
-    "weighted": "change × frequency",
-    "change": "change alone",
-    "frequency": "frequency alone",
-}
+WEIGHTED, BY_CHANGE, BY_FREQUENCY = RANKINGS = ("change × frequency", "change", "frequency")
 PER_VALUE = 2.5e-9  # seconds per cosine to select the nearest (two cores, 2.5 GHz)
 PER_PRODUCT = 1.6e-11  # seconds per multiplication of the matrix product
 
@@ -177,10 +173,10 @@ class NeighborhoodChange:
 
         Example: a word that keeps 4 of 10 neighbors, of frequency .5, has the weight .6 × .5 = .3.
         """
-        if by == "change":
+        if by == BY_CHANGE:
             return self.order
         keys = self.frequency
-        if by == "weighted":
+        if by == WEIGHTED:
             keys = (1 - self.overlap) * self.frequency
         return self.order[np.argsort(-keys[self.order], kind="stable")]
 

@@ -4,12 +4,15 @@ A list within a space excludes the query word; a list across spaces keeps it, be
 alignment maps a word near its own wordpiece. Similarities across spaces are computed in the
 prepared target space (normalized and centered if the settings require it), as in
 cross-validation.
+
+Lists of wordpieces go among whole words by default: wordpieces that are also words of the domain
+space. These are the anchors, so the lists have the candidates of the evaluation. The other
+wordpieces are parts of words, foreign characters, and words that the text does not contain.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TypedDict
 
@@ -20,10 +23,12 @@ from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.neighbors.search import METRICS, compute_hubness, find_nearest
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 from vocadapt.text.keyword_in_context import normalize_single_word
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.word_search import suggest_spellings
 
+WHOLE_WORDS, ALL_PIECES = "whole words", "all wordpieces"
 NeighborList = list[tuple[str, float]]
 
 
@@ -45,6 +50,11 @@ class ListSettings(CheckedSettings):
     )
     metric: str = setting("cosine", "similarity measure", choices=METRICS)
     csls: bool = setting(False, "use CSLS for cross-space neighbors", label="CSLS")
+    among: str = setting(
+        WHOLE_WORDS,
+        "candidates of the lists of wordpieces; whole words are those that the domain space has too",
+        choices=(WHOLE_WORDS, ALL_PIECES),
+    )
 
     @property
     def measure(self) -> str:
@@ -90,6 +100,36 @@ class CrossSpace:
         return self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
 
     @cached_property
+    def _whole_rows(self) -> IntArray:
+        """Rows (n,) of the whole words among the ordinary wordpieces, in their order."""
+        parts = self.pieces.kinds.continuations
+        rows = [row for row in sorted(self._anchors[1]) if self.ordinary.words[row] not in parts]
+        return np.array(rows, dtype=np.int64)
+
+    @cached_property
+    def whole_words(self) -> EmbeddingSpace:
+        """The ordinary wordpieces that are whole words."""
+        return self.ordinary.take(self._whole_rows)
+
+    @cached_property
+    def prepared_whole_words(self) -> EmbeddingSpace:
+        """The whole words, normalized and centered if the alignment's settings require it."""
+        return self.prepared_pieces.take(self._whole_rows)
+
+    @cached_property
+    def searchable(self) -> tuple[str, ...]:
+        """All words and ordinary wordpieces, the words first."""
+        return tuple(dict.fromkeys((*self.words.words, *self.ordinary.words)))
+
+    def count_candidates(self, settings: ListSettings) -> int:
+        """Return the number of candidates of the lists of wordpieces."""
+        return len(self._choose_candidates(settings))
+
+    def _choose_candidates(self, settings: ListSettings) -> EmbeddingSpace:
+        """Return the candidates of the list of wordpieces within the model."""
+        return self.ordinary if settings.among == ALL_PIECES else self.whole_words
+
+    @cached_property
     def piece_hubness(self) -> Matrix:
         """Hubness of the wordpieces among the mapped anchors."""
         return compute_hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
@@ -120,7 +160,7 @@ class CrossSpace:
             lists["to_pieces"] = self._list_pieces(self.mapped_words[word], settings)
         if word in self.ordinary:
             lists["within_pieces"] = _list_nearest(
-                self.ordinary, self.ordinary[word], settings, word
+                self._choose_candidates(settings), self.ordinary[word], settings, word
             )
             lists["to_words"] = self._list_words(self.prepared_pieces[word], settings)
         return lists
@@ -143,7 +183,7 @@ class CrossSpace:
         prepared_mean = self.prepared_pieces.matrix[rows].mean(axis=0)
         return {
             "within_words": None,
-            "within_pieces": _list_nearest(self.ordinary, mean, settings),
+            "within_pieces": _list_nearest(self._choose_candidates(settings), mean, settings),
             "to_pieces": None,
             "to_words": self._list_words(prepared_mean, settings),
         }
@@ -151,15 +191,25 @@ class CrossSpace:
     def select_best_aligned(self, words: Sequence[str], n: int) -> list[str]:
         """Return the n of the given words that are mapped nearest to a wordpiece, nearest first."""
         mapped = self.mapped_words.matrix[self.words.rows(words)]
-        similarity = find_nearest(mapped, self.prepared_pieces, 1).scores[:, 0]
+        similarity = find_nearest(mapped, self.prepared_whole_words, 1).scores[:, 0]
         return [words[i] for i in np.argsort(-similarity, kind="stable")[:n]]
+
+    def list_aligned_pieces(
+        self, vector: Matrix, settings: ListSettings = ListSettings()
+    ) -> NeighborList:
+        """Return the wordpieces nearest to a vector (dim,) of the domain space, once mapped."""
+        return self._list_pieces(self.alignment.map_source(vector[None])[0], settings)
 
     def _list_pieces(self, row: Matrix, settings: ListSettings) -> NeighborList:
         """List the wordpieces nearest to a mapped word (dim,)."""
         hubness = None
         if settings.csls:
             hubness = self.piece_hubness
-        return _list_nearest(self.prepared_pieces, row, settings, hubness=hubness)
+        if settings.among == ALL_PIECES:
+            return _list_nearest(self.prepared_pieces, row, settings, hubness=hubness)
+        if hubness is not None:
+            hubness = hubness[self._whole_rows]
+        return _list_nearest(self.prepared_whole_words, row, settings, hubness=hubness)
 
     def _list_words(self, row: Matrix, settings: ListSettings) -> NeighborList:
         """List the mapped words nearest to a prepared wordpiece (dim,)."""
@@ -170,13 +220,8 @@ class CrossSpace:
 
     def _suggest_spellings(self, word: str) -> str:
         """Return a remedy that names known words of similar spelling."""
-        known = {*self.words.words, *self.ordinary.words}
-        # Comparing spellings is slow, so only words of similar length are compared.
-        candidates = [other for other in known if abs(len(other) - len(word)) <= 2]
-        close = get_close_matches(word, candidates, n=3, cutoff=0.7)
-        if not close:
-            return "Spell it as the model's tokenizer normalizes it."
-        return f"Did you mean {', '.join(close)}?"
+        suggested = suggest_spellings(word, self.searchable)
+        return suggested or "Spell it as the model's tokenizer normalizes it."
 
 
 def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
@@ -208,7 +253,7 @@ def _list_nearest(
 ) -> NeighborList:
     """Return the nearest words to a vector (dim,), without the word `own`."""
     leave_out = None
-    if own is not None:
+    if own is not None and own in space:
         leave_out = np.array([space.index[own]])
     found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubness)
     names = [space.words[i] for i in found.rows[0]]

@@ -1,4 +1,6 @@
-"""Selection of the tokens to show: filters, then the first n tokens or a word and its neighbors."""
+"""Selection of the tokens to show: a list, a word and its neighbors, or a sample of those that pass
+the filters.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 
 BANDS = ("rank", "count")
+LEAST_ADDED = 4  # at least one of so many tokens of a sample is an added token, if there are enough
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class TokenChoice(CheckedSettings):
     nearest: int = setting(
         100, "number of neighbors shown around a word", low=2, high=10_000, label="Neighbors"
     )
+    tokens: tuple[str, ...] = setting(
+        (), "tokens to show, instead of all others; no filter applies to them", label="Tokens"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,49 +66,92 @@ class ChosenTokens:
     """The selected rows (n,) int64 of `of` rows, in the space's order or nearest first.
 
     how: a sentence that describes the selection, shown with every projection.
+    added: number of added tokens among them.
     """
 
     rows: IntArray
     of: int
     how: str
+    added: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 def choose_tokens(
-    space: EmbeddingSpace,
-    choice: TokenChoice,
+    space: EmbeddingSpace, choice: TokenChoice, added: Collection[str] = ()
 ) -> ChosenTokens:
     """Select the rows of a space.
 
-    Raises InputError if no token passes the filters, if the space lacks the word `around`, and for a
-    band of counts in a space without counts.
+    added: the tokens that an adaptation added; a sample holds some of them (`sample_by_origin`).
+    Raises InputError if no token passes the filters, if the space lacks the word `around` or all of
+    `tokens`, and for a band of counts in a space without counts.
     """
-    # 1. Filter.
     reasons: list[str] = []
-    mask = _filter_tokens(space, choice, reasons)
-
-    # 2. Take the neighbors of a word, or the first tokens in the order of the space.
-    if choice.around:
-        rows = _find_around(space, choice, mask)
-        first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine"
+    if choice.tokens:
+        # 1. A list of tokens: no filter applies.
+        rows = _find_listed(space, choice.tokens)
+        first = f"a selection of {len(choice.tokens):,}"
     else:
-        rows = np.flatnonzero(mask)
-        first = "all"
-        if 0 < choice.first < len(rows):
-            rows = rows[: choice.first]
-            first = f"the first {choice.first:,}"
+        # 2. Filter, then take the neighbors of a word or a sample.
+        mask = _filter_tokens(space, choice, reasons)
+        if choice.around:
+            rows = _find_around(space, choice, mask)
+            first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine"
+        else:
+            rows = np.flatnonzero(mask)
+            first = "all"
+            if 0 < choice.first < len(rows):
+                is_added = np.array([space.words[row] in added for row in rows], dtype=bool)
+                rows = rows[sample_by_origin(is_added, choice.first)]
+                first = f"the first {choice.first:,}"
     if not len(rows):
         raise InputError(
             f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons)}.",
             "Relax the filters.",
         )
-    return ChosenTokens(
-        rows.astype(np.int64),
-        len(space),
-        f"{len(rows):,} of {len(space):,} shown: {', '.join([first, *reasons])}",
-    )
+
+    # 3. Describe the selection.
+    n_added = sum(space.words[row] in added for row in rows)
+    shown = f"{len(rows):,} of {len(space):,} shown"
+    if n_added:
+        shown += f", {n_added:,} of them added"
+        if first.startswith("the first"):
+            first = f"the first {len(rows) - n_added:,} original and {n_added:,} added"
+    how = f"{shown}: {', '.join([first, *reasons])}"
+    return ChosenTokens(rows.astype(np.int64), len(space), how, n_added)
+
+
+def sample_by_origin(is_added: BoolArray, n: int) -> IntArray:
+    """Return the sorted indices of n tokens: the first original and the first added tokens.
+
+    is_added: (tokens,) bool, for more than n tokens. Both kinds are sampled in proportion to their
+    numbers, but at least every LEAST_ADDED-th token is an added one, if there are enough.
+
+    Example: 30 original and 10 added tokens, n = 8 -> the first 6 original and the first 2 added.
+    """
+    original, added = np.flatnonzero(~is_added), np.flatnonzero(is_added)
+    proportional = round(n * len(added) / len(is_added))
+    wanted = max(proportional, n // LEAST_ADDED)
+    # If one kind has too few tokens, the other fills its places.
+    n_added = min(len(added), max(wanted, n - len(original)))
+    return np.sort(np.concatenate([original[: n - n_added], added[:n_added]]))
+
+
+def _find_listed(space: EmbeddingSpace, tokens: tuple[str, ...]) -> IntArray:
+    """Return the rows of listed tokens that the space has; raises InputError if it has none.
+
+    Zero vectors are left out: they have no direction.
+    """
+    rows = [space.index[token] for token in dict.fromkeys(tokens) if token in space.index]
+    rows = [row for row in rows if space.matrix[row].any()]
+    if not rows:
+        raise InputError(
+            f"None of the {len(tokens):,} selected tokens is among the {len(space):,} tokens of"
+            f" {space.name}.",
+            "Select tokens of this space.",
+        )
+    return np.array(rows, dtype=np.int64)
 
 
 def _filter_tokens(

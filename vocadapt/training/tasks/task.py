@@ -6,6 +6,7 @@ kind = "relations"                  # ner, relations, classification, multilabel
 scorer = "micro-f1-positive"        # the kind's usual one
 labels = ["causes", "treats", "false"]   # those of the files; given, any other is refused
 negative = ["false"]                # the classes of no relation; positive = "1" is the class of binary-f1
+about = "constructed for a lecture"  # a remark that is shown wherever the task is described
 unit = "document"                   # multilabel: the sentences of a document are one example (the usual: "example")
 folds = 10                          # {fold} in the paths is then replaced by 1 to 10
 
@@ -35,7 +36,7 @@ class Task:
     """A task: its kind, labels, splits and score.
 
     labels: entity types (ner, "" for bare tags), classes, or none (qa). unit: "example", or
-    (multilabel) "document" for all sentences of a document together.
+    (multilabel) "document" for all sentences of a document together. about: a remark of its author.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Task:
     score: str = ""
     rules: Rules = DEFAULT_RULES
     unit: str = "example"
+    about: str = ""
 
     def __post_init__(self) -> None:
         if odd := [name for name in self.splits if name not in SPLITS]:
@@ -68,13 +70,15 @@ class Task:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences to report before training: labels unseen in training, splits with one class or
-        no labels, repairs.
+        """Sentences to report before training: the remark of its author, labels unseen in training,
+        splits with one class or no labels, repairs.
         """
         return tuple(_findings(self))
 
 
 def _findings(task: Task) -> Iterable[str]:
+    if task.about:
+        yield task.about
     trained = None
     if "train" in task.splits:
         trained = task.kind.labels_of(task.splits["train"].examples)
@@ -119,6 +123,7 @@ class TaskFile(CheckedSettings):
     negative: tuple[str, ...] = DEFAULT_RULES.negative
     positive: str = DEFAULT_RULES.positive
     untyped: bool = False
+    about: str = ""
     unit: str = "example"
     folds: int = setting(0, "number of folds", high=1_000, empty="none")
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -169,6 +174,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
         spec.scorer,
         spec.rules,
         spec.unit,
+        spec.about,
     )
 
 

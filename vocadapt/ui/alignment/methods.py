@@ -175,6 +175,26 @@ def find_best(rows: Mapping[str, MethodScores]) -> str | None:
     return next((name for name, row in rows.items() if row.best), None)
 
 
+def choose_default(
+    offered: Mapping[str, AlignmentSettings],
+    evaluated: Mapping[str, MethodScores],
+    alignments: list[Artifact],
+) -> str:
+    """Return the name of the evaluated method with the highest P@5 by CSLS, or else the first.
+
+    A method that is slow to fit and not saved does not count: its lists could not be shown. Methods
+    are compared only if they were evaluated on the same anchors.
+    """
+    ready = [
+        name
+        for name in select_comparable(evaluated)
+        if name in offered
+        and (not is_slow(offered[name]) or find_detailed(alignments, offered[name]))
+    ]
+    first = next(iter(offered))
+    return max(ready, key=lambda name: evaluated[name].held_out["csls"]["p@5"], default=first)
+
+
 def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScores]:
     """Return the methods that were evaluated on the same anchors and folds as the best method of the
     newest comparison, else as the default method.

@@ -26,20 +26,21 @@ def draw(workspace: Workspace) -> None:
         )
         return
 
-    # 1. Vectors, model and method; evaluated methods show their scores.
-    figures, controls = st.columns([2, 1], gap="large")
-    with controls, st.container(horizontal=True):
+    # 1. Vectors, model and method; the best evaluated method is selected first.
+    with st.container(horizontal=True):
         vectors = pickers.pick("Word vectors", found, "alignment_vectors")
         name = pickers.pick_model(
             workspace, "alignment_model", default=pickers.model_behind(vectors, workspace)
         )
+        place = st.container()
     model = cache.model_of(name)
     alignments = methods.list_alignments(workspace, vectors, model)
     evaluated = methods.list_evaluated_methods(alignments)
     anchors = cache.anchors_of(vectors, model)
     offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, evaluated)
-    with controls:
-        chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
+    default = methods.choose_default(offered, evaluated, alignments)
+    with place:
+        chosen = pickers.pick_name("Method", list(offered), "alignment_method", default)
     settings, first = offered[chosen], next(iter(offered.values()))
     # 2. The alignment: a saved one, or one that is fitted now, unless fitting is slow.
     detail = methods.find_detailed(alignments, settings)
@@ -47,11 +48,11 @@ def draw(workspace: Workspace) -> None:
     spaces = cache.cross_space_of(
         vectors, model, first if waiting else settings, detail
     )  # first: for the number of anchors alone
-    with figures:
-        view.draw_headline({} if waiting else evaluated, chosen, spaces.alignment.anchors)
-        if first != AlignmentSettings():
-            view.explain_missing_default(first, anchors, spaces.words.dim)
+    if first != AlignmentSettings():
+        view.explain_missing_default(settings, anchors, spaces.words.dim)
     pickers.warn_if_stale(vectors, workspace)
+    row = None if waiting else evaluated.get(chosen)
+    view.warn_if_at_chance(row)
 
     def evaluate(which: AlignmentSettings, compare: bool) -> None:
         """Start a job that evaluates an alignment method in detail; `compare`: all methods, too."""
@@ -64,5 +65,6 @@ def draw(workspace: Workspace) -> None:
     if waiting:
         view.offer_fit(settings, evaluate)
     else:
-        view.draw_neighbors(spaces, model, vectors, workspace)
+        view.draw_neighbors(spaces, model, vectors, workspace, row, detail)
+    view.draw_headline({} if waiting else evaluated, chosen, anchors)
     view.draw_held_out(evaluated, spaces, settings, detail, evaluate)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
+from statistics import fmean
 from typing import Any
 
 import streamlit as st
@@ -13,9 +14,14 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
+from vocadapt.spaces.neighbors.cross_space import (
+    ALL_PIECES,
+    WHOLE_WORDS,
+    CrossSpace,
+    ListSettings,
+)
 from vocadapt.spaces.neighbors.search import METRICS
-from vocadapt.ui.alignment import methods
+from vocadapt.ui.alignment import accuracy, methods
 from vocadapt.ui.alignment.methods import MethodScores
 from vocadapt.ui.components import keyword_in_context, markup, word_links, word_query
 from vocadapt.ui.components.blocks import (
@@ -25,7 +31,7 @@ from vocadapt.ui.components.blocks import (
     draw_table,
     tsv,
 )
-from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
+from vocadapt.ui.components.number_formats import chance, count, format_estimate, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.cache import evaluation_of
@@ -46,6 +52,10 @@ HELP = {
         "Ranks cross-space neighbors by CSLS, which penalizes hubs. Requires cosine."
     ),
     "chance": "P@5 of random guessing.",
+    "among": (
+        "Candidates of the lists of wordpieces. Whole words are the wordpieces that your text"
+        " contains as words; the others are mostly parts of words."
+    ),
 }
 NOT_EVALUATED = (
     "{} not evaluated yet. Each alignment is fitted on nine tenths of the anchors and"
@@ -59,7 +69,6 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
 
     A method other than the default (Poerner et al. 2020) is compared with it in both scores.
     """
-    # 1. The scores, compared with those of the default method on the same anchors.
     row, columns = evaluated.get(chosen), st.columns(4)
     default = None
     if chosen != DEFAULT_METHOD:
@@ -75,8 +84,11 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
         _delta(csls, _score(default, "p@5", csls=True)),
         help=HELP["csls"],
     )
-    columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
-    # 2. A warning if the neighbors cannot be interpreted.
+    columns[3].metric("Chance", chance(_score(row, "chance@5")), help=HELP["chance"])
+
+
+def warn_if_at_chance(row: MethodScores | None) -> None:
+    """Warn if the neighbors of a method cannot be interpreted."""
     if row and row.at_chance:
         st.warning(
             (
@@ -109,25 +121,29 @@ def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
 
 @st.fragment
 def draw_neighbors(
-    spaces: CrossSpace, model: LanguageModel, vectors: Artifact, workspace: Workspace
+    spaces: CrossSpace,
+    model: LanguageModel,
+    vectors: Artifact,
+    workspace: Workspace,
+    row: MethodScores | None,
+    detail: Artifact | None,
 ) -> None:
-    """Draw the search field, the four neighbor lists, and the word in context.
+    """Draw the search field, the neighbor lists, how often they are right, and the word in context.
 
-    A search reruns only this fragment.
+    row: held-out scores of the method, None if it was not evaluated. detail: its saved alignment. A
+    search reruns only this fragment.
     """
     # 1. The word and the settings of its lists.
-    word_links.listen("alignment_word")
-    words, options = st.columns([2, 1], gap="large")
-    with words:
-        # The best-aligned of the frequent words that the model splits into several wordpieces.
-        examples = word_query.choose_example_words(spaces.words, model, word_query.FREQUENT)
-        word = word_query.draw_word_input(
-            "alignment_word",
-            "Type a word",
-            spaces.select_best_aligned(examples, word_query.EXAMPLES),
-            spaces.words,
-        )
-    with options, st.container(horizontal=True, vertical_alignment="center"):
+    found = word_query.draw_word_search(
+        "alignment_word",
+        "Type a word",
+        _choose_examples(spaces, model, vectors),
+        spaces.searchable,
+        model.splitter,
+        formulas=True,
+        notes=word_query.label_examples(vectors),
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         k = draw_setting(
             st,
             ListSettings(8),
@@ -136,32 +152,57 @@ def draw_neighbors(
             least=3,
             most=50,
             bind="query-params",
-            label_visibility="collapsed",
             width=130,
         )
         settings = _list_settings(k)
-    # 2. The neighbor lists, and the word in context in the text of the vectors.
-    if word:
-        with mistakes.show_errors():
-            answer = word_query.query_across_spaces(spaces, model, word, settings)
-            cards = word_query.build_four_cards(answer, settings)
+    if found is None:
+        return
+    # 2. The lists of a word or a formula, and how often they are right.
+    with mistakes.show_errors():
+        if found.formula is not None:
+            cards = word_query.build_formula_cards(found.formula, spaces, settings)
             markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(
-                    f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
-                    f" k = {k}]"
-                )
-                st.download_button(
-                    "The four lists",
-                    lambda: word_query.format_four_lists(answer, settings),
-                    "neighbors.tsv",
-                    on_click="ignore",
-                    icon=":material/download:",
-                    type="tertiary",
-                    key="get_neighbors",
-                )
+        elif found.matches is None:
+            _draw_four_lists(found.word or found.typed, spaces, model, settings)
+    accuracy.draw_accuracy(row, detail, spaces.words, settings)
+    # 3. The word in the text of the vectors.
+    if found.formula is None and found.matches is None:
         with st.expander("In the text", icon=":material/notes:"):
+            word = found.word or found.typed
             keyword_in_context.draw_lines_of_vectors(word, vectors, workspace, str(model.path))
+
+
+def _choose_examples(spaces: CrossSpace, model: LanguageModel, vectors: Artifact) -> list[str]:
+    """Return words to look at first: those of the demo, or the best-aligned of frequent words that
+    the model splits into several wordpieces.
+    """
+    frequent = word_query.examples_of(vectors, model, word_query.FREQUENT)
+    if word_query.label_examples(vectors):
+        return frequent
+    return spaces.select_best_aligned(frequent, word_query.EXAMPLES)
+
+
+def _draw_four_lists(
+    word: str, spaces: CrossSpace, model: LanguageModel, settings: ListSettings
+) -> None:
+    """Draw the four neighbor lists of a word, and their download."""
+    answer = word_query.query_across_spaces(spaces, model, word, settings)
+    cards = word_query.build_four_cards(answer, settings, spaces.count_candidates(settings))
+    markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
+            f" k = {settings.k} · click a word to go on from it]"
+        )
+        st.download_button(
+            "The four lists",
+            lambda: word_query.format_four_lists(answer, settings),
+            "neighbors.tsv",
+            on_click="ignore",
+            icon=":material/download:",
+            type="tertiary",
+            key="get_neighbors",
+        )
 
 
 def _list_settings(k: int) -> ListSettings:
@@ -174,7 +215,16 @@ def _list_settings(k: int) -> ListSettings:
         key="alignment_metric",
         bind="query-params",
         format_func=str.capitalize,
-        label_visibility="collapsed",
+    )
+    among = st.segmented_control(
+        "Wordpieces",
+        (WHOLE_WORDS, ALL_PIECES),
+        default=WHOLE_WORDS,
+        required=True,
+        key="alignment_among",
+        bind="query-params",
+        format_func=str.capitalize,
+        help=HELP["among"],
     )
     cosine = metric == "cosine"
     csls = draw_setting(
@@ -187,7 +237,7 @@ def _list_settings(k: int) -> ListSettings:
         disabled=not cosine,
         help=HELP["lists by csls"],
     )
-    return ListSettings(k, str(metric), csls and cosine)
+    return ListSettings(k, str(metric), csls and cosine, str(among))
 
 
 def draw_held_out(
@@ -202,25 +252,23 @@ def draw_held_out(
     """
     # 1. All methods, and the held-out pairs of the selected one.
     chosen = methods.describe_method(settings)
-    left, right = st.columns([1.7, 1], gap="large")
-    with left:
-        st.subheader("Alignment methods compared")
-        _draw_comparison(evaluated, spaces, chosen, evaluate)
-    with right:
-        st.subheader("Held-out pairs against random pairs")
-        if detail:
-            anchors = evaluation_of(detail).anchors
-            true = [anchor.cosine for anchor in anchors]
-            random = [anchor.random_cosine for anchor in anchors]
-            draw_figure(figures.plot_pair_similarities(true, random), "pairs")
-        else:
-            st.markdown(
-                "Run the detailed evaluation of this method to see the cosine of each anchor."
-            )
-            if not methods.is_slow(
-                settings
-            ):  # the button of a slow method is at the top of the page
-                _evaluate_button(settings, evaluate)
+    st.subheader("Alignment methods compared")
+    _draw_comparison(evaluated, spaces, chosen, evaluate)
+    st.subheader("Held-out pairs against random pairs")
+    if detail:
+        anchors = evaluation_of(detail).anchors
+        true = [anchor.cosine for anchor in anchors]
+        random = [anchor.random_cosine for anchor in anchors]
+        text = (
+            f"Mean cosine of a held-out word and its own wordpiece: {fraction(fmean(true))};"
+            f" and another word's: {fraction(fmean(random))}; n = {count(len(true))}."
+        )
+        draw_figure(figures.plot_pair_similarities(true, random), "pairs", text)
+        draw_note(text)
+    else:
+        st.markdown("Run the detailed evaluation of this method to see the cosine of each anchor.")
+        if not methods.is_slow(settings):  # the button of a slow method is at the top of the page
+            _evaluate_button(settings, evaluate)
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
         _draw_anchors(evaluation_of(detail), chosen)
@@ -280,18 +328,16 @@ def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
         best, against = f"Best on this data: :green[**{name}**]", evaluated[name].against
         if against:
             best += f" :small[{_describe_difference(against, len(evaluated))}]"
-        if DEFAULT_METHOD in evaluated:
-            best += f". The default remains {DEFAULT_METHOD} (Poerner et al. 2020)"
         st.markdown(f"{best}.")
     row = next(iter(evaluated.values()))
     held = (
-        f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance@5"
-        f" {fraction(row.held_out['chance@5'])}"
+        f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance"
+        f" {chance(row.held_out['chance@5'])}"
     )
     pieces = row.held_out["all_pieces"]
     draw_note(
         f"{held}. The candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"
-        f" {count(pieces['candidates'])} wordpieces, chance@5 {fraction(pieces['chance@5'])}."
+        f" {count(pieces['candidates'])} wordpieces, chance {chance(pieces['chance@5'])}."
     )
 
 

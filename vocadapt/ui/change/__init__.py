@@ -1,5 +1,4 @@
-"""Part Neighborhood change.
-
-Read in this order: `page` (the order of its blocks), `view`, and the picker and jobs of its
-`noise_baseline`.
+"""Part Neighborhood change, in reading order: `page`; `comparisons` (finished, computed now, or by a
+job), `noise_baseline` (its picker, meaning and buttons); `view` (figures and details), `word_list`
+(histogram, ranked list, frequency), `neighbors` (of one word).
 """

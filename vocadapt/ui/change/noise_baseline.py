@@ -1,18 +1,17 @@
-"""Noise baseline of a comparison: its picker, and the jobs that create one."""
+"""Noise baseline of a comparison: its picker, what it means, and the buttons that make one."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.change import Comparison, choose_retrainable
 from vocadapt.lab.steps.noise_baselines import (
-    find_resampled,
+    BOOTSTRAP,
+    SEED,
     list_noise_baselines,
     open_vectors_artifact,
     rebuild_spec,
-    resample_lines,
-    use_next_seed,
 )
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -21,102 +20,89 @@ from vocadapt.spaces.neighbors.change import ChangeSettings
 from vocadapt.spaces.neighbors.noise_baseline import NONE
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import duration
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components.number_formats import format_estimate
 
 HELP = (
     "Selects the noise baseline: two spaces that differ only in the seed or in the sampled"
     " lines. Only words that change more than between these two count as changed."
 )
-
-
-@dataclass(frozen=True)
-class ChosenBaseline:
-    """Two sets of word vectors that differ only by noise, and their description; pair is None if
-    there is no noise baseline.
-    """
-
-    pair: tuple[Artifact, Artifact] | None = None
-    about: str = ""
+MEANING = (
+    "Noise baseline: two trainings on the same text do not agree either. A word counts as"
+    " :violet[**changed**] if it keeps fewer neighbors than 95 % of words of similar frequency keep"
+    " between those two."
+)
 
 
 def choose_baseline(
     workspace: Workspace, before: str, after: str, settings: ChangeSettings
-) -> ChosenBaseline:
-    """Show the picker of noise baselines of either side; return the selected one."""
-    opened = (open_vectors_artifact(before), open_vectors_artifact(after))
-    ours = list(filter(None, opened))
-    found: dict[str, tuple[Artifact, Artifact]] = {}
-    for artifact in ours:
-        found |= list_noise_baselines(artifact, workspace)
+) -> tuple[Artifact, Artifact] | None:
+    """Show the picker of the noise baselines of either side; return the selected pair, None if there
+    is none.
+    """
     if settings.among != "shared":
-        st.markdown(
-            f":gray[{NONE.capitalize()}. It is available only if the candidates are the words in"
-            " both spaces.]"
-        )
-        return ChosenBaseline()
+        return None
+    found: dict[str, tuple[Artifact, Artifact]] = {}
+    for artifact in filter(None, map(open_vectors_artifact, (before, after))):
+        found |= list_noise_baselines(artifact, workspace)
     if not found:
-        _offer_baseline(workspace, ours)
-        return ChosenBaseline()
+        return None
     name = st.selectbox(
         "Noise baseline", [*found, "none"], key="change_null", bind="query-params", help=HELP
     )
-    if name not in found:
-        st.markdown(f":violet[{NONE.capitalize()}.]")
-        return ChosenBaseline()
-    return ChosenBaseline(found[str(name)], str(name))
+    return found.get(str(name))
 
 
-def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
-    """State that there is no noise baseline; offer to create one if a side can be retrained."""
-    st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
-    for artifact in ours:
-        try:
-            spec = rebuild_spec(artifact)
-        except InputError:
-            continue
-        _draw_training_buttons(workspace, artifact, spec)
-        return
-    draw_note(
-        "Neither space can be retrained here. On the command line, any two spaces can be the"
-        " noise baseline: `change --noise-baseline X Y`."
-    )
-
-
-def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
-    """Draw the buttons that create a noise baseline: another seed, or two bootstrap resamples."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f":small[Train **{plain(artifact.name)}** again: about"
-            f" {duration(artifact.manifest.seconds)}]"
+def explain_baseline(found: Comparison) -> str:
+    """Return what the noise baseline of a comparison says, or why it has none; "" if one can be made."""
+    change, baseline = found.change, found.baseline
+    if baseline is not None:
+        return MEANING
+    if change.same_vectors:
+        return (
+            "No noise baseline is needed: the words of both spaces have the same vectors, so every"
+            " difference comes from the words that only one space has."
         )
-        if st.button("With another seed", key="null_seed", icon=":material/casino:"):
-            _start(workspace, use_next_seed(spec), f"{artifact.name}-seed")
-        if not isinstance(spec.settings, VectorsStep):
-            return
-        help = "Trains on two bootstrap resamples of the lines; they form the noise baseline."
-        if st.button(
-            "Two bootstrap resamples", key="null_lines", icon=":material/shuffle:", help=help
-        ):
-            _start_resamples(workspace, artifact, spec)
+    if change.settings.among != "shared":
+        return (
+            f"{NONE.capitalize()}. It needs the same candidates in all spaces: compare among the"
+            " words in both."
+        )
+    return ""
 
 
-def _start_resamples(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
-    """Start the one or two trainings on bootstrap resamples that a noise baseline still lacks."""
-    # A baseline needs two resamples of the same text; one may be left from an earlier attempt.
-    used = {one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)}
-    unused = [seed for seed in range(1, len(used) + 3) if seed not in used]
-    wish = f"{artifact.name}-lines"
-    if not used:
-        panel.launch(workspace, resample_lines(spec, unused[1]), _name(workspace, wish))
-    _start(workspace, resample_lines(spec, unused[0]), wish)
-
-
-def _start(workspace: Workspace, spec: Spec, name: str) -> None:
-    panel.start(workspace, spec, _name(workspace, name))
-
-
-def _name(workspace: Workspace, wish: str) -> str:
-    return workspace.find_free_name(
-        "vectors", wish, queue.list_promised_names(workspace, "vectors")
+def offer_baseline(workspace: Workspace, spec: Spec) -> Spec | None:
+    """Draw the buttons that make a noise baseline, or why there is none; return the spec to start if
+    one was pressed.
+    """
+    try:
+        artifact = choose_retrainable([spec.inputs[role][0] for role in ("before", "after")])
+        again = rebuild_spec(artifact)
+    except InputError as error:
+        draw_note(
+            f"{NONE.capitalize()}. {plain(error.problem)} Word vectors that you train in this"
+            " workspace can be trained a second time: compare those."
+        )
+        return None
+    # 1. What is missing, and what a press does.
+    seconds = artifact.manifest.seconds
+    st.markdown(
+        f"**{NONE.capitalize()}.** Two trainings on the same text do not agree either: train"
+        f" **{plain(artifact.name)}** a second time to see by how much (about"
+        f" {format_estimate(seconds)})."
     )
+    # 2. One press trains and compares.
+    with st.container(horizontal=True):
+        if st.button("Make the noise baseline", key="null_seed", icon=":material/casino:"):
+            return _with_training(spec, SEED)
+        if not isinstance(again.settings, VectorsStep):
+            return None
+        help = "Trains twice, on two bootstrap resamples of the lines, instead of once with another seed."
+        if st.button(
+            "From resampled lines", key="null_lines", icon=":material/shuffle:", help=help
+        ):
+            return _with_training(spec, BOOTSTRAP)
+    return None
+
+
+def _with_training(spec: Spec, how: str) -> Spec:
+    return replace(spec, settings=replace(spec.settings, train_noise=how))

@@ -2,10 +2,8 @@
 a noise baseline.
 """
 
-import streamlit as st
-
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.change import noise_baseline, view
+from vocadapt.ui.change import comparisons, view
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.vectors import contextual
@@ -13,15 +11,20 @@ from vocadapt.ui.vectors import contextual
 
 def draw(workspace: Workspace) -> None:
     """Draw the part."""
-    # 1. The two spaces, and how their neighborhoods are compared.
-    spaces, options = st.columns([5, 6], gap="medium")
-    with spaces, st.container(horizontal=True):
-        before = pickers.pick_space(workspace, "Before", "change_before")
-        after = pickers.pick_space(workspace, "After", "change_after", default=1)
-    with options:
-        settings = view.choose_settings()
-    # 2. The words whose neighbors changed, against the noise baseline.
-    if not (before and after):
+    # 1. A finished comparison, or a new one of two spaces.
+    with mistakes.show_errors():
+        saved = comparisons.pick_saved(workspace)
+        if saved is not None:
+            view.draw_comparison(workspace, comparisons.open_saved(workspace, saved))
+        else:
+            _draw_new(workspace)
+    # 2. The form of contextual vectors, which are more spaces to compare.
+    contextual.draw_form(workspace)
+
+
+def _draw_new(workspace: Workspace) -> None:
+    spec = comparisons.choose_new(workspace)
+    if spec is None:
         pickers.draw_empty_state(
             "There are not yet two spaces to compare.",
             (
@@ -31,14 +34,7 @@ def draw(workspace: Workspace) -> None:
             "vectors",
             "Make word vectors",
         )
-    else:
-        with mistakes.show_errors():
-            baseline = noise_baseline.choose_baseline(workspace, before, after, settings)
-            found = view.compare(before, after, settings, baseline.pair, baseline.about)
-            if found:
-                pickers.warn_if_crowded(before, after)
-                view.draw_headline(*found)
-                view.draw_charts_and_list(workspace, *found)
-                view.draw_details(*found, before, after, baseline.pair)
-    # 3. The form of contextual vectors, which are more spaces to compare.
-    contextual.draw_form(workspace)
+        return
+    shown = comparisons.compare(workspace, spec)
+    if shown is not None:
+        view.draw_comparison(workspace, shown)

@@ -51,10 +51,10 @@ class Links:
     field: str
     parameters: Mapping[str, str]
 
-    def render(self, word: str, style: str) -> str:
-        """Return the HTML of a word as a link."""
+    def render(self, word: str, style: str, label: str = "") -> str:
+        """Return the HTML of a word as a link; label: the text that is shown instead of it."""
         query = urlencode({**self.parameters, self.field: word}, errors="replace")
-        shown = html.escape(escape_invisible(word))
+        shown = html.escape(escape_invisible(label or word))
         return (
             f'<a class="va-token va-link {style}" title="{shown}" href="?{html.escape(query)}"'
             f' data-va-field="{html.escape(self.field)}" data-va-word="{html.escape(word)}"'
@@ -113,25 +113,32 @@ MAX_UPRIGHT_COLUMNS = 5  # columns of a heat map with horizontal names
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A cell of a heat map: its value from -1 to 1 (None if missing), and a note below it."""
+    """A cell of a heat map: its value from -1 to 1 (None if missing), a note below it, and what a
+    click on it selects ("" if nothing).
+    """
 
     value: float | None
     note: str = ""
+    selects: str = ""
+    chosen: bool = False
 
 
 def draw_heat_map(
-    columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[HeatCell]]], label: str
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, str, Sequence[HeatCell]]],
+    label: str,
+    links: Links | None = None,
 ) -> None:
     """Draw a table of cosines as a heat map, blue above 0 and orange below, with their numbers.
 
-    rows: name, note and cells of each.
+    rows: name, note and cells of each. links: draws cells that select something as links.
     """
     head = "".join(
         f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
     )
     body = "".join(
         f'<tr><th scope="row">{html.escape(escape_invisible(name))}<small>{html.escape(note)}</small></th>'
-        f"{''.join(map(_render_heat_cell, cells))}</tr>"
+        f"{''.join(_render_heat_cell(cell, links) for cell in cells)}</tr>"
         for name, note, cells in rows
     )
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
@@ -234,14 +241,6 @@ def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     )
 
 
-def draw_outcome_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
-    """Draw the four outcome counts of an error ledger, the chosen one highlighted.
-
-    shown: number, label and color ("good", "bad" or "") of each.
-    """
-    _write(error_html.STYLE + error_html.render_counts(shown, chosen))
-
-
 def draw_entry_card(view: EntryCard, note: str = "") -> None:
     """Draw an entry of an error ledger: gold label, both predictions, the tokens before and after,
     the provenance of new embeddings, and the user's note.
@@ -252,10 +251,22 @@ def draw_entry_card(view: EntryCard, note: str = "") -> None:
 
 
 def draw_plain_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    chosen: int = -1,
+    values: Sequence[str] = (),
+    links: Links | None = None,
 ) -> None:
-    """Draw a table of texts, one row selected; all columns but the first are right-aligned."""
-    _write(error_html.STYLE + error_html.render_table(header, rows, chosen))
+    """Draw a table of texts, one row selected; all columns but the first are right-aligned.
+
+    values, links: the first cell of each row is a link that selects its value.
+    """
+    firsts = []
+    if links is not None:
+        pairs = zip(values, rows, strict=True)
+        firsts = [links.render(value, "va-name-link", row[0]) for value, row in pairs]
+    table = error_html.render_table(header, rows, chosen, firsts)
+    _write(f'{error_html.STYLE}<div class="va-wide">{table}</div>')
 
 
 @dataclass(frozen=True)
@@ -424,14 +435,19 @@ def _render_concordance_line(line: Line, widest: str) -> str:
     )
 
 
-def _render_heat_cell(cell: HeatCell) -> str:
+def _render_heat_cell(cell: HeatCell, links: Links | None) -> str:
     """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
-    style = ""
+    style, number = "", fraction(cell.value)
     if cell.value is not None:
         color = FILL["source"] if cell.value >= 0 else FILL["domain"]
         percent = 60 * min(abs(cell.value), 1.0)
         style = f' style="background:color-mix(in srgb,{color} {percent:.0f}%,transparent)"'
-    return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
+    if cell.chosen:
+        style += ' class="va-chosen"'
+    shown = html.escape(number)
+    if cell.selects and links is not None:
+        shown = links.render(cell.selects, "va-name-link", number)
+    return f"<td{style}>{shown}<small>{html.escape(cell.note)}</small></td>"
 
 
 def _render_bar(width: float, kind: str) -> str:

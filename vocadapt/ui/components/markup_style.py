@@ -33,12 +33,17 @@ a.va-link,a.va-link:visited{color:inherit;text-decoration:none;cursor:pointer}
 a.va-link:hover,a.va-link:focus-visible{color:light-dark(#0B6FB3,#7CC0EC);text-decoration:underline;
  text-underline-offset:.2em}
 a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:1px;border-radius:.2rem}
+a.va-link.va-name-link{font-family:inherit;font-size:inherit;white-space:normal;text-decoration:underline;
+ text-decoration-color:light-dark(#A9B4BE,#5C6873);text-underline-offset:.2em}
 a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
 .va-shared{font-weight:700;text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
 .va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
 .va-bar i{display:block;height:100%;border-radius:.25rem}
 .va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
 .va-scale{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin-top:-.6rem}
+@media (max-width:1200px){
+ [class*="st-key-va_stacked"]>div>[data-testid="stHorizontalBlock"]{flex-direction:column}
+ [class*="st-key-va_stacked"]>div>div>[data-testid="stColumn"]{width:100%;flex:1 1 auto}}
 .st-key-job_strip{position:fixed;top:.75rem;right:5.5rem;width:min(34rem,48vw);height:2.25rem;z-index:999991;
  pointer-events:none;align-items:center;flex-wrap:nowrap}
 .st-key-job_strip a{pointer-events:auto}

@@ -1,12 +1,15 @@
-"""Neighbor queries for a typed word, within one space and across two."""
+"""Search fields for words that forgive errors, and neighbor queries for the word that was found."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.reports.example_words import read_demo_examples
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
@@ -16,14 +19,29 @@ from vocadapt.spaces.neighbors.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.neighbors.formulas import compute_formula, find_formula_neighbors
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.components.blocks import tsv
+from vocadapt.text.display import shorten_text
+from vocadapt.text.formulas import Formula
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.word_search import WordSearch, search_words
+from vocadapt.ui.components import word_links
+from vocadapt.ui.components.blocks import draw_note, tsv
 from vocadapt.ui.components.example_texts import draw_examples
-from vocadapt.ui.components.markup import Card
-from vocadapt.ui.frame import address
+from vocadapt.ui.components.markup import Card, draw_word_links, plain
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import address, cache, mistakes
 
 EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
+MIN_PIECES = 3  # wordpieces of an example: a word that the model splits into fewer shows little
+MAX_SHOWN_TYPED = 100  # characters of a typed text in a message
+MAX_MATCHES = 60  # words shown that match a regular expression
+HOW_TO_SEARCH = (
+    "Type a word, its beginning, or a regular expression such as `itis$`. A misspelled word gets"
+    " suggestions."
+)
+HOW_TO_COMBINE = " Combine words with + and −: `king - man + woman`."
 
 
 @dataclass(frozen=True)
@@ -38,12 +56,17 @@ class Answer:
 
 
 def draw_word_input(
-    key: str, label: str, examples: Sequence[str], words: Container[str] = ()
+    key: str,
+    label: str,
+    examples: Sequence[str],
+    words: Container[str] = (),
+    help: str | None = None,
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Show a text field with clickable examples; return the word, which is stored in the address.
 
     words: the words of the space. An example from the previous space is replaced if this space
-    lacks it.
+    lacks it. notes: labels that differ from the example, by example.
     """
     first = next(iter(examples), "")
     address.restore_text(key, first)
@@ -54,28 +77,108 @@ def draw_word_input(
         st.session_state[key] = first
     st.session_state[f"{key}_offered"] = tuple(examples)
     word = st.text_input(
-        label, key=key, persist_state="session", label_visibility="collapsed", placeholder=label
+        label,
+        key=key,
+        persist_state="session",
+        label_visibility="visible" if help else "collapsed",
+        placeholder=label,
+        help=help,
     )
     address.write(key, [word])
     if examples:
-        draw_examples(key, word, {example: example for example in examples})
+        draw_examples(key, word, {notes.get(example, example): example for example in examples})
     return word.strip()
+
+
+def draw_word_search(
+    key: str,
+    label: str,
+    examples: Sequence[str],
+    words: Sequence[str],
+    splitter: Splitter | None = None,
+    formulas: bool = False,
+    notes: Mapping[str, str] = MappingProxyType({}),
+) -> WordSearch | None:
+    """Show a search field for words, with suggestions unless the text is a word or a formula; return
+    what was found, None if nothing is typed or a message was shown.
+
+    words: most important first. splitter: also finds a word as the model normalizes it. formulas:
+    whether `a - b + c` is searched. notes: labels that differ from the example, by example.
+    Draw it in a fragment: a click on a suggestion, or on a link with this key as its field, reruns
+    only the fragment.
+    """
+    word_links.listen(key)
+    help = HOW_TO_SEARCH + (HOW_TO_COMBINE if formulas else "")
+    typed = draw_word_input(key, label, examples, words, help, notes)
+    if not typed:
+        return None
+    found: WordSearch | None = None
+    with mistakes.show_errors():
+        found = search_words(typed, words, splitter, formulas)
+        _draw_suggestions(key, found, len(words))
+    return found
+
+
+def _draw_suggestions(key: str, found: WordSearch, total: int) -> None:
+    """Draw what a text that is no word may stand for: matching words, completions, spellings."""
+    shown = plain(shorten_text(found.typed, MAX_SHOWN_TYPED))
+    if found.matches is not None:
+        n = len(found.matches)
+        if not n:
+            st.markdown(f"No word of {count(total)} matches {shown}.")
+            return
+        draw_note(
+            f"{count(min(n, MAX_MATCHES))} of {count(n)} shown: words that match {shown}, among"
+            f" {count(total)}"
+        )
+        draw_word_links(found.matches[:MAX_MATCHES], word_links.build_links(key))
+        return
+    if not found.is_unknown:
+        return
+    st.markdown(f"**{shown}** is not among the {count(total)} words.")
+    offers = (("Did you mean", found.similar), ("Words that begin so", found.completions))
+    for title, words in offers:
+        if words:
+            draw_note(title)
+            draw_word_links(words, word_links.build_links(key))
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=cache.STAMPS)
+def examples_of(vectors: Artifact, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
+    """Return examples of words: those that the demo was measured on, or else frequent words."""
+    measured = [example.word for example in read_demo_examples(vectors)]
+    return measured or choose_example_words(cache.space_of(vectors), model, n)
+
+
+def label_examples(vectors: Artifact) -> dict[str, str]:
+    """Return the labels of examples that do not work, by example."""
+    return {
+        example.word: f"{example.word} (fails)"
+        for example in read_demo_examples(vectors)
+        if not example.works
+    }
 
 
 def choose_example_words(
     space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES
 ) -> list[str]:
-    """Return frequent words of a space as examples: long ones that the model splits, if one is
-    given.
+    """Return frequent words of a space as examples: long ones that the model splits into many
+    wordpieces, if one is given; ones of fewer wordpieces if there are not enough.
     """
+    long = [word for word in space.words if len(word) >= SHORTEST and word.isalpha()]
+    if model is None:
+        return long[:n]
     found: list[str] = []
-    for word in space.words:
-        whole = model is not None and model.vocabulary.has_word(word)
-        if len(word) >= SHORTEST and word.isalpha() and not whole:
+    split: list[str] = []
+    for word in long:
+        pieces = len(model.vocabulary.tokenize(word))
+        if pieces >= MIN_PIECES:
             found.append(word)
-            if len(found) == n:
-                break
-    return found
+        elif pieces > 1:
+            split.append(word)
+        if len(found) == n:
+            break
+    return (found + split)[:n]
 
 
 def find_similar_words(space: EmbeddingSpace, word: str, k: int) -> NeighborList:
@@ -115,8 +218,12 @@ def query_across_spaces(
     return Answer(word, lists, pieces)
 
 
-def build_four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
-    """Build the cards of the four neighbor lists."""
+def build_four_cards(answer: Answer, settings: ListSettings, candidates: int) -> list[Card]:
+    """Build the cards of the four neighbor lists.
+
+    candidates: number of candidates of the lists of wordpieces.
+    """
+    among = f"among {count(candidates)} {settings.among}"
     both = find_shared_neighbors(answer.lists)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
@@ -127,36 +234,66 @@ def build_four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
             "within the domain space",
             "domain",
             "within_words",
-            "no vector: too rare or not in the text",
+            "No vector: too rare, or not in the text.",
         ),
         (
             "Words → wordpieces",
-            "its vector, aligned",
+            f"its vector, aligned, {among}",
             "source",
             "to_pieces",
-            "no vector: too rare or not in the text",
+            "No vector: too rare, or not in the text.",
         ),
         (
             "Wordpieces → words",
             f"{query}, aligned back",
             "domain",
             "to_words",
-            "no wordpiece",
+            "No wordpiece.",
         ),
         (
             "Wordpieces → wordpieces",
-            f"{query}, within the model",
+            f"{query}, {among}",
             "source",
             "within_pieces",
-            "no wordpiece",
+            "No wordpiece.",
         ),
     )
     lists: dict[str, NeighborList | None] = dict(answer.lists)  # type: ignore[arg-type]
     measure = "distance" if settings.metric == "euclidean" else "similarity"
     return [
-        Card(title, note, kind, lists[key] or [], both, empty, measure)
+        Card(title, note, kind, lists[key] or [], both, empty, measure, note_is_long=True)
         for title, note, kind, key, empty in plans
     ]
+
+
+def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSettings) -> list[Card]:
+    """Build the cards of a formula: its neighbors among the words, and once aligned."""
+    vector = compute_formula(formula, spaces.words)
+    candidates = count(spaces.count_candidates(settings))
+    across = spaces.list_aligned_pieces(vector, settings)
+    return [
+        build_formula_card(formula, spaces.words, settings.k),
+        Card(
+            f"{formula} → wordpieces",
+            f"the sum of the vectors, aligned, among {candidates} {settings.among}",
+            "source",
+            across,
+            measure="distance" if settings.metric == "euclidean" else "similarity",
+            note_is_long=True,
+        ),
+    ]
+
+
+def build_formula_card(formula: Formula, space: EmbeddingSpace, k: int) -> Card:
+    """Build the card of the words nearest to a formula."""
+    n = count(len(space) - len({term.word for term in formula.terms}))
+    return Card(
+        f"Nearest to {formula}",
+        f"cosine to the sum of the unit vectors, among {n} words: its own words are left out",
+        "domain",
+        find_formula_neighbors(formula, space, k),
+        note_is_long=True,
+    )
 
 
 def format_four_lists(answer: Answer, settings: ListSettings) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.lab.artifacts.runs import find_trained_model
 from vocadapt.lab.artifacts.tasks import (
     ImportedPredictions,
     import_prediction_files,
@@ -193,6 +194,9 @@ def _label(name: str) -> str:
 
 def _from_run(one: ChosenRun) -> Comparable:
     stamp = one.run_set.artifact.stamp if one.run_set.artifact else ""
+    # A run without a tokenizer is shown with that of its model, which may be made later.
+    if not one.run.has_weights:
+        stamp += str(find_trained_model(one.run.folder))
     return Comparable(
         one.name,
         one.run_set.name,

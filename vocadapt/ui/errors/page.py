@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.errors import comparable, notes, view
+from vocadapt.ui.errors import comparable, filters, notes, view
 from vocadapt.ui.frame import mistakes
 
 
@@ -31,11 +31,12 @@ def draw(workspace: Workspace) -> None:
             chosen = view.choose_two(offered)
             if chosen is not None:
                 found, slicing = chosen
-                entries = view.select_entries(slicing)
-                view.draw_headline(found, slicing, entries)
+                entries = filters.select_entries(found.compared, slicing)
+                outcome = view.draw_headline(found, slicing, entries)
                 left, right = st.columns([1.75, 1], gap="medium")
                 with left:
-                    shown = view.draw_cards(found, entries, notes.summarize_notes(workspace))
+                    noted = notes.summarize_notes(workspace)
+                    shown = view.draw_cards(found, entries, outcome, noted)
                 with right:
                     view.draw_slices(found, slicing)
                     view.draw_scores_by_tokenization(slicing)

@@ -9,50 +9,36 @@ import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
 from vocadapt.analysis.errors.ledger import (
-    ALARMS,
-    BROKEN,
-    FIXED,
-    OUTCOMES,
-    RIGHT,
-    WRONG,
     Entry,
     count_by_outcome,
 )
 from vocadapt.analysis.errors.report import (
-    OUTCOME_NOTES,
     SLICE_HEADER,
     format_slices,
     format_tokenization_scores,
     summarize_comparison,
 )
-from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, Slicing
+from vocadapt.analysis.errors.slicing import ALL, MIN_UNITS, REST, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.tokenizations import label_tokenization
-from vocadapt.training.tasks.kinds import TaskKind
-from vocadapt.ui.components import markup
+from vocadapt.ui.components import markup, word_links
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.errors import comparable
+from vocadapt.ui.errors import comparable, filters
 from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 
 CARDS_PER_PAGE = 5
-COLORS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
-SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
 HELP = {
     "find": (
         "Finds entries whose example or predictions contain a word, a phrase or a document name."
     ),
     "slice": "Limits the entries to a slice. Its settings are below the table on the right.",
-    "fate": (
-        "Selects the outcome: gold units that were fixed, broken, right or wrong in both;"
-        " false positives are counted separately."
-    ),
 }
 
 
@@ -91,7 +77,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing]
         "Slice",
         names,
         key="errors_slice",
-        format_func=lambda name: _slice_name(slicing, name),
+        format_func=lambda name: filters.name_slice(slicing, name),
         persist_state="session",
         help=HELP["slice"],
     )
@@ -107,23 +93,13 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing]
     return ShownComparison(found, picked), slicing
 
 
-def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
-    """Return the entries of the selected slice that match the search."""
-    entries = slicing.entries(selected_slice())
-    if _query():
-        entries = slicing.ledger.search(entries, _query())
-    return entries
-
-
-def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[Entry]) -> None:
-    """Draw the counts of the four outcomes, both scores, and the test of their difference."""
-    # 1. The four outcomes, of the selected slice and search.
-    counts, selected = count_by_outcome(entries), -1
-    if _selected_outcome() in OUTCOMES:
-        selected = list(OUTCOMES).index(_selected_outcome())
-    labels = {outcome: f"{outcome} · {OUTCOME_NOTES[outcome]}" for outcome in (FIXED, BROKEN)}
-    cards = [(counts[name], labels.get(name, name), COLORS[name]) for name in OUTCOMES]
-    markup.draw_outcome_counts(cards, selected)
+def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[Entry]) -> str:
+    """Draw the outcomes as buttons with their counts, both scores, and the test of their difference;
+    return the selected outcome.
+    """
+    # 1. The four outcomes, of the entries that the filters leave.
+    filters.draw_active_filters(slicing)
+    outcome = filters.draw_outcome_buttons(entries)
     # 2. Both scores and the test, always over all entries.
     scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
     basis = "On all entries, not only those listed: "
@@ -131,39 +107,21 @@ def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[En
         basis = ""
     st.markdown(f"{basis}**{scores}**, {difference}.")
     draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
+    return outcome
 
 
 def draw_cards(
-    shown: ShownComparison, entries: Sequence[Entry], notes: Mapping[str, str]
+    shown: ShownComparison, entries: Sequence[Entry], outcome: str, notes: Mapping[str, str]
 ) -> ShownComparison:
     """Draw the entries with one outcome as cards, a few per page, each with its note."""
-    # 1. The picker of an outcome; false positives only if there are any.
-    counts = count_by_outcome(entries)
-    names = [*OUTCOMES, *(name for name in ALARMS if counts[name])]
-    default = next((name for name in names if counts[name]), FIXED)
-    address.restore_selection("errors_fate", Choice(names.__contains__, default))
-    outcome = str(
-        st.segmented_control(
-            "Outcome",
-            names,
-            key="errors_fate",
-            persist_state="session",
-            required=True,
-            label_visibility="collapsed",
-            wrap=True,
-            format_func=lambda name: f"{SHORT.get(name, name)} {count(counts[name])}",
-            help=HELP["fate"],
-        )
-    )
-    address.write("errors_fate", [outcome])
-    # 2. The entries with this outcome and, if chosen, this type of error.
+    # 1. The entries with this outcome and, if chosen, this type of error.
     with_outcome = [entry for entry in entries if entry.outcome == outcome]
     compared = shown.compared
-    listed = _filter_by_error(with_outcome, compared.kind)
+    listed = filters.filter_by_error(with_outcome, compared.kind)
     if not listed:
-        _explain_empty_list(outcome, counts)
+        _explain_empty_list(outcome, count_by_outcome(entries))
         return shown
-    # 3. One page of them as cards.
+    # 2. One page of them as cards.
     place = st.container()  # drawn above the pagination on which it depends
     first = CARDS_PER_PAGE * (_choose_page(pages=-(-len(listed) // CARDS_PER_PAGE)) - 1)
     part = tuple(listed[first : first + CARDS_PER_PAGE])
@@ -182,13 +140,21 @@ def draw_cards(
 def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     st.subheader("Change by slice")
-    # 1. The table; the selected slice is marked.
+    # 1. The table; the selected slice is marked, and a click on a name selects it.
     scores, chosen = slicing.scores(), -1
     names = [one.name for one in scores]
-    if selected_slice() in names:
-        chosen = names.index(selected_slice())
+    if filters.selected_slice() in names:
+        chosen = names.index(filters.selected_slice())
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
-    markup.draw_plain_table(header, format_slices(scores), chosen)
+    links = word_links.build_links(filters.SLICE)
+    markup.draw_plain_table(header, format_slices(scores), chosen, names, links)
+    word_links.listen(filters.SLICE, filters.select_slice)
+    small = [one.title for one in scores if one.is_small]
+    if small:
+        draw_note(
+            f"Too few to read a difference from: slices of fewer than {MIN_UNITS} units"
+            f" ({plain(', '.join(small))})."
+        )
     with st.popover("Slice settings", icon=":material/tune:"):
         for name in get_settings(SliceSettings):
             draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
@@ -206,7 +172,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
 
 def draw_scores_by_tokenization(slicing: Slicing) -> None:
     """Draw the score of each tokenization in the selected slice, if the runs have several."""
-    name = selected_slice()
+    name = filters.selected_slice()
     found = slicing.by_tokenization(name)
     if found:
         st.subheader("Score by tokenization")
@@ -219,15 +185,15 @@ def draw_scores_by_tokenization(slicing: Slicing) -> None:
 
 def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
     """State that no entry has this outcome; with a search, also which outcomes match it."""
-    query = _query()
+    query = filters.search_text()
     if not query:
         st.markdown(f":gray[There are no entries with this outcome: {plain(outcome)}.]")
         return
-    others = [f"{SHORT.get(name, name)} {count(n)}" for name, n in counts.items() if n]
+    others = [f"{filters.SHORT.get(name, name)} {count(n)}" for name, n in counts.items() if n]
     elsewhere = "No other outcome matches either."
     if others:
         elsewhere = f"Matches with other outcomes: {', '.join(others)}."
-    label = plain(SHORT.get(outcome, outcome))
+    label = plain(filters.SHORT.get(outcome, outcome))
     st.markdown(
         f":gray[No entry with outcome {label} matches the search “{plain(query[:60])}”."
         f" {elsewhere}]"
@@ -248,35 +214,6 @@ def _choose_page(pages: int) -> int:
     return number
 
 
-def _filter_by_error(entries: list[Entry], kind: TaskKind) -> list[Entry]:
-    """Show a filter by error type if there are at least two types; return the selected entries."""
-    counts = {
-        name: sum(name in _errors_of(entry) for entry in entries) for name in kind.error_kinds
-    }
-    names = [name for name, n in counts.items() if n]
-    # A filter with a single error type would have no effect.
-    if len(names) < 2:
-        return entries
-    address.restore_selection("errors_kind", Choice(names.__contains__))
-    chosen = st.pills(
-        "Error type",
-        names,
-        key="errors_kind",
-        persist_state="session",
-        label_visibility="collapsed",
-        format_func=lambda name: f"{name} {counts[name]}",
-    )
-    if chosen is None:
-        address.write("errors_kind", [])
-        return entries
-    address.write("errors_kind", [chosen])
-    return [entry for entry in entries if chosen in _errors_of(entry)]
-
-
-def _errors_of(entry: Entry) -> tuple[str, str]:
-    return entry.first.error, entry.second.error
-
-
 def _settings() -> SliceSettings:
     """Return the settings of the slices, which are kept in the address."""
     default = SliceSettings()
@@ -292,24 +229,3 @@ def _settings() -> SliceSettings:
     # The values may come from an edited link.
     except (InputError, ValueError):
         return default
-
-
-def selected_slice() -> str:
-    """Return the name of the selected slice."""
-    return str(st.session_state.get("errors_slice") or ALL)
-
-
-def _selected_outcome() -> str:
-    return str(st.session_state.get("errors_fate", st.query_params.get("errors_fate", FIXED)))
-
-
-def _slice_name(slicing: Slicing, name: str) -> str:
-    if name == ALL:
-        return "all entities" if slicing.ledger.kind.finds_entities else "all"
-    if name == REST or name in SLICES:
-        return slicing.title(name)
-    return name
-
-
-def _query() -> str:
-    return str(st.session_state.get("errors_find") or "").strip()

@@ -29,13 +29,7 @@ from vocadapt.spaces.diagnostics.evaluation import PairScore, detect_casing, sco
 from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.diagnostics.word_lists import load_bundled_pairs
 from vocadapt.spaces.io.storage import VECTORS, WORDS, load_space
-from vocadapt.spaces.neighbors.change import ChangeSettings, NeighborhoodChange
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
-from vocadapt.spaces.neighbors.noise_baseline import (
-    BaselinePair,
-    NoiseBaseline,
-    measure_change_with_baseline,
-)
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
@@ -136,24 +130,6 @@ def evaluation_of(artifact: Artifact) -> AlignmentEvaluation:
 def comparison_of(artifact: Artifact) -> InitializerComparison:
     """Return the leaderboard of initializers of an artifact."""
     return load_comparison(artifact.folder)
-
-
-@st.cache_resource(
-    max_entries=8, show_spinner="Comparing the neighbors of every word …", hash_funcs=STAMPS
-)
-def change_of(
-    before: OpenedSpace,
-    after: OpenedSpace,
-    settings: ChangeSettings,
-    baseline: tuple[Artifact, Artifact] | None = None,
-    about: str = "",
-) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
-    """Return the neighborhood change between two spaces, and its noise baseline.
-
-    baseline: two sets of word vectors that measure the noise; None for no baseline.
-    """
-    pair = BaselinePair(about, *(space_of(one) for one in baseline)) if baseline else None
-    return measure_change_with_baseline(before.space, after.space, settings, pair)
 
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)

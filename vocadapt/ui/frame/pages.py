@@ -172,7 +172,7 @@ LENS = Page(
                 " then has, and compare vocabularies."
             ),
             ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
-            ("corpus",),
+            ("corpus", "model"),
             (
                 NextPart(
                     "adapt",
@@ -375,7 +375,7 @@ PROJECTION = Page(
                 " allow. **Neighbors are computed in the original space**, not in the picture."
             ),
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
-            ("projection",),
+            ("projection", "import-layout"),
             (NextPart("change", "See which words changed their neighbors."),),
         ),
     ),

@@ -1,4 +1,4 @@
-"""The part Home: introduction, state of the workspace, and next steps."""
+"""The part Home: the demo for an empty workspace, the walk, lessons, and recent artifacts."""
 
 import streamlit as st
 
@@ -9,16 +9,14 @@ from vocadapt.ui.home import view
 
 def draw(workspace: Workspace) -> None:
     """Draw the part."""
-    view.draw_strip(workspace)
-    recent = view.list_recent(workspace)
-    if recent:
-        st.subheader("Recent")
-        st.dataframe(recent, hide_index=True, width="stretch")
-        if is_demo_installed() and not workspace.artifacts("corpora"):
-            st.subheader("Add a text")
-            view.draw_cards(workspace, view.TEXT_CARDS)
-    else:
-        view.draw_ways_to_begin(workspace)
+    # 1. An empty workspace: two ways to begin.
+    if is_demo_installed() and view.is_empty(workspace):
+        view.draw_beginning(workspace)
+    # 2. The walk, and the lessons on it.
+    view.draw_walk(workspace)
+    view.draw_lessons_link()
+    # 3. What was made last.
+    view.draw_recent(workspace)
     st.markdown(
         f":small[:gray[The workspace is the folder `{workspace.root}`. Your data does not leave this"
         " machine.]]"

@@ -1,177 +1,240 @@
-"""Parts of the page Home: status of the main steps of a workspace (done, out of date or missing),
-recent artifacts, and ways to start in an empty workspace.
-"""
+"""Parts of the page Home: the five steps of the walk, recent artifacts, and the demo."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.demo import MODEL, NEWS, find_news_text, is_demo_installed, open_demo
+from vocadapt.lab.demo import open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
-from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.components.blocks import draw_link, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.pages import PAGE_OF_PART
 
+MOST_RECENT = 8  # artifacts listed
 STATES = {
-    "done": ":green[:material/check_circle: done]",
-    "stale": ":violet[:material/update: out of date]",
-    "missing": ":gray[:material/radio_button_unchecked: missing]",
+    "done": ":green-badge[:material/check_circle: done]",
+    "running": ":blue-badge[:material/progress_activity: being made]",
+    "stale": ":violet-badge[:material/update: out of date]",
+    "ready": ":gray-badge[:material/radio_button_unchecked: ready]",
+    "later": ":gray-badge[:material/schedule: later]",
 }
 
 
 @dataclass(frozen=True)
-class MainStep:
-    """One main step: its name, the kind of artifact it creates, its part and a description."""
+class WalkStep:
+    """One step of the walk.
 
-    name: str
-    kind: str
-    part: str
+    title: what one does. about: one sentence. makes: the kinds of artifacts that must exist for the
+    step to be done, each with the part that makes it. part: the part that shows the result. needs:
+    kind of artifact without which the step comes later; "" if none.
+    """
+
+    title: str
     about: str
+    makes: tuple[tuple[str, str], ...]
+    part: str
+    needs: str = ""
 
 
-MAIN_STEPS = (
-    MainStep(
-        "Text",
-        "corpora",
-        "text",
-        "Text of your domain, with word counts",
+WALK = (
+    WalkStep(
+        "Look at the words",
+        "Import a text of your field, and see into which wordpieces a model splits its words.",
+        (("corpora", "text"),),
+        "lens",
     ),
-    MainStep("Word vectors", "vectors", "vectors", "Vectors of the words of your domain"),
-    MainStep(
-        "Alignment",
-        "alignments",
+    WalkStep(
+        "Make vectors and align",
+        "Train vectors of these words, and map them to the model's embeddings.",
+        (("vectors", "vectors"), ("alignments", "alignment")),
         "alignment",
-        "Alignment of word vectors with the model's embeddings",
     ),
-    MainStep(
-        "Adapted model",
-        "models",
+    WalkStep(
+        "Adapt",
+        "Add the words to the model; everything else stays as it was.",
+        (("models", "adapt"),),
         "adapt",
-        "Standard model folder with the new words",
+        "vectors",
     ),
-    MainStep("Runs", "runs", "finetune", "Fine-tuned models and their scores"),
+    WalkStep(
+        "Try and look",
+        "Type a sentence, and see where the new words are among the old ones.",
+        (("projections", "projection"),),
+        "try",
+        "models",
+    ),
+    WalkStep(
+        "Train and read the errors",
+        "Fine-tune models on a task, and read the examples on which they differ.",
+        (("runs", "finetune"),),
+        "errors",
+        "models",
+    ),
 )
 
 
-def draw_strip(workspace: Workspace) -> None:
-    """Draw the steps in a row, each with its state, its newest artifact and a link to its page."""
-    for column, step in zip(st.columns(len(MAIN_STEPS)), MAIN_STEPS, strict=True):
-        found = list_results(step, workspace)
-        with column, st.container(border=True, height="stretch"):
-            st.markdown(f"**{step.name}**  \n{STATES[find_state(found, workspace)]}")
-            about = format_headline(found[0]) if found else step.about
-            st.markdown(f":small[{about}]")
-            draw_link(step.part, "Open")
+@dataclass(frozen=True)
+class StepState:
+    """State of a step of the walk: a key of STATES, its artifacts, newest first, and the part to
+    open.
+    """
+
+    state: str
+    found: tuple[Artifact, ...]
+    part: str
 
 
-def list_results(step: MainStep, workspace: Workspace) -> list[Artifact]:
-    """Return the artifacts of a step, newest first; of models, only adapted ones."""
-    if step.kind == "models":
+def draw_walk(workspace: Workspace) -> None:
+    """Draw the five steps; the next one has the primary button, unless the workspace is empty."""
+    states = [find_state(step, workspace) for step in WALK]
+    open_steps = (place for place, one in enumerate(states) if one.state in ("ready", "stale"))
+    following = None
+    if not is_empty(workspace):
+        following = next(open_steps, None)
+    for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
+        with st.container(border=True, key=f"walk_{place + 1}"):
+            _draw_step(place, step, state, place == following)
+
+
+def _draw_step(place: int, step: WalkStep, state: StepState, is_next: bool) -> None:
+    about, result, action = st.columns([2.2, 2, 1], gap="medium", vertical_alignment="center")
+    about.markdown(f"**{place + 1} · {step.title}** {STATES[state.state]}  \n{step.about}")
+    with result:
+        if state.found:
+            _draw_result(state.found[0])
+    with action:
+        label = PAGE_OF_PART[state.part].title
+        if is_next:
+            if st.button(label, type="primary", icon=":material/arrow_forward:", key="walk_next"):
+                address.go_to(state.part)
+        else:
+            draw_link(state.part, label)
+
+
+def _draw_result(artifact: Artifact) -> None:
+    """Draw the main figure of an artifact, or its name if it has none."""
+    label, value, basis = find_main_figure(artifact)
+    name = plain(artifact.name)
+    if value:
+        draw_metric(st, label, value, basis)
+        draw_note(f"newest: {name}")
+    else:
+        st.markdown(f"newest: {name}")
+
+
+def find_state(step: WalkStep, workspace: Workspace) -> StepState:
+    """Return the state of a step, its artifacts and the part that continues it."""
+    # 1. The artifacts of every kind; the first kind without one is made next.
+    by_kind = {kind: list_results(kind, workspace) for kind, _ in step.makes}
+    missing = [(kind, part) for kind, part in step.makes if not by_kind[kind]]
+    found = [artifact for kind in reversed(by_kind) for artifact in by_kind[kind]]
+    if missing:
+        kind, part = missing[0]
+        state = "ready"
+        if queue.list_promised_names(workspace, kind):
+            state = "running"
+        elif step.needs and not workspace.artifacts(step.needs):
+            state = "later"
+        return StepState(state, tuple(found), part)
+    # 2. All are there: is the newest up to date?
+    if found[0].explain_staleness(workspace):
+        return StepState("stale", tuple(found), step.makes[-1][1])
+    return StepState("done", tuple(found), step.part)
+
+
+def list_results(kind: str, workspace: Workspace) -> list[Artifact]:
+    """Return the artifacts of a kind, newest first; of models, only adapted ones."""
+    if kind == "models":
         return list_adapted_models(workspace)
-    return workspace.artifacts(step.kind)
+    return workspace.artifacts(kind)
 
 
-def find_state(found: list[Artifact], workspace: Workspace) -> str:
-    """Return "done", "stale" or "missing", according to the newest artifact of a step."""
-    if not found:
-        return "missing"
-    return "stale" if found[0].explain_staleness(workspace) else "done"
+def is_empty(workspace: Workspace) -> bool:
+    """Return whether nothing of the walk was made yet."""
+    return not any(list_results(kind, workspace) for step in WALK for kind, _ in step.makes)
 
 
-def format_headline(artifact: Artifact) -> str:
-    """Format an artifact as Markdown: its name and its main figure."""
-    return " · ".join(filter(None, (plain(artifact.name), _format_main_figure(artifact))))
+def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
+    """Return the main figure of an artifact: label, value, and what it is based on.
 
-
-def _format_main_figure(artifact: Artifact) -> str:
-    """Format the main figure of an artifact; "" if it has none."""
+    All are "" if it has none.
+    """
     kind, numbers = artifact.kind, artifact.manifest.numbers
     if kind == "corpora" and "words" in numbers:
-        return f"{count(numbers['words'])} words"
+        return "Words of text", count(numbers["words"]), f"{count(numbers['distinct'])} different"
     if kind == "vectors":
-        return f"{count(numbers['words'])} words × {numbers['dim']}"
+        return "Words with a vector", count(numbers["words"]), f"{numbers['dim']} dimensions"
     if kind == "alignments":
         basis = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
-        return f"held-out P@5 {fraction(numbers['p@5'])} ({basis})"
+        return "Held-out P@5", fraction(numbers["p@5"]), basis
     if kind == "models" and "added" in numbers:
-        return f"{count(numbers['added'])} words added"
+        return "Words added", count(numbers["added"]), f"{count(numbers['tokens_after'])} tokens"
+    if kind == "projections":
+        basis = f"chance {fraction(numbers['chance'])}, k = {numbers['k']}"
+        return "Neighbors preserved", fraction(numbers["preservation"]), basis
     if kind == "runs" and numbers.get("mean"):
         mean = fraction(numbers["mean"][numbers["metric"]])
-        figure = f"{format_metric_name(numbers['metric'])} {mean} ({plain(numbers['cut'])})"
-        return ", ".join(filter(None, (figure, plain(numbers.get("classes") or ""))))
-    return ""
+        basis = ", ".join(
+            filter(None, (plain(numbers["cut"]), plain(numbers.get("classes") or "")))
+        )
+        return format_metric_name(numbers["metric"]), mean, basis
+    return "", "", ""
 
 
-def list_recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
-    """Return the newest artifacts of all steps as table rows."""
-    artifacts = (artifact for step in MAIN_STEPS for artifact in list_results(step, workspace))
-    everything = sorted(artifacts, key=lambda artifact: artifact.manifest.created, reverse=True)
-    names = {step.kind: step.name for step in MAIN_STEPS}
-    return [
-        {
-            "step": names[a.kind],
-            "name": a.name,
-            "created": a.manifest.created[:16].replace("T", " "),
-        }
-        for a in everything[:n]
-    ]
+def draw_recent(workspace: Workspace) -> None:
+    """Draw links to the newest artifacts of all steps, each on the page that shows it."""
+    kinds = [kind for step in WALK for kind, _ in step.makes]
+    artifacts = (one for kind in kinds for one in list_results(kind, workspace))
+    newest = sorted(artifacts, key=lambda one: one.manifest.created, reverse=True)[:MOST_RECENT]
+    if not newest:
+        return
+    st.subheader("Recent")
+    for artifact in newest:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            part, query = find_result_link(artifact)
+            draw_link(part, artifact.name, **query)
+            created = artifact.manifest.created[:16].replace("T", " ")
+            draw_note(f"{artifact.kind} · {created}")
 
 
-def draw_ways_to_begin(workspace: Workspace) -> None:
-    """Draw a card for each way to start: the user's own text, and, if they are installed, the demo
-    and a small news text.
-    """
-    st.markdown("**This workspace is empty.** Where to begin:")
-    draw_cards(
-        workspace, [_draw_demo_card, *TEXT_CARDS] if is_demo_installed() else [_draw_own_card]
-    )
+def find_result_link(artifact: Artifact) -> tuple[str, dict[str, str]]:
+    """Return the part that shows an artifact, and the query parameter that selects it."""
+    makers = (step for step in STEPS.values() if step.makes == artifact.kind)
+    step = STEPS.get(artifact.manifest.step) or next(makers)
+    query = {}
+    if step.selected_by:
+        query[step.selected_by] = artifact.name
+    return step.part, query
 
 
-def draw_cards(workspace: Workspace, cards: Sequence[Callable[[Workspace], None]]) -> None:
-    """Draw at most three cards side by side."""
-    for column, draw in zip(st.columns(3, gap="medium"), cards, strict=False):
-        with column, st.container(border=True, height="stretch"):
-            draw(workspace)
+def draw_beginning(workspace: Workspace) -> None:
+    """Draw the ways to begin in an empty workspace: the demo, and one's own text."""
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True, height="stretch"):
+        st.markdown(
+            "**See it work first**  \nThe demo fills every page within a minute, without a network:"
+            " two small language models, vectors of 20 000 biomedical words, a task and its runs."
+        )
+        if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
+            with mistakes.show_errors():
+                open_demo(workspace)
+                start_demo_jobs(workspace)
+                address.go_to("lens")
+    with right, st.container(border=True, height="stretch"):
+        st.markdown(
+            "**Begin with your own text**  \nUpload a few megabytes of text of your field, or give"
+            " the path of a file or folder on this machine."
+        )
+        draw_link("text", "Start with a text")
 
 
-def _draw_demo_card(workspace: Workspace) -> None:
-    st.markdown(
-        "**Explore the demo**  \nTwo small language models, general and biomedical, and"
-        " vectors of 20 000 biomedical words."
-    )
-    if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
-        with mistakes.show_errors():
-            open_demo(workspace)
-            address.go_to("lens")
-
-
-def _draw_news_card(workspace: Workspace) -> None:
-    """Draw the card that imports the bundled news text and counts its words for the demo's model."""
-    st.markdown(
-        "**Try it on news**  \n300 news stories: each step takes seconds, but the text is too"
-        " small for useful vectors."
-    )
-    if st.button("Import the news", icon=":material/bolt:", key="take_news"):
-        with mistakes.show_errors():
-            open_demo(workspace)
-            inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
-            spec = Spec("corpus", CorpusStep(copy=True), inputs)
-            queue.start(workspace, spec, workspace.find_free_name(*NEWS))
-            address.go_to("text")
-
-
-def _draw_own_card(workspace: Workspace) -> None:
-    st.markdown(
-        "**Your own text**  \nUpload a few megabytes of text from your domain, or give the"
-        " path of a file or folder on this machine."
-    )
-    draw_link("text", "Start with a text")
-
-
-TEXT_CARDS = (_draw_news_card, _draw_own_card)  # ways to import a text
+def draw_lessons_link() -> None:
+    """Draw the link to the lessons."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown("**Lessons** · Eight questions of a few minutes each, answered on these pages.")
+        draw_link("lessons", "Lessons", icon=":material/school:")

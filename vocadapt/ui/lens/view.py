@@ -61,8 +61,17 @@ class ModelEntry:
         return WordTokenizer(self.label, self.model.vocabulary, self.model.splitter)
 
 
-def choose_models(workspace: Workspace, key: str) -> list[ModelEntry]:
-    """Show a picker of models to compare, with this key; report those that cannot be opened."""
+def choose_models(
+    workspace: Workspace,
+    key: str,
+    choose_default: Callable[[Workspace, Mapping[str, str]], list[str]] | None = None,
+) -> list[ModelEntry]:
+    """Show a picker of models to compare, with this key; report those that cannot be opened.
+
+    choose_default: returns the models selected by default, of those offered (label → name); None:
+    the newest adapted model and its original.
+    """
+    choose_default = choose_default or _choose_default_models
     picker = st.container()  # above the upload, but drawn after it
     uploaded = _upload_vocabulary(workspace)
     offered = list_offered_models(workspace)
@@ -74,7 +83,7 @@ def choose_models(workspace: Workspace, key: str) -> list[ModelEntry]:
             "Models",
             offered,
             key,
-            lambda: _choose_default_models(workspace, offered),
+            lambda: choose_default(workspace, offered),
             help=HELP["models"],
         )
     opened = [_open(label, name) for label, name in chosen.items()]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.demo import is_demo_installed, open_demo
+from vocadapt.lab.demo import is_demo_installed, open_demo, start_demo_jobs
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.blocks import draw_link, draw_metrics, draw_note
@@ -147,6 +147,7 @@ def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None
     if is_demo_installed() and st.button("Open the demo", key=key, icon=":material/explore:"):
         with mistakes.show_errors():
             open_demo(workspace)
+            start_demo_jobs(workspace)
             st.rerun()
 
 

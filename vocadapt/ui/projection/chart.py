@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures.figures import (
     DOMAIN,
@@ -34,10 +35,11 @@ from vocadapt.analysis.figures.projection import (
 from vocadapt.analysis.token_columns import Column
 from vocadapt.spaces.space import Matrix
 from vocadapt.ui.components.markup import escape_invisible
+from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.projection.sources import OpenedProjection
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
-SINGLE_SIZE = (520, 640)  # height and approximate width of a single chart, in pixels
+SINGLE_SIZE = (620, 700)  # height and approximate width of a single chart, in pixels
 PAIR_SIZE = (440, 290)  # the same for each of two charts
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
@@ -49,8 +51,10 @@ CONFIG = {
     "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "toImage"],
 }
 PICKED = "projection_picked"  # query parameter: the selected ids
+TABLE_TURN = "projection_table_renewed"  # session key: how often the table was ordered anew
 BY_HAND = "projection_by_hand"  # session key: (stamp of the space, all selected ids)
 MAX_IN_ADDRESS = 50  # ids; a larger selection can be saved as a slice
+MAX_NAMED_TOKENS = 200  # tokens of a projection up to which all have names, where there is room
 MARKS = "projection_marks"
 _draw_over_charts = st.components.v2.component(
     "vocadapt_projection_marks",
@@ -66,7 +70,7 @@ class ViewSettings:
     """
 
     column: Column | None
-    labels: bool = False
+    labels: bool = True
     zoom: int = 1
     overlaid: bool = False
     position: float = 0.0
@@ -105,10 +109,14 @@ class Highlights:
         return False
 
 
-def choose_view_settings(shown: OpenedProjection, column: Column | None) -> ViewSettings:
-    """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
+def choose_view_settings(
+    view: DeltaGenerator, n_spaces: int, column: Column | None
+) -> ViewSettings:
+    """Draw the view widgets: zoom and region names in the tab View; for two spaces layout and
+    position above the charts.
+    """
     # 1. Zoom and region names.
-    zoom = st.segmented_control(
+    zoom = view.segmented_control(
         "Zoom",
         ZOOMS,
         default=ZOOMS[0],
@@ -117,10 +125,12 @@ def choose_view_settings(shown: OpenedProjection, column: Column | None) -> View
         bind="query-params",
         help="Zooms in on the searched token, or on the center. The mouse wheel also zooms.",
     )
-    labels = st.toggle("Region names", key="projection_labels", bind="query-params")
+    labels = view.toggle("Region names", True, key="projection_labels", bind="query-params")
     # 2. For two spaces: side by side, or overlaid with a slider between their layouts.
+    if n_spaces < 2:
+        return ViewSettings(column, labels, int(zoom[:-1]))
     overlaid, position = False, 0.0
-    if len(shown.spaces) > 1:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         layout = st.segmented_control(
             "Two spaces",
             LAYOUTS,
@@ -130,17 +140,17 @@ def choose_view_settings(shown: OpenedProjection, column: Column | None) -> View
             bind="query-params",
         )
         overlaid = layout == LAYOUTS[1]
-    if overlaid:
-        position = st.slider(
-            "First to second space",
-            0.0,
-            1.0,
-            0.0,
-            0.05,
-            key="projection_move",
-            bind="query-params",
-            width=230,
-        )
+        if overlaid:
+            position = st.slider(
+                "First to second space",
+                0.0,
+                1.0,
+                0.0,
+                0.05,
+                key="projection_move",
+                bind="query-params",
+                width=230,
+            )
     return ViewSettings(column, labels, int(zoom[:-1]), overlaid, position)
 
 
@@ -169,7 +179,7 @@ def draw_charts(
                 build_figure(shown, xy, view_settings, number, window=highlights.windows[number]),
                 key=key,
                 config=CONFIG,
-                alt=_describe(shown, number),
+                alt=escape_invisible(describe_view(shown)),
                 selection_mode=("box", "lasso"),
                 on_select=lambda key=key: on_select(key),
             )
@@ -293,13 +303,22 @@ def _build_names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
     return escape_names([escape_invisible(word) for word in _words])
 
 
-def _describe(shown: OpenedProjection, number: int) -> str:
-    """Return the alternative text of the chart for screen readers."""
-    settings = shown.projection.settings.projection
-    return (
-        f"{settings.method} projection of {len(shown.words)} tokens of"
-        f" {shown.spaces[min(number, len(shown.spaces) - 1)].label}"
-    )
+def describe_view(shown: OpenedProjection) -> str:
+    """Describe a projection in one sentence with numbers, for those who do not see it."""
+    space, projection = shown.spaces[0], shown.projection
+    what = f"{count(len(shown.words))} tokens of {space.label}"
+    if shown.center:
+        what = f"{count(len(shown.words))} tokens around {shown.words[0]} in {space.label}"
+    parts = [what]
+    if shown.added:
+        parts.append(f"{count(shown.added)} of them added")
+    # Of a neighborhood, the tokens are in the order of their similarity.
+    if shown.center:
+        parts.append(f"nearest: {', '.join(shown.words[1:6])}")
+    else:
+        names = [region.words[0] for region in projection.regions.regions[:5]]
+        parts.append(f"largest regions: around {', '.join(names)}")
+    return "; ".join(parts) + "."
 
 
 def build_marks(
@@ -310,21 +329,30 @@ def build_marks(
     regions: Sequence[tuple[float, float, str]],
 ) -> dict[str, Any]:
     """Return the marks of a chart as marks.js reads them: ids of the word, its neighbors and the
-    selection; names by id; (x, y, name) of regions.
+    selection; ids with names, the most important first; names by id; (x, y, name) of regions.
 
     size: pixels of a point. Names are escaped, because a canvas shows text literally.
     """
     near = [int(id) for id in rings.near]
+    selected = [int(id) for id in rings.selected]
+    # In order of importance: where labels would overlap, the first one is drawn.
     named = [id for id in near if id >= 0][:MAX_NAMED_RINGS]
     if rings.word is not None:
-        named.append(rings.word)
+        named.insert(0, rings.word)
+    if len(selected) <= MAX_NAMED_RINGS:
+        named += selected
+    is_small = len(shown.words) <= MAX_NAMED_TOKENS
+    others = shown.projection.rows.tolist() if is_small else []
     return {
         "chart": get_chart_key(number),
         "size": size,
         "word": rings.word,
         "near": near,
-        "selected": [int(id) for id in rings.selected],
-        "names": {str(id): _shorten(shown.space.words[id]) for id in named},
+        "selected": selected,
+        "named": list(dict.fromkeys(named)),
+        "others": [id for id in others if id not in named],
+        "dimmed": rings.word is not None and not is_small,
+        "names": {str(id): _shorten(shown.space.words[id]) for id in {*named, *others}},
         "regions": [(x, y, _shorten(name, 60)) for x, y, name in regions],
     }
 
@@ -346,11 +374,24 @@ def _shorten(text: str, max_length: int = MAX_NAME_LENGTH) -> str:
     return escape_invisible(text if len(text) <= max_length else f"{text[: max_length - 1]}…")
 
 
+def select_by_hand(shown: OpenedProjection, ids: Sequence[int], renew_table: bool = True) -> None:
+    """Select tokens by id, instead of a slice.
+
+    renew_table: list them first in the table; not if they were selected there, because a new table
+    would lose its place.
+    """
+    st.session_state["projection_slice"] = None
+    st.session_state[BY_HAND] = (shown.spaces[0].stamp, list(ids))
+    if renew_table:
+        st.session_state[TABLE_TURN] = st.session_state.get(TABLE_TURN, 0) + 1
+
+
 def clear_selection() -> None:
     """Callback: clear the selection. The browser keeps a chart's selection: the key is changed."""
     st.session_state["projection_slice"] = None
     st.session_state.pop(BY_HAND, None)
     st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
+    st.session_state[TABLE_TURN] = st.session_state.get(TABLE_TURN, 0) + 1
 
 
 def read_point_ids(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:

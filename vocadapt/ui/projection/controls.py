@@ -3,7 +3,7 @@ kept in the address; and the form that starts a t-SNE or UMAP projection.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +12,37 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.steps.import_layout import ImportLayoutStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.spaces.projection.layout_file import match_layout, read_layout
 from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings
 from vocadapt.spaces.projection.projection import estimate_projection_seconds
 from vocadapt.spaces.projection.token_choice import TokenChoice
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.word_query import draw_word_input
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
-from vocadapt.ui.projection.sources import NamedSpace
+from vocadapt.ui.projection.isolation import ISOLATED, Isolated
+from vocadapt.ui.projection.sources import UNSAVED_PCA, NamedSpace
 
-UNSAVED_PCA = "PCA (not saved)"
 NONE = "none"
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 DEFAULT_SETTINGS = ProjectionSettings()
+LAYOUT_FORM = "projection_layout"
+MIN_TOKENS_OF_JOB = 7  # fewer allow no perplexity of at least 2
 JOB_STARTED = "projection_begun"  # session key: set if the form has just started a job
 PUBLISHED = TokenChoice()
-CHOICES = ("first", "frequency", "search", "around a word")
+NEIGHBORHOOD = "around a word"
+CHOICES = (NEIGHBORHOOD, "first", "frequency", "search")
 EXAMPLE = "cancer"  # Fast 2023, figure 3.6
 HELP = {
     "view": (
@@ -43,43 +50,84 @@ HELP = {
         " created once and listed here."
     ),
     "other": "Selects a second space with the same tokens, to compare their positions.",
-    "example": "Shows the neighborhood of *cancer*, as in Fast 2023, figure 3.6.",
+    "example": f"Shows *{EXAMPLE}* and its nearest tokens, an example of Fast 2023.",
+    "layout": (
+        "Shows a layout that another program computed: a CSV or TSV file whose first line names the"
+        " columns token, x and y. Other columns are ignored."
+    ),
 }
 
 
-def pick_spaces(workspace: Workspace) -> tuple[NamedSpace, ...]:
-    """Draw the pickers of a space and an optional second one; return an empty tuple if no space is
-    selected.
+@dataclass(frozen=True)
+class SetUp:
+    """The tabs of the popover Set up."""
 
-    The default is the spaces of the newest projection; without a projection, the newest model.
+    tokens: DeltaGenerator
+    view: DeltaGenerator
+    new: DeltaGenerator
+    files: DeltaGenerator
+
+
+def open_set_up() -> SetUp:
+    """Draw the popover Set up and its tabs; it closes when a job has started."""
+    # A widget can be closed only before it is drawn, not in the run that starts the job.
+    if st.session_state.pop(JOB_STARTED, False):
+        st.session_state["set_up"] = False
+    with st.popover("Set up", icon=":material/tune:", key="set_up", on_change="rerun"):
+        return SetUp(*st.tabs(["Tokens", "View", "New projection", "Own files"]))
+
+
+def pick_first_space(workspace: Workspace) -> tuple[str, str]:
+    """Draw the picker of a space; return its folder or hub name, "" if none is selected, and the
+    display name of the second space to begin with.
+
+    The default is the spaces of the newest projection; without one, the newest adapted model, or
+    else the newest model.
     """
-    # 1. The default spaces.
     known = pickers.spaces_of(workspace)
+    labels = list(known)
     newest = _find_newest_spaces(workspace, known)
-    model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
     # The second space has a default only if the user or the address selected no space.
     requested = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
-    default, default_other = model, NONE
+    default, default_other = _find_default_model(workspace, known), NONE
     if newest:
-        default = list(known).index(newest[0])
+        default = labels.index(newest[0])
     if len(newest) > 1 and not requested:
         default_other = newest[1]
-    # 2. The pickers; the second space must differ from the first.
-    first = pickers.pick_space(workspace, "Space", "projection_space", default)
-    if not first:
-        return ()
+    return pickers.pick_space(workspace, "Space", "projection_space", default), default_other
+
+
+def _find_default_model(workspace: Workspace, known: Mapping[str, str]) -> int:
+    """Return the place of the newest adapted model among the spaces, else of the newest model."""
+    adapted = {model.folder.resolve() for model in list_adapted_models(workspace)}
+    models = [place for place, label in enumerate(known) if label.startswith("model")]
+    names = list(known.values())
+    found = [place for place in models if Path(names[place]).resolve() in adapted]
+    return next(iter([*found, *models]), 0)
+
+
+def pick_spaces(
+    workspace: Workspace, first: str, default_other: str, set_up: SetUp
+) -> tuple[NamedSpace, ...]:
+    """Draw the picker of an optional second space, in the tab View; return the spaces.
+
+    first: folder or hub name of the first space. default_other: display name of the second one.
+    """
+    known = pickers.spaces_of(workspace)
+    # The second space must differ from the first.
     others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
-    other = pickers.pick_or_type(
-        workspace,
-        "Compare with",
-        others,
-        "projection_other",
-        default_other,
-        help=HELP["other"],
-        kinds=("vectors", "models"),
-    )
+    with set_up.view:
+        other = pickers.pick_or_type(
+            workspace,
+            "Compare with",
+            others,
+            "projection_other",
+            default_other,
+            help=HELP["other"],
+            kinds=("vectors", "models"),
+        )
     chosen = list(filter(None, (first, other)))
-    # 3. The display names: a typed path or hub name has no label in the workspace.
+    # The display names: a typed path or hub name has no label in the workspace.
     shown = {name: label for label, name in known.items()}
     return tuple(NamedSpace(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
@@ -114,16 +162,24 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
     return names.get(str(chosen or last))
 
 
-def pick_tokens(saved: Artifact | None = None) -> TokenChoice:
+def pick_tokens(
+    space: NamedSpace, saved: Artifact | None = None, isolated: Isolated | None = None
+) -> TokenChoice:
     """Draw the token filter with the defaults of Fast 2023; raise InputError if the choice is
     invalid.
 
-    saved: the saved projection that is shown, which has its own tokens.
+    saved: the saved projection that is shown, which has its own tokens. isolated: a selection that
+    takes the place of the filter.
     """
     if saved:
-        st.markdown(
-            f":small[{plain(saved.name)} has its own tokens. This selection applies only to PCA and"
-            " to new projections.]"
+        draw_note(
+            f"{plain(saved.name)} has its own tokens. This choice applies to PCA and to new"
+            " projections."
+        )
+    elif isolated:
+        draw_note(
+            f"Only the {count(len(isolated.tokens))} selected tokens are shown: show all again to"
+            " choose others."
         )
     # 1. How tokens are chosen.
     mode = st.segmented_control(
@@ -137,11 +193,12 @@ def pick_tokens(saved: Artifact | None = None) -> TokenChoice:
     )
     # 2. The settings of this choice; a neighborhood has its own size instead of a limit.
     values: dict[str, Any] = {}
-    if mode == "around a word":
-        left, right = st.columns(2)
-        word = replace(PUBLISHED, around=EXAMPLE)
-        values["around"] = _draw(left, "around", "around", word)
-        values["nearest"] = _draw(right, "nearest")
+    if mode == NEIGHBORHOOD:
+        words = sources.choose_example_words(space)
+        values["around"] = draw_word_input(
+            "projection_around", "Word", words, space.opened.space.index
+        )
+        values["nearest"] = _draw(st, "nearest")
     else:
         if mode == "search":
             values["search"] = _draw(st, "search", "holding")
@@ -163,12 +220,21 @@ def pick_tokens(saved: Artifact | None = None) -> TokenChoice:
                 disabled=every,
             )
         values["first"] = 0 if every else most
-    # 3. The filters of every choice.
+    # 3. The filters of every choice, and an example.
     values["min_length"] = _draw(st, "min_length", "shortest")
     with st.container(horizontal=True):
         values["continuations"] = _draw(st, "continuations", "pieces", toggle=True)
         values["specials"] = _draw(st, "specials", toggle=True)
         values["unused"] = _draw(st, "unused", toggle=True)
+    st.button(
+        f"Example: {EXAMPLE}",
+        icon=":material/travel_explore:",
+        on_click=show_example,
+        help=HELP["example"],
+        key="example",
+    )
+    if isolated:
+        return TokenChoice(tokens=isolated.tokens)
     return TokenChoice(**values)
 
 
@@ -176,11 +242,21 @@ def show_example() -> None:
     """Callback: show the neighborhood of the example word."""
     st.session_state.update(
         {
-            "projection_view": UNSAVED_PCA,
-            "projection_tokens": CHOICES[3],
-            "projection_around": EXAMPLE,
             "projection_nearest": PUBLISHED.nearest,
-            "projection_word": EXAMPLE,
+        }
+    )
+    show_neighborhood(EXAMPLE)
+
+
+def show_neighborhood(word: str) -> None:
+    """Callback: project a word and its neighbors, instead of other tokens."""
+    st.session_state.pop(ISOLATED, None)
+    st.session_state.update(
+        {
+            "projection_view": UNSAVED_PCA,
+            "projection_tokens": NEIGHBORHOOD,
+            "projection_around": word,
+            "projection_word": word,
         }
     )
 
@@ -201,6 +277,12 @@ def draw_form(
 
     tokens: number of selected tokens.
     """
+    if tokens < MIN_TOKENS_OF_JOB:
+        draw_note(
+            f"t-SNE and UMAP need at least {MIN_TOKENS_OF_JOB} tokens, {count(tokens)} are chosen:"
+            " choose more."
+        )
+        return
     # 1. The method and its parameters.
     method = st.segmented_control(
         "Method",
@@ -243,12 +325,29 @@ def draw_form(
             raise
 
 
-def open_form_popover() -> DeltaGenerator:
-    """Return the popover of the form; it closes when its job has started."""
-    # A widget can be closed only before it is drawn, not in the run that starts the job.
-    if st.session_state.pop(JOB_STARTED, False):
-        st.session_state["making"] = False
-    return st.popover("New projection", icon=":material/add:", key="making", on_change="rerun")
+def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
+    """Draw the form that imports a layout of another program."""
+    st.markdown("**Own layout**", help=HELP["layout"])
+    files = intake.choose_files(workspace, LAYOUT_FORM, ("csv", "tsv", "txt"), several=False)
+    if not files:
+        return
+    # 1. Read the file now: its mistakes are shown here, not in a failed job.
+    matched = match_layout(read_layout(files[0]), space.opened.space)
+    draw_note(f"{count(len(matched.rows))} tokens can be drawn in {plain(space.label)}.")
+    for note in matched.notes:
+        st.warning(plain(note), icon=":material/rule:")
+    # 2. The name and the button.
+    wish = intake.suggest_name(files)
+    name = pickers.draw_name_input(workspace, "projections", wish, "projection_layout_name")
+    if st.button("Import layout", type="primary", icon=":material/upload:", key="import_layout"):
+        inputs = {"space": (space.name,), "layout": (str(files[0]),)}
+        st.session_state[JOB_STARTED] = True
+        try:
+            spec = Spec("import-layout", ImportLayoutStep(), inputs)
+            panel.start(workspace, spec, name, LAYOUT_FORM)
+        except InputError:
+            del st.session_state[JOB_STARTED]
+            raise
 
 
 def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:

@@ -7,13 +7,17 @@
 const REACH = 12, STILL = 4; // pixels: maximum distance of a click from its point; maximum movement during a click
 const EVERY = 150; // milliseconds between two checks whether plotly has drawn another chart
 const MANY = 60; // more marks of a kind than this are drawn as dots
+// Fonts of names: a marked token, the searched word, a region, any other token.
+const PLAIN = "600 ", BOLD = "bold ", REGION = "italic 600 ", FAINT = "";
+const REGIONS = { light: "#96446F", dark: "#E8B5D1" }; // color of the names of regions
 const DIMMED = { light: 0.5, dark: 0.7 }; // opacity of all points while a word is marked
 
 export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.stopMarks?.();
   const style = getComputedStyle(parentElement);
   const [ink, paper] = ["text", "background"].map((name) => style.getPropertyValue(`--st-${name}-color`).trim());
-  const colors = { ink, paper, dimmed: parseInt(paper.slice(1, 3), 16) < 128 ? DIMMED.dark : DIMMED.light };
+  const theme = parseInt(paper.slice(1, 3), 16) < 128 ? "dark" : "light";
+  const colors = { ink, paper, dimmed: DIMMED[theme], region: REGIONS[theme] };
   const stops = data.map((marks) => mark(marks, colors, (id) => setTriggerValue("clicked", id)));
   parentElement.stopMarks = () => stops.forEach((stop) => stop());
   return () => parentElement.stopMarks();
@@ -93,7 +97,7 @@ function draw(chart, canvas, marks, places, colors) {
   Object.assign(canvas.style, { left: `${x._offset}px`, top: `${y._offset}px`, width: `${x._length}px`, height: `${y._length}px` });
   [canvas.width, canvas.height] = [Math.round(x._length * scale), Math.round(y._length * scale)];
   const points = chart.querySelector(".gl-container");
-  if (points) points.style.opacity = marks.word === null ? 1 : colors.dimmed;
+  if (points) points.style.opacity = marks.dimmed ? colors.dimmed : 1;
 
   const pen = canvas.getContext("2d");
   pen.scale(scale, scale);
@@ -106,10 +110,17 @@ function draw(chart, canvas, marks, places, colors) {
     for (const [px, py] of where) drawn(pen, px, py, marks.size / 2);
     if (where.length <= MANY) taken.push(...where.map(([px, py]) => [px - marks.size, py - marks.size, px + marks.size, py + marks.size]));
   }
-  const named = [...word, ...marks.near].filter((id) => places.has(id) && id in marks.names);
-  const names = named.map((id) => [project(places.get(id)), marks.names[id], marks.size + 10, id === marks.word]);
-  for (const [px, py, text] of marks.regions) names.push([project([px, py]), text, 0, false]);
+  const nameOf = (style) => (id) => [project(places.get(id)), marks.names[id], marks.size + 10, style];
+  const known = (ids) => ids.filter((id) => places.has(id));
+  const regions = marks.regions.map(([px, py, text]) => [project([px, py]), text, 0, REGION]);
+  const [first, second] = [marks.named.filter((id) => id === marks.word), marks.named.filter((id) => id !== marks.word)];
+  const names = [...known(first).map(nameOf(BOLD)), ...known(second).map(nameOf(PLAIN))];
+  if (marks.others.length) names.splice(1, 0, ...regions); // in a small picture they are part of the view
+  else names.push(...regions);
   write(pen, names, taken, x._length, y._length, colors);
+  // The names of all other tokens, where they hide no point.
+  const free = [...taken, ...at(marks.others).map(([px, py]) => [px - 4, py - 4, px + 4, py + 4])];
+  write(pen, known(marks.others).map(nameOf(FAINT)), free, x._length, y._length, colors);
 }
 
 function square(pen, x, y, radius) {
@@ -137,21 +148,30 @@ function star(pen, x, y, radius) {
   pen.fill();
 }
 
-/** Draw names on a background, the most important first; skip a name that is out of view or overlaps a `taken` box. */
+/**
+ * Draw names on a background, the most important first. A name that overlaps a `taken` box moves below or beside its point, a
+ * region's name further; it is skipped if there is no room. The searched word is always named.
+ */
 function write(pen, names, taken, width, height, colors) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
-  for (const [[x, y], text, above, bold] of names) {
-    pen.font = `${bold ? "bold " : ""}12px "Source Sans", "Source Sans Pro", sans-serif`;
-    const half = pen.measureText(text).width / 2 + 3, middle = y - above, box = [x - half, middle - 9, x + half, middle + 9];
-    const meets = (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3];
-    if (x < 0 || y < 0 || x > width || y > height || taken.some(meets)) continue;
+  for (const [[x, y], text, above, style] of names) {
+    pen.font = `${style}12px "Source Sans", "Source Sans Pro", sans-serif`;
+    if (x < 0 || y < 0 || x > width || y > height) continue;
+    const half = pen.measureText(text).width / 2 + 3, beside = half + above - 4;
+    const moves = style === REGION ? [0, 20, -20, 40, -40, 60, -60].map((by) => [0, by]) : [[0, -above], [0, above], [beside, 0], [-beside, 0]];
+    const boxes = moves.map(([right, down]) => [x + right - half, y + down - 9, x + right + half, y + down + 9]);
+    const meets = (box) => taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
+    const inside = (box) => box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height;
+    const box = boxes.find((one) => inside(one) && !meets(one)) ?? (style === BOLD ? boxes[0] : undefined);
+    if (!box) continue;
     taken.push(box);
-    pen.globalAlpha = 0.8;
+    pen.globalAlpha = style === REGION ? 0.9 : 0.8;
     pen.fillStyle = colors.paper;
     pen.fillRect(box[0], box[1], 2 * half, 18);
+    pen.globalAlpha = style === FAINT ? 0.75 : 1;
+    pen.fillStyle = style === REGION ? colors.region : colors.ink;
+    pen.fillText(text, box[0] + half, box[1] + 9);
     pen.globalAlpha = 1;
-    pen.fillStyle = colors.ink;
-    pen.fillText(text, x, middle);
   }
 }

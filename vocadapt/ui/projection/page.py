@@ -5,49 +5,77 @@ regions of the picture, and how tokens moved between two spaces.
 import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.projection import controls, sources
+from vocadapt.ui.projection import controls, isolation, sources
 from vocadapt.ui.projection import view as projection_view
+from vocadapt.ui.projection.controls import SetUp
 
 
+@st.fragment
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
-    # 1. The controls: spaces, a saved projection or PCA, tokens, and a new projection.
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        spaces = controls.pick_spaces(workspace)
-        if spaces:
-            projections = sources.list_projections(workspace, spaces)
-            view = controls.pick_projection(projections)
-            with st.popover("Tokens", icon=":material/filter_alt:"):
-                choice = controls.pick_tokens(view)
-            making = controls.open_form_popover()
-            st.button(
-                controls.EXAMPLE,
-                icon=":material/travel_explore:",
-                on_click=controls.show_example,
-                help=controls.HELP["example"],
-            )
-    if not spaces:
-        pickers.draw_empty_state(
-            "There is no space to project yet.",
-            (
-                "A projection needs word vectors of your domain or a language model: make vectors, or"
-                " type a model above."
-            ),
-            "vectors",
-            "Make word vectors",
-        )
-        return
+    """Draw the part. A control reruns only this fragment, not the page."""
+    with mistakes.show_errors():
+        _draw(workspace)
 
-    # 2. The form of a new projection, in its popover.
-    with making, mistakes.show_errors():
-        controls.draw_form(
-            workspace, spaces, choice, len(sources.project_now(spaces, choice).words)
-        )
-    # 3. The projection: a saved one, or PCA of the selected tokens.
+
+def _draw(workspace: Workspace) -> None:
+    # 1. The row of controls. The projections and colors depend on what is set up after them.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first, default_other = controls.pick_first_space(workspace)
+        if not first:
+            _draw_empty_state()
+            return
+        view_place, color_place = st.container(width=220), st.container(width=220)
+        set_up = controls.open_set_up()
+        isolated_place = st.container(width="content")
+    spaces = controls.pick_spaces(workspace, first, default_other, set_up)
+    with view_place:
+        view = controls.pick_projection(sources.list_projections(workspace, spaces))
+    isolated = isolation.read_isolated(workspace, spaces[0])
+    with isolated_place:
+        isolation.draw_show_all(isolated)
+    with set_up.tokens:
+        choice = controls.pick_tokens(spaces[0], view, isolated)
+
+    # 2. The projection: a saved one, or PCA of the selected tokens; its colors and settings.
     if view:
         pickers.warn_if_stale(view, workspace)
-    projection_view.draw_projection(
-        workspace, sources.open_saved(spaces, view) if view else sources.project_now(spaces, choice)
+        shown = sources.open_saved(spaces, view)
+    else:
+        shown = sources.project_now(spaces, choice)
+    with color_place:
+        column = sources.pick_color(workspace, shown)
+    _draw_forms(workspace, spaces, choice, set_up)
+
+    # 3. The chart and everything around it.
+    projection_view.draw_projection(workspace, shown, column, set_up)
+
+
+def _draw_forms(
+    workspace: Workspace,
+    spaces: tuple[sources.NamedSpace, ...],
+    choice: TokenChoice,
+    set_up: SetUp,
+) -> None:
+    """Draw the forms of a new projection and of the user's own files, in their tabs."""
+    with set_up.new, mistakes.show_errors():
+        controls.draw_form(workspace, spaces, choice, sources.count_tokens(spaces, choice))
+    with set_up.files:
+        with mistakes.show_errors():
+            sources.draw_upload_table(workspace)
+        with mistakes.show_errors():
+            controls.draw_layout_form(workspace, spaces[0])
+
+
+def _draw_empty_state() -> None:
+    pickers.draw_empty_state(
+        "There is no space to project yet.",
+        (
+            "A projection needs word vectors of your domain or a language model: make vectors, or"
+            " type a model above."
+        ),
+        "vectors",
+        "Make word vectors",
     )

@@ -17,6 +17,7 @@ from vocadapt.lab.steps.projection import (
     ProjectedSpace,
     ProjectionArtifact,
     ProjectionStep,
+    choose_shared_tokens,
     compute_projection,
     load_projection,
 )
@@ -26,14 +27,20 @@ from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.adapt.model import load_record
-from vocadapt.ui.components import intake
+from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import cache, count_cache, mistakes
 
+UNSAVED_PCA = "PCA (not saved)"
 PLAIN = "one color"
+ORIGIN = "origin · {}"  # of the display name of an adapted model
 TABLES = f"{UPLOADS}/tables"  # the user's tables of tokens and values
 HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
+# Words of the demo, which the demo's adapted model has as added tokens; their neighborhoods hold
+# original tokens too, but that of the last one.
+DEMO_WORDS = ("diabetes", "mortality", "infection", "tachycardia")
+MIN_EXAMPLE_LENGTH, MAX_EXAMPLES = 5, 6  # characters of an example word, number of examples
 SAMPLE = 1000  # tokens on which the quality of an immediate projection is measured
 
 
@@ -69,6 +76,16 @@ class OpenedProjection:
         """The tokens of the projection."""
         return self.projection.words
 
+    @property
+    def center(self) -> str:
+        """The word whose neighborhood is projected; "" if it is no neighborhood."""
+        return self.projection.settings.choice.around
+
+    @cached_property
+    def added(self) -> int:
+        """Number of added tokens on the projection."""
+        return sum(word in self.spaces[0].opened.added for word in self.words)
+
     @cached_property
     def tokens(self) -> list[str]:
         """The tokens of the projection as the first space's model spells them."""
@@ -98,6 +115,41 @@ class OpenedProjection:
             kind = "source" if space.opened.model else "domain"
             found.append("target" if kind in found else kind)
         return tuple(found)
+
+
+def choose_example_words(space: NamedSpace) -> list[str]:
+    """Return words whose neighborhoods are worth a look, the best one first.
+
+    Those of the demo that were added to this space, then frequent words that were added, then
+    frequent whole words.
+    """
+    return _choose_example_words(space.name, space.stamp)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _choose_example_words(name: str, stamp: str) -> list[str]:
+    opened = cache.open_named_space(name)
+    words = opened.space.words
+    is_word = [len(word) >= MIN_EXAMPLE_LENGTH and word.isalpha() for word in words]
+    whole = [word for word, found in zip(words, is_word, strict=True) if found]
+    added = [word for word in whole if word in opened.added]
+    known = [one for one in DEMO_WORDS if one in opened.space.index]
+    preferred = [one for one in known if one in opened.added]
+    # Without added tokens, the demo's words are as good as any others.
+    if not added:
+        preferred = known
+    return list(dict.fromkeys([*preferred, *added, *whole]))[:MAX_EXAMPLES]
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _count_tokens(_spaces: list[OpenedSpace], stamps: str, choice: TokenChoice) -> int:
+    return len(choose_shared_tokens(_spaces[0], _spaces[1:], choice)[1])
+
+
+def count_tokens(spaces: tuple[NamedSpace, ...], choice: TokenChoice) -> int:
+    """Return the number of tokens of a choice; raise InputError if it is invalid."""
+    stamps = " ".join(one.stamp for one in spaces)
+    return _count_tokens([one.opened for one in spaces], stamps, choice)
 
 
 def project_now(spaces: tuple[NamedSpace, ...], choice: TokenChoice) -> OpenedProjection:
@@ -155,14 +207,19 @@ def _load_projection(artifact: Artifact) -> ProjectionArtifact:
 def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
     """Draw the color picker; return the selected column, None for a single color or after an error,
     which is shown.
+
+    The default is the origin of the tokens, if the first space is an adapted model.
     """
     offered = _list_columns(workspace, shown)
-    chosen = st.selectbox(
-        "Color", list(offered), key="projection_color", bind="query-params", help=HELP, width=210
-    )
+    folder = shown.spaces[0].opened.folder.resolve()
+    default = PLAIN
+    for model in list_adapted_models(workspace):
+        if model.folder.resolve() == folder:
+            default = ORIGIN.format(model.name)
+    chosen = pickers.pick_name("Color", list(offered), "projection_color", default, help=HELP)
     column = None
     with mistakes.show_errors():
-        column = offered.get(str(chosen), offered[PLAIN])()
+        column = offered.get(chosen, offered[PLAIN])()
     return column
 
 
@@ -178,6 +235,7 @@ def draw_coverage_note(column: Column | None, shown: OpenedProjection) -> None:
 
 def draw_upload_table(workspace: Workspace) -> None:
     """Draw the upload of a table of tokens and values, saved in the workspace as a color column."""
+    st.markdown("**Own colors**")
     st.markdown(
         ":small[One line per token: token,value. Numbers are shown on a color scale, words in"
         " up to eight colors.]"
@@ -227,7 +285,7 @@ def _list_columns(
     # 3. Columns from the workspace: adapted models, slices, the user's tables.
     for model in list_adapted_models(workspace):
         if _is_shown(model, shown, workspace):
-            offered[f"origin · {model.name}"] = partial(_build_origin_column, shown, model)
+            offered[ORIGIN.format(model.name)] = partial(_build_origin_column, shown, model)
     for one in list_slices(workspace):
         offered[f"slice · {one.id}"] = partial(_build_slice_column, workspace, shown, one.id)
     for path in sorted((workspace.root / TABLES).glob("*")):

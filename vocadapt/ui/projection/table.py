@@ -5,6 +5,7 @@ line.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,16 +43,21 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.projection.chart import (
     BY_HAND,
     MAX_IN_ADDRESS,
+    TABLE_TURN,
     Highlights,
     ViewSettings,
     build_visible_figure,
     clear_selection,
+    select_by_hand,
 )
+from vocadapt.ui.projection.isolation import draw_isolate_button
 from vocadapt.ui.projection.sources import OpenedProjection
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MAX_ROWS = 1000  # of the table; the selected tokens come first
+TABLE_ORDER = "projection_table_order"  # session key: what the table was ordered for, its first ids
 TYPES = {"id": st.column_config.NumberColumn(format="%d"), "token": st.column_config.TextColumn()}
 
 
@@ -82,7 +88,9 @@ def find_selection(
 def draw_selection(
     workspace: Workspace, shown: OpenedProjection, chosen: Selection, column: Column | None
 ) -> None:
-    """Draw the selection: slice picker, table, and buttons to save and download it."""
+    """Draw the tokens of the projection as a table, in which the selected ones are selected, and the
+    widgets to isolate, save and download the selection.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 1. The title, and the picker of slices.
         title = "Selected tokens"
@@ -106,31 +114,61 @@ def draw_selection(
                 key="clear_selection",
                 on_click=clear_selection,
             )
+            slice = chosen.slice.id if chosen.slice else ""
+            draw_isolate_button(shown.spaces[0], chosen.ids, slice)
     if chosen.slice:
         _describe_slice(workspace, shown, chosen, chosen.slice)
+    # 2. The table, and the widgets to save and download the selection.
+    _draw_table(shown, chosen, column)
     if not chosen.ids:
-        st.markdown(
-            ":gray[Nothing is selected: use the lasso or the box tool of the projection to"
-            " select points.]"
-        )
         return
-    # 2. The table, and the widgets to save and download it.
-    table = build_selection_table(shown, chosen.ids, column)
-    draw_table(
-        table,
-        height=min(330, 40 + 35 * len(chosen.ids)),
-        key="selected",
-        column_config=TYPES,
-    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if chosen.slice is None:
             _save_form(workspace, shown, chosen)
         name = chosen.slice.id if chosen.slice else "selected"
-        draw_downloads(build_table_downloads(lambda: table, name))
+        make = partial(build_selection_table, shown, chosen.ids, column)
+        draw_downloads(build_table_downloads(make, name))
     if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
         draw_note(
             f"A link can contain at most {MAX_IN_ADDRESS} tokens: save this selection as a slice."
         )
+
+
+def _draw_table(shown: OpenedProjection, chosen: Selection, column: Column | None) -> None:
+    """Draw the table of tokens. Selecting a row marks its token on the projection."""
+    # 1. The order of the rows: a selection that was made elsewhere comes first. Rows that are
+    #    selected in the table keep their places.
+    slice = chosen.slice.id if chosen.slice else ""
+    turn = (shown.key, slice, st.session_state.get(TABLE_TURN, 0))
+    last, first = st.session_state.get(TABLE_ORDER, (None, []))
+    if last != turn:
+        first = list(chosen.ids)
+        st.session_state[TABLE_ORDER] = (turn, first)
+    ids = list(dict.fromkeys([*first, *shown.projection.rows.tolist()]))
+    listed = ids[: max(MAX_ROWS, len(first))]
+    # 2. The table.
+    key = f"projection_rows_{abs(hash(turn))}"
+    draw_table(
+        build_selection_table(shown, listed, column),
+        height=min(330, 40 + 35 * len(listed)),
+        key=key,
+        column_config=TYPES,
+        on_select=lambda: _select_rows(key, shown, listed),
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": list(range(len(first)))}},
+    )
+    note = (
+        "Select rows to mark their points on the projection, or points with the lasso or box tool."
+    )
+    if len(listed) < len(ids):
+        note += f" The table holds {count(len(listed))} of {count(len(ids))} tokens."
+    draw_note(note)
+
+
+def _select_rows(key: str, shown: OpenedProjection, listed: Sequence[int]) -> None:
+    """Callback: select the tokens of the selected rows."""
+    rows = st.session_state[key]["selection"]["rows"]
+    select_by_hand(shown, [listed[row] for row in rows if row < len(listed)], renew_table=False)
 
 
 def build_selection_table(

@@ -8,14 +8,15 @@ import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures.projection import Rings, dot_size
+from vocadapt.analysis.token_columns import Column
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
-from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame import address
 from vocadapt.ui.projection import chart, table
 from vocadapt.ui.projection.chart import (
     BY_HAND,
@@ -23,14 +24,10 @@ from vocadapt.ui.projection.chart import (
     format_selection,
     parse_selection,
     read_point_ids,
+    select_by_hand,
 )
-from vocadapt.ui.projection.sources import (
-    NamedSpace,
-    OpenedProjection,
-    draw_coverage_note,
-    draw_upload_table,
-    pick_color,
-)
+from vocadapt.ui.projection.controls import SetUp, show_neighborhood
+from vocadapt.ui.projection.sources import NamedSpace, OpenedProjection, draw_coverage_note
 
 HELP = {
     "trust": (
@@ -43,27 +40,22 @@ HELP = {
     ),
     "find": "Finds a token and its neighbors; or click a point of the projection.",
 }
+CENTER = "projection_center"  # session key: the center of the projection of the last run
 Found = list[tuple[int, str, float]]  # id, token, cosine
 
 
-@st.fragment
-def draw_projection(workspace: Workspace, shown: OpenedProjection) -> None:
-    """Draw the chart and everything around it. A lasso reruns only this fragment; a search or click
-    only the fragment `draw_neighbors`.
+def draw_projection(
+    workspace: Workspace, shown: OpenedProjection, column: Column | None, set_up: SetUp
+) -> None:
+    """Draw the chart and everything around it. A lasso or a table row reruns the fragment of the
+    part; a search or click only the fragment `draw_neighbors`.
     """
-    left, right = st.columns([2.5, 1], gap="medium")
-    with left, st.container(horizontal=True, vertical_alignment="bottom"):
-        # 1. The color and the view settings of the chart.
-        column = pick_color(workspace, shown)
-        with (
-            st.popover(
-                "Table", icon=":material/upload_file:", help="Colors tokens by your own table."
-            ),
-            mistakes.show_errors(),
-        ):
-            draw_upload_table(workspace)
-        view_settings = chart.choose_view_settings(shown, column)
-    # 2. The neighbors, then the chart, which zooms in on the word that was found.
+    # In a narrow window, the right column moves below the chart (see markup_style).
+    with st.container(key="va_stacked_projection"):
+        left, right = st.columns([2.6, 1], gap="medium")
+    with left:
+        view_settings = chart.choose_view_settings(set_up.view, len(shown.spaces), column)
+    # 1. The neighbors, then the chart, which zooms in on the word that was found.
     chosen = table.find_selection(workspace, shown, _selected_ids(shown))
     highlights = chart.Highlights()
     with right:
@@ -72,9 +64,10 @@ def draw_projection(workspace: Workspace, shown: OpenedProjection) -> None:
         chart.draw_charts(
             shown, view_settings, highlights, lambda key: _select_in_lasso(key, shown)
         )
+        draw_note(plain(chart.describe_view(shown)))
         draw_quality(shown)
         draw_coverage_note(column, shown)
-    # 3. The selected tokens, and the folded block.
+    # 2. The selected tokens, and the folded block.
     table.draw_selection(workspace, shown, chosen, column)
     table.draw_details(shown, view_settings, highlights)
 
@@ -89,20 +82,14 @@ def draw_neighbors(
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
     """
+    word_links.listen("projection_word")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        word = st.text_input(
-            "Find a token",
-            key="projection_word",
-            bind="query-params",
-            placeholder="cancer",
-            help=HELP["find"],
-        )
+        word = _draw_search(shown)
         k = int(
             st.number_input(
                 "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=110
             )
         )
-    word = word.strip()
     # 1. The neighbors in the original spaces, as cards.
     found = _find_neighbors(shown, word, k)
     _draw_cards(shown, word, found)
@@ -119,6 +106,21 @@ def draw_neighbors(
     # 3. If the word is outside the visible window, draw the charts again, centered on it.
     if highlights.is_word_out_of_view(shown, view_settings):
         st.rerun()
+
+
+def _draw_search(shown: OpenedProjection) -> str:
+    """Draw the search field; return its word. It begins with the center of a neighborhood."""
+    key = "projection_word"
+    # Another neighborhood brings its own word, unless the user searched at the same time.
+    if st.session_state.get(CENTER, shown.center) != shown.center:
+        st.session_state[key] = shown.center
+    st.session_state[CENTER] = shown.center
+    address.restore_text(key, shown.center)
+    word = st.text_input(
+        "Find a token", key=key, persist_state="session", placeholder="cancer", help=HELP["find"]
+    )
+    address.write(key, [word])
+    return word.strip()
 
 
 def draw_quality(shown: OpenedProjection) -> None:
@@ -151,7 +153,7 @@ def find_nearest_tokens(space: NamedSpace, word: str, k: int) -> Found:
     own = rows.index.get(word, rows.index.get(word.lower()))
     if own is None:
         raise InputError(
-            f"{word[:100]!r} is not one of the {len(rows):,} tokens of {space.label}.",
+            f"{word[:100]!r} is not one of the {count(len(rows))} tokens of {space.label}.",
             "Check the spelling.",
         )
     found = find_nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
@@ -214,13 +216,21 @@ def _draw_cards(shown: OpenedProjection, word: str, found: Sequence[Found] | Non
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
         cards.append(Card(title[:80], note, kind, rows, common, missing))
-    # 3. The legend, and a hint if the word itself is not drawn.
-    draw_neighbor_cards(cards)
+    # 3. The legend, and a button if the word itself is not drawn.
+    draw_neighbor_cards(cards, word_links.build_links("projection_word"))
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
-    if found[0] and found[0][0][1] not in drawn:
-        st.markdown(
-            ":small[:violet[The word is not on this projection: select other tokens, or"
-            " project its neighborhood.]]"
+    if not found[0]:
+        return
+    own = found[0][0][1]
+    if own not in drawn:
+        draw_note(":violet[The word is not on this projection.]")
+    if own != shown.center:
+        st.button(
+            "Project its neighborhood",
+            icon=":material/travel_explore:",
+            key="project_neighborhood",
+            on_click=show_neighborhood,
+            args=(own,),
         )
 
 
@@ -248,5 +258,4 @@ def _select_in_lasso(key: str, shown: OpenedProjection) -> None:
     ids = read_point_ids(st.session_state[key]["selection"]["points"], len(shown.space))
     if not ids:
         return
-    st.session_state["projection_slice"] = None
-    st.session_state[BY_HAND] = (shown.spaces[0].stamp, ids)
+    select_by_hand(shown, ids)

@@ -1,4 +1,4 @@
-"""The part Word vectors: import a text, train word vectors on it, or import existing vectors."""
+"""The part Word vectors: the neighbors and frequencies of words, and the forms that make vectors."""
 
 import streamlit as st
 
@@ -36,16 +36,26 @@ def draw(workspace: Workspace) -> None:
         )
 
     # 2. New vectors: import a text, train on it, or import vectors.
-    st.subheader("Make word vectors" if not found else "Make more word vectors")
-    model = pickers.pick_model(workspace, "vectors_model")
-    train, ready = st.tabs(["Train on a text", "Import existing vectors"])
-    with train:
-        if corpora:
-            view.draw_training_form(workspace, model, corpora)
-        else:
-            draw_link("text", "Import a text first")
-    with ready:
-        view.draw_vectors_form(workspace, model, corpora)
+    place = st.container()
+    if found:
+        # Open if there is a text to train on.
+        place = st.expander(
+            "Make more word vectors",
+            expanded=view.has_new_text(found, corpora, workspace),
+            icon=":material/add:",
+        )
+    else:
+        st.subheader("Make word vectors")
+    with place:
+        model = pickers.pick_model(workspace, "vectors_model")
+        train, ready = st.tabs(["Train on a text", "Import existing vectors"])
+        with train:
+            if corpora:
+                view.draw_training_form(workspace, model, corpora)
+            else:
+                draw_link("text", "Import a text first")
+        with ready:
+            view.draw_vectors_form(workspace, model, corpora)
 
     if found:
         # 3. All words, and the details of the selected vectors.

@@ -3,8 +3,10 @@
 import os
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
@@ -15,7 +17,6 @@ from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
@@ -31,6 +32,7 @@ from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_figure,
     draw_metrics,
+    draw_note,
     draw_table,
 )
 from vocadapt.ui.components.number_formats import (
@@ -76,11 +78,29 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
             occurrences = count(numbers["occurrences"])
         metrics += [("Occurrences", occurrences), ("Imported in", seconds)]
     draw_metrics(*metrics, places=columns[:4])
-    # 2. The notes of the step, and a warning if its text has changed.
+    # 2. What was read, the notes of the step, and a warning if its text has changed.
+    draw_note(describe_origin(vectors))
     for note in numbers.get("notes", ()):
         st.text(note)
     pickers.warn_if_stale(vectors, workspace)
     return vectors
+
+
+def describe_origin(vectors: Artifact) -> str:
+    """Describe what word vectors were made from, in a sentence (Markdown)."""
+    manifest = vectors.manifest
+    names = [
+        markup.plain(Path(path).name)
+        for role in ("text", "file")
+        if role in manifest.inputs
+        for path in manifest.inputs[role].paths
+    ]
+    source = " and ".join(names) or "an unknown text"
+    verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
+    read = ""
+    if "occurrences" in manifest.numbers:
+        read = f": {count(manifest.numbers['occurrences'])} occurrences of these words were read"
+    return f"{verb} {source}{read}."
 
 
 @st.fragment
@@ -92,19 +112,32 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     space, opened_model = cache.space_of(vectors), None
     with suppress(InputError):  # the model may not be on this machine
         opened_model = cache.model_of(model) if model else None
-    word_links.listen("vectors_word")
-    typed = word_query.draw_word_input(
-        "vectors_word", "Type a word", word_query.choose_example_words(space, opened_model), space
+    splitter = opened_model.splitter if opened_model else None
+    found = word_query.draw_word_search(
+        "vectors_word",
+        "Type a word",
+        word_query.examples_of(vectors, opened_model),
+        space.words,
+        splitter,
+        formulas=True,
     )
-    if typed:
-        with mistakes.show_errors():
-            word = resolve_word(typed, opened_model.splitter, space) if opened_model else typed
-            listed = word_query.find_similar_words(space, word, K)
+    if found is None:
+        return
+    # 1. The neighbors of a word, or of a formula.
+    cards = []
+    with mistakes.show_errors():
+        if found.word is not None:
+            listed = word_query.find_similar_words(space, found.word, K)
             note = f"cosine, {K} of {count(len(space))} words"
-            card = markup.Card(f"Nearest to {word}", note, "domain", listed)
-            markup.draw_neighbor_cards([card], word_links.build_links("vectors_word"))
+            cards = [markup.Card(f"Nearest to {found.word}", note, "domain", listed)]
+        elif found.formula is not None:
+            cards = [word_query.build_formula_card(found.formula, space, K)]
+        if cards:
+            markup.draw_neighbor_cards(cards, word_links.build_links("vectors_word"))
+    # 2. A word in the text; it may be too rare for a vector.
+    if found.word is not None or found.is_unknown:
         keyword_in_context.draw_lines_of_vectors(
-            typed, vectors, workspace, model if opened_model else None
+            found.word or found.typed, vectors, workspace, model if opened_model else None
         )
 
 
@@ -113,7 +146,25 @@ def draw_frequencies(space: EmbeddingSpace, min_count: int) -> None:
     if space.counts is None:
         st.markdown("These vectors have no word counts.")
         return
-    draw_figure(figures.plot_frequency_ranks(space.counts, min_count), "frequencies")
+    figure = figures.plot_frequency_ranks(space.counts, min_count)
+    text = describe_frequencies(space)
+    draw_figure(figure, "frequencies", text)
+    draw_note(text)
+
+
+def describe_frequencies(space: EmbeddingSpace) -> str:
+    """Describe the frequency-rank plot of a space with counts in a sentence."""
+    if space.counts is None or not len(space):
+        return ""
+    ordered = np.sort(space.counts)[::-1]
+    most = space.words[int(np.argmax(space.counts))]
+    # The number of most frequent words that make up half of all occurrences.
+    half = int(np.searchsorted(ordered.cumsum(), ordered.sum() / 2)) + 1
+    return (
+        f"The most frequent word, {markup.plain(most)}, occurs {count(int(ordered[0]))} times, the"
+        f" rarest {count(int(ordered[-1]))} times. Half of all occurrences are of"
+        f" {count(half)} of {count(len(ordered))} words."
+    )
 
 
 def draw_word_table(space: EmbeddingSpace) -> None:
@@ -151,6 +202,17 @@ def draw_details(vectors: Artifact) -> None:
     """Draw Details & export, with downloads of the vectors."""
     names = ("vectors.safetensors", "words.txt")
     draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
+
+
+def has_new_text(found: list[Artifact], corpora: list[Artifact], workspace: Workspace) -> bool:
+    """Return whether a text has no word vectors yet."""
+    read = {
+        (workspace.root / path).resolve()
+        for vectors in found
+        if "text" in vectors.manifest.inputs
+        for path in vectors.manifest.inputs["text"].paths
+    }
+    return any(corpus.folder.resolve() not in read for corpus in corpora)
 
 
 def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:

@@ -16,7 +16,9 @@ def draw(workspace: Workspace) -> None:
     # 1. The models, and the text that the reduction is measured on.
     left, right = st.columns([2, 1], gap="large")
     with left:
-        models = lens_view.choose_models(workspace, "vocabulary_models")
+        models = lens_view.choose_models(
+            workspace, "vocabulary_models", vocabulary_view.choose_default_model
+        )
     corpora = workspace.artifacts("corpora")
     with right:
         corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
@@ -47,8 +49,15 @@ def draw(workspace: Workspace) -> None:
                 vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
             else:
                 lens_corpus.offer_counting(workspace, corpus, models[:1])
-    # 3. The comparison of vocabularies, which needs no text.
-    with mistakes.show_errors():
-        profiles.compare(workspace, models, corpus)
+    # 3. The comparison of vocabularies, which needs no text; it is computed when it is opened.
+    comparison = st.expander(
+        "Compare vocabularies: overlap, token length, frequency",
+        icon=":material/compare_arrows:",
+        key="vocabulary_compare",
+        bind="query-params",
+    )
+    if comparison.open:
+        with comparison, mistakes.show_errors():
+            profiles.compare(workspace, models, corpus)
     if corpus and reducer:
         vocabulary_view.draw_details(corpus, models, reducer)

@@ -27,7 +27,6 @@ MAX_LISTED = 12  # number of unreachable tokens listed
 
 def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact | None) -> None:
     """Draw the overlap of vocabularies, their statistics, and charts."""
-    st.subheader("Compare vocabularies")
     _draw_overlap(models)
     _draw_statistics(models)
     left, right = st.container(), st.container()

@@ -1,6 +1,7 @@
 """Parts of the page Vocabulary: reduction of a vocabulary, its effect on a text, and each token."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import streamlit as st
@@ -9,9 +10,13 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import measure_model_size
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.presets import build_reduction
 from vocadapt.spaces.neighbors.search import find_nearest
-from vocadapt.ui.components import keyword_in_context, markup
+from vocadapt.ui.components import keyword_in_context, markup, pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
@@ -23,7 +28,8 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.number_formats import count, megabytes
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import ModelEntry
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import Mask
@@ -41,6 +47,7 @@ Curves = dict[str, dict[float, float]]  # heuristic → fraction kept → growth
 # Characters of distinct words up to which curves are drawn without a click, in about a second.
 MAX_INSTANT_CHARACTERS = 300_000
 NEAREST = 8  # neighbors of a token
+LISTED = 200  # removed tokens in the table: it is sent to the browser at each move of the slider
 HELP = {
     "heuristic": (
         "Selects the order in which tokens are removed. cost is vocadapt's own; the"
@@ -57,17 +64,64 @@ HELP = {
 def draw_reduction(
     workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer
 ) -> None:
-    """Draw the settings of a reduction, its effect, the curves of all heuristics, and the tokens."""
-    st.subheader("Reduce the vocabulary")
+    """Draw the settings of a reduction, its effect, the curves of all heuristics, the removed tokens,
+    and the button that makes the model.
+
+    A fragment: a move of the slider redraws nothing else of the page.
+    """
     settings = _choose_settings(reducer.vocabulary)
     with mistakes.show_errors():
         with st.spinner("Ordering the tokens …"):
             removed = reducer.build_removed_mask(settings)
         grown = measure_growth_over_seeds(reducer, settings, SEEDS)
         _draw_metrics(entry, reducer, grown, removed)
-        _draw_charts(reducer, settings, grown, removed)
-        st.subheader("Removed and kept tokens")
-        _draw_token_table(workspace, corpus, entry, reducer, removed)
+        _draw_start_button(workspace, corpus, entry, settings, int(removed.sum()))
+        curves, table = st.columns(2, gap="large")
+        with curves:
+            _draw_curves(reducer, settings, grown)
+        with table:
+            selected = _draw_token_table(reducer, removed)
+        if selected is not None:
+            _draw_token(workspace, corpus, entry, reducer, removed, selected)
+
+
+def choose_default_model(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+    """Return the label of the model that is selected by default: the one most recently used, or else
+    the first one, that has embeddings.
+    """
+    used = pickers.models_in_use(workspace)
+    labels = sorted(offered, key=lambda label: offered[label] not in used[:1])
+    for label in labels:
+        with suppress(InputError):
+            opened = cache.model_of(offered[label])
+            if opened.vocabulary and has_embeddings(opened):
+                return [label]
+    return labels[:1]
+
+
+def _draw_start_button(
+    workspace: Workspace,
+    corpus: Artifact,
+    entry: ModelEntry,
+    settings: ReductionSettings,
+    n_removed: int,
+) -> None:
+    """Draw the name and the button of the job that makes the model of a reduction."""
+    if not n_removed:
+        return
+    if not has_embeddings(entry.model):
+        draw_note("A vocabulary without embeddings: select a model to make a smaller one.")
+        return
+    recipe = build_reduction(settings)
+    inputs: dict[str, tuple[str, ...]] = {"model": (entry.name,)}
+    if "counts" in recipe.needs:
+        inputs["text"] = (str(corpus.folder),)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
+        name = pickers.draw_name_input(workspace, "models", wish, "vocabulary_name")
+        if st.button("Make this model", icon=":material/compress:", key="vocabulary_make"):
+            panel.launch(workspace, Spec("model", ModelStep(recipe=recipe), inputs), name)
+            st.rerun(scope="app")
 
 
 def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reducer) -> None:
@@ -135,7 +189,7 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: M
         growth_help += f" Mean ± sd over {len(SEEDS)} seeds."
     # 2. The parameters of the removed embeddings.
     saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
-    size = measure_model_size(entry.model) if _has_embeddings(entry) else ModelSize()
+    size = measure_model_size(entry.model) if has_embeddings(entry.model) else ModelSize()
     if size.width is not None:
         n_saved = n_removed * size.width
         saved, saved_size = count(n_saved), megabytes(n_saved * FLOAT32)
@@ -160,29 +214,22 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: M
         st.markdown(f":violet[{count(grown.unknown)} more words of the text become unknown.]")
 
 
-def _draw_charts(
-    reducer: Reducer, settings: ReductionSettings, grown: Growth, removed: Mask
-) -> None:
-    """Draw the growth by size for all heuristics, and the frequency of each token by id."""
-    dots, curves = st.columns(2, gap="large")
-    with curves:
-        if _may_draw_curves(reducer):
-            st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
-            current = (settings.heuristic, grown.keep, grown.growth)
-            curves_drawn = dict(_load_curves(reducer))
-            # The current setting is one more point on the curve of its heuristic.
-            points = {**curves_drawn[settings.heuristic], grown.keep: grown.growth}
-            curves_drawn[settings.heuristic] = dict(sorted(points.items(), reverse=True))
-            draw_figure(figures.plot_vocabulary_growth(curves_drawn, current), "curves")
-    with dots:
-        never = int((reducer.token_counts == 0).sum())
-        st.markdown(
-            f"**Token frequency by id.** One dot per token; {count(never)} tokens"
-            " never occur and are not drawn."
-        )
-        panel = figures.Dots("", reducer.token_counts, removed)
-        figure = figures.plot_against_id([panel], "occurrences of the token", logarithmic=True)
-        draw_figure(figure, "frequency_by_id")
+def _draw_curves(reducer: Reducer, settings: ReductionSettings, grown: Growth) -> None:
+    """Draw the growth by size for all heuristics, with a ring at the current setting."""
+    if not _may_draw_curves(reducer):
+        return
+    st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
+    current = (settings.heuristic, grown.keep, grown.growth)
+    curves = dict(_load_curves(reducer))
+    # The current setting is one more point on the curve of its heuristic.
+    points = {**curves[settings.heuristic], grown.keep: grown.growth}
+    curves[settings.heuristic] = dict(sorted(points.items(), reverse=True))
+    alt = "; ".join(
+        f"{name}: {100 * growth[min(growth)]:.0f} % more tokens at {100 * min(growth):.0f} %"
+        for name, growth in curves.items()
+    )
+    alt = f"Growth of the text at the smallest size of each heuristic. {alt}."
+    draw_figure(figures.plot_vocabulary_growth(curves, current), "curves", alt)
 
 
 def _may_draw_curves(reducer: Reducer) -> bool:
@@ -218,41 +265,34 @@ def _compute_curves(reducer: Reducer) -> Curves:
     return curves
 
 
-def _draw_token_table(
-    workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer, removed: Mask
-) -> None:
-    """Draw the table of all tokens, removed or kept, and the details of the selected one."""
+def _draw_token_table(reducer: Reducer, removed: Mask) -> int | None:
+    """Draw the table of the removed tokens that occur most often; return the id of the selected one,
+    None if there is none.
+    """
     vocabulary = reducer.vocabulary
-    order = np.lexsort((-reducer.token_counts, ~removed))  # removed first, most frequent first
-    table, closer = st.columns([1.2, 1], gap="large")
-    with table:
-        st.markdown(
-            "Select a token to see how it is tokenized once it is removed, its neighbors and its"
-            " occurrences."
-        )
-        event = draw_table(
-            {
-                "token": [vocabulary.tokens[i] for i in order],
-                "": np.where(removed[order], "removed", "kept"),
-                # Small types: the table is sent to the browser at each move of the slider.
-                "length": reducer.vocabulary.lengths[order].astype(np.int16),
-                "id": order.astype(np.int32),
-                "occurrences": reducer.token_counts[order],
-            },
-            height=420,
-            key=f"tokens_{removed.sum()}",
-            on_select="rerun",
-            selection_mode="single-row",
-            column_config={"token": st.column_config.TextColumn()},
-        )
-        rows = [row for row in event["selection"]["rows"] if row < len(vocabulary)]
-    with closer:
-        if rows:
-            _draw_token(workspace, corpus, entry, reducer, removed, int(order[rows[0]]))
-        else:
-            st.markdown(
-                ":gray[No token is selected. Tick a row on the left; click a column name to sort.]"
-            )
+    ids = np.flatnonzero(removed)
+    order = ids[np.argsort(-reducer.token_counts[ids], kind="stable")][:LISTED]
+    st.markdown(
+        f"**Removed tokens**, {count(len(order))} of {count(len(ids))}, most frequent first. Select"
+        " one to see how it is tokenized without it."
+    )
+    if not len(order):
+        return None
+    event = draw_table(
+        {
+            "token": [vocabulary.tokens[i] for i in order],
+            "occurrences": reducer.token_counts[order],
+            "length": vocabulary.lengths[order].astype(np.int16),
+            "id": order.astype(np.int32),
+        },
+        height=330,
+        key=f"tokens_{len(ids)}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={"token": st.column_config.TextColumn()},
+    )
+    rows = [row for row in event["selection"]["rows"] if row < len(order)]
+    return int(order[rows[0]]) if rows else None
 
 
 def _draw_token(
@@ -281,7 +321,7 @@ def _draw_token(
     ]
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
     # 2. Its nearest wordpieces in the model.
-    if _has_embeddings(entry):
+    if has_embeddings(entry.model):
         with mistakes.show_errors():
             space = entry.model.word_space
             found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
@@ -309,12 +349,12 @@ def _draw_token(
             st.text(mistakes.format_message(error.problem))
 
 
-def _has_embeddings(entry: ModelEntry) -> bool:
+def has_embeddings(model: LanguageModel) -> bool:
     """Return whether a vocabulary belongs to a model with embeddings.
 
     A bare vocabulary does not, and neither does the tokenizer in the folder base/ of a model.
     """
-    return (entry.model.path / "config.json").is_file()
+    return (model.path / "config.json").is_file()
 
 
 def _format_tokens_tsv(reducer: Reducer) -> str:

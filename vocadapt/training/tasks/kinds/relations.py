@@ -1,12 +1,25 @@
 """Relation extraction: the relation between two entities that a text marks or masks."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.examples import Text
-from vocadapt.training.tasks.kinds.judgment import NONE, SPURIOUS, WRONG
+from vocadapt.training.tasks.kinds.judgment import (
+    AFTER,
+    BEFORE,
+    GOLD,
+    MAX_LINE_LENGTH,
+    NONE,
+    SPURIOUS,
+    WRONG,
+    Claims,
+    Line,
+    Unit,
+    clip_around_marks,
+)
+from vocadapt.training.tasks.kinds.judgment import Mark as LineMark
 from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TextInput
 from vocadapt.training.tasks.kinds.labeled_texts import LabeledTexts
 
@@ -56,6 +69,14 @@ class Relations(LabeledTexts):
         words = _label_words(gold)
         return DIRECTION if words and words == _label_words(predicted) else WRONG
 
+    def show_lines(
+        self, example: Text, unit: Unit, claims: Claims, *, alarm: bool, untyped: bool
+    ) -> Iterable[Line]:
+        """Yield the lines of a text with labels; the entities of the pair are marked in the text."""
+        text, *others = super().show_lines(example, unit, claims, alarm=alarm, untyped=untyped)
+        yield mark_pair(text, example.text)
+        yield from others
+
 
 class Mark(NamedTuple):
     """An entity that a text marks (`<< aspirin >>`, `[[ COX-2 ]]`) or masks (`@GENE$`): its
@@ -84,6 +105,22 @@ def has_pair(text: str) -> bool:
     """
     marks = find_marks(text)
     return len(marks) > 1 or any(mark.masked and "-" in mark.text for mark in marks)
+
+
+def mark_pair(line: Line, text: str) -> Line:
+    """Return the line of a text with its marked or masked entities as marks; a long text is clipped
+    around them.
+
+    line: the line without marks, which is returned for a text without entities.
+    """
+    found = find_marks(text)
+    if not found:
+        return line
+    marks = tuple(LineMark(mark.start, mark.end, GOLD) for mark in found)
+    if len(text) <= MAX_LINE_LENGTH:
+        return Line(line.name, text, marks, line.note)
+    start, end = found[0].start - BEFORE, found[-1].end + AFTER
+    return clip_around_marks(line.name, text, marks, start, end, line.note)
 
 
 def _label_words(label: str) -> list[str]:

@@ -1,0 +1,91 @@
+"""The part Text: the form of an empty workspace, what was read of a text, and the words that the model
+splits worst, with links to the lens."""
+
+import shutil
+
+from tests.material.lab import NEW
+from tests.material.workspaces import HOSTILE
+from tests.pages.test_pages import markup
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
+from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
+
+TEXT = "text"
+
+
+def test_without_a_text_the_form_comes_first_and_news_are_offered(open_page, monkeypatch, tmp_path):
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.text.intake_form.queue.start", lambda *given: started.append(given)
+    )
+    app = open_page(TEXT)
+    assert not app.exception and not app.metric
+    assert app.button(key="take_text").disabled
+    app.button(key="take_news").click().run()
+    assert not app.exception and not app.error
+    [(_, spec, name)] = started
+    assert (spec.step, name) == ("corpus", "demo-news") and spec.settings.copy
+    assert spec.inputs["text"][0].endswith("lee_background.cor") and spec.inputs["model"][0]
+
+
+def test_what_was_read_and_how_the_model_reads_it(open_page, seeded):
+    app = open_page(TEXT, seeded)
+    assert not app.exception and not app.error
+    figures = {metric.label: (metric.value, metric.delta) for metric in app.metric}
+    assert figures["Files"][0] == "1"
+    assert figures["Lines"] == ("1 000".replace(" ", "\u202f"), "of 1\u202f000 read")
+    assert {"Words", "Distinct words", "Tokens per word", "Words kept whole"} <= set(figures)
+    assert "Split into 4 or more" in figures
+    written = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8")
+    assert any(written[:20] in text.value for text in app.text)
+    shown = markup(app)
+    assert all(f'data-va-word="{word}"' in shown for word in NEW)
+    assert "text_word=" in shown  # an address of its own, for another tab
+
+
+def test_a_word_leads_to_the_lens(open_page, seeded):
+    app = open_page(TEXT, seeded, text_word=NEW[0])
+    assert not app.exception and app.text_area(key="lens_text").value == NEW[0]
+
+
+def test_a_text_without_counts_is_counted_on_request(open_page, seeded, tmp_path):
+    root = tmp_path / "uncounted"
+    shutil.copytree(seeded.root, root)
+    shutil.rmtree(root / "counts")
+    app = open_page(TEXT, root)
+    assert not app.exception and not app.error and len(app.metric) == 4
+    app.button(key="count").click().run()
+    assert not app.exception and len(app.metric) == 7
+
+
+def test_hostile_lines_and_words_stay_text(open_page, tiny_bert, tmp_path):
+    text = tmp_path / "hostile.txt"
+    text.write_text(" ".join(HOSTILE * 30) + "\n", encoding="utf-8")
+    workspace = Workspace(tmp_path / "w")
+    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
+    run_step(spec, workspace.folder("corpora", "hostile"))
+    app = open_page(TEXT, workspace)
+    assert not app.exception and "<img" not in markup(app)
+    marked = [block.value for block in app.markdown]
+    assert not any(word in text for text in marked for word in HOSTILE[:3])
+
+
+def test_the_words_split_worst_by_hand():
+    vocabulary = WordPieceVocabulary(
+        ("[UNK]", "a", "##b", "##c", "##d", "##e", "1", "##2"), frozenset({"[UNK]"})
+    )
+    tokenizer = WordTokenizer("", vocabulary, Splitter.bert())
+    counts = {"ab": 90, "abcd": 2, "abcde": 7, "abc": 50, "a": 99, "12": 80, "ж": 70}
+    found = list_worst_split_words(counts, tokenizer.splitter, tokenizer, 4)
+    # Four or more wordpieces come first, whichever number; numbers and unknown words are left out.
+    assert [(one.word, one.count, len(one.pieces)) for one in found] == [
+        ("abcde", 7, 5),
+        ("abcd", 2, 4),
+        ("abc", 50, 3),
+        ("ab", 90, 2),
+    ]
+    assert list_worst_split_words(counts, tokenizer.splitter, tokenizer, 1) == found[:1]

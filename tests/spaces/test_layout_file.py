@@ -1,0 +1,135 @@
+"""A layout that another program computed: every fault of a file is a sentence with numbers."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.projection.layout_file import MAX_BYTES, match_layout, read_layout
+from vocadapt.spaces.space import EmbeddingSpace
+
+HOSTILE = ("<img src=x>", "$x$", "=1+1", 'a,"b', "\u202eabc")
+WORDS = ("heart", "lung", "liver", "brain", *HOSTILE)
+SPACE = EmbeddingSpace(
+    WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32), name="small"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def save(text, name="points.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token,x,y\nheart,1,2\nlung,3.5,-4\n",
+        "id,Word,X,Y,region\n0,heart,1,2,a\n1,lung,3.5,-4,b\n",
+        "\ufefftoken,x,y\r\nheart,1,2\r\nlung,3.5,-4\r\n",
+        "token\tx\ty\nheart\t1\t2\nlung\t3.5\t-4\n",
+        "token;x;y\nheart;1;2\nlung;3,5;-4\n",  # decimal commas
+        "y,x,name\n2,1,heart\n-4,3.5,lung\n",
+        "token,umap1,umap2\n\nheart,1,2\nlung,3.5,'-4\n",  # as the lab escapes cells
+    ],
+)
+def test_columns_are_found_by_name(text, write):
+    layout = read_layout(write(text))
+    assert layout.tokens == ("heart", "lung")
+    assert layout.xy.tolist() == [[1, 2], [3.5, -4]]
+
+
+def test_a_quotation_mark_is_a_token_of_a_tsv_file(write):
+    assert read_layout(write('token\tx\ty\n"\t1\t2\n')).tokens == ('"',)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "found no tokens"),
+        ("token,x,y\n", "found no tokens"),
+        ("heart,1,2\nlung,3,4\n", "found no token among 'heart', '1', '2'"),
+        ("token,a,y\nheart,1,2\n", "found no x among 'token', 'a', 'y'"),
+        (
+            "token,x,y\nheart,1,2\nlung,3\nliver\n",
+            "2 of 3 lines have fewer than 3 fields, the first",
+        ),
+        (b"token,x,y\n\xff,1,2\n", "UTF-8"),
+        ('token,x,y\n"' + "a" * 200_000 + '",1,2\n', "field larger than"),
+    ],
+)
+def test_a_file_that_is_no_layout(text, problem, write):
+    with pytest.raises(InputError, match=problem) as caught:
+        read_layout(write(text))
+    assert caught.value.remedy and len(str(caught.value)) < 400
+
+
+def test_a_huge_file_is_refused_before_it_is_read(write):
+    path = write("token,x,y\n")
+    with path.open("r+b") as file:
+        file.truncate(MAX_BYTES + 1)  # sparse: no disk space
+    with pytest.raises(InputError, match=re.escape("points.csv")):
+        read_layout(path)
+
+
+@pytest.mark.parametrize("bad", ["", "nan", "inf", "-Infinity", "1e999", "x", "١x"])
+def test_a_coordinate_that_is_no_number_is_missing(bad, write):
+    layout = read_layout(write(f"token,x,y\nheart,{bad},2\n"))
+    assert math.isnan(layout.xy[0, 0]) and layout.xy[0, 1] == 2
+
+
+def test_what_cannot_be_drawn_is_left_out_and_counted(write):
+    lines = [
+        "heart,0,1",
+        "lung,1,0",
+        "liver,2,2",
+        "spleen,3,3",
+        "brain,inf,0",
+        "lung,9,9",
+        "skin,1,1",
+    ]
+    matched = match_layout(read_layout(write("token,x,y\n" + "\n".join(lines))), SPACE)
+    assert matched.rows.tolist() == [0, 1, 2] and matched.xy.tolist() == [[0, 1], [1, 0], [2, 2]]
+    assert matched.notes == (
+        "2 of 7 tokens are unknown to the space: 'spleen', 'skin'",
+        "1 of 7 tokens lack a finite x or y: 'brain'",
+        "1 of 7 tokens occur again, their first place counts: 'lung'",
+    )
+
+
+def test_many_unknown_tokens_are_not_all_listed(write):
+    lines = [f"foreign{number},0,1" for number in range(1200)]
+    lines += ["heart,0,1", "lung,1,0", "liver,2,2"]
+    matched = match_layout(read_layout(write("token,x,y\n" + "\n".join(lines))), SPACE)
+    assert matched.notes[0].startswith("1,200 of 1,203 tokens are unknown to the space: 'foreign0'")
+    assert matched.notes[0].endswith("…") and len(matched.notes[0]) < 150
+
+
+def test_a_layout_of_too_few_tokens(write):
+    with pytest.raises(InputError, match=r"2 of 3 tokens can be drawn.*1 of 3 tokens are unknown"):
+        match_layout(read_layout(write("token,x,y\nheart,0,1\nlung,1,0\nskin,2,2\n")), SPACE)
+
+
+@pytest.mark.parametrize("place", ["1,1", "1e300,2"])
+def test_a_layout_without_extent(place, write):
+    text = "token,x,y\n" + "".join(f"{word},{place}\n" for word in WORDS[:4])
+    with pytest.raises(InputError, match="4 tokens have no finite extent"):
+        match_layout(read_layout(write(text)), SPACE)
+
+
+def test_hostile_tokens_are_matched_literally(write):
+    import csv
+    import io
+
+    file = io.StringIO()
+    csv.writer(file).writerows(
+        [("token", "x", "y"), *((t, i, i * i) for i, t in enumerate(HOSTILE))]
+    )
+    matched = match_layout(read_layout(write(file.getvalue())), SPACE)
+    assert matched.rows.tolist() == [4, 5, 6, 7, 8] and not matched.notes

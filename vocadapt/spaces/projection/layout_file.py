@@ -1,0 +1,167 @@
+"""A layout that another program computed: a table with the columns token, x and y, as CSV or TSV."""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_document
+from vocadapt.spaces.projection.methods import MIN_TOKENS
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
+from vocadapt.text.spreadsheet import unescape_cell
+
+MAX_BYTES = 100 * 2**20  # of a layout file: about two million tokens
+MAX_LISTED = 5  # tokens that a sentence names
+EXAMPLE = "Write a first line token,x,y, and then one line per token."
+# Names of each column, in lower case.
+TOKEN_NAMES = ("token", "tokens", "word", "words", "label", "name")
+X_NAMES = ("x", "x1", "dim1", "pc1", "component1", "tsne1", "umap1", "projection_x")
+Y_NAMES = ("y", "x2", "y1", "dim2", "pc2", "component2", "tsne2", "umap2", "projection_y")
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutFile:
+    """A layout as read: n tokens, and their coordinates (n, 2) float64, NaN if missing."""
+
+    tokens: tuple[str, ...]
+    xy: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedLayout:
+    """The tokens of a layout that a space has: their rows (n,) int64 and coordinates (n, 2) float32.
+
+    notes: a sentence for each reason why tokens of the file were left out.
+    """
+
+    rows: IntArray
+    xy: Matrix
+    notes: tuple[str, ...]
+
+
+def read_layout(path: Path) -> LayoutFile:
+    """Read a layout from a CSV or TSV file with a header that names its columns.
+
+    Other columns, such as ids, are ignored. A coordinate that is no number counts as missing.
+    Raises InputError if the file is not UTF-8 or too large, or lacks a column, and for a line with
+    too few fields.
+    """
+    # 1. Read the lines, by the separator of the header.
+    text = read_document(path, MAX_BYTES)
+    header, _, _ = text.partition("\n")
+    rows = csv.reader(StringIO(text, newline=""))
+    if "\t" in header:  # in a TSV file, a quotation mark is a token
+        rows = csv.reader(StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
+    elif ";" in header and "," not in header:  # of a spreadsheet that writes decimal commas
+        rows = csv.reader(StringIO(text, newline=""), delimiter=";")
+    try:
+        lines = [line for line in rows if line]
+    except csv.Error as error:
+        raise InputError(f"{path.name}: cannot be read as a table: {error}.", EXAMPLE) from error
+    if len(lines) < 2:
+        raise InputError(f"{path.name}: expected a header and tokens, found no tokens.", EXAMPLE)
+
+    # 2. Find the columns.
+    token, x, y = find_columns(lines[0], path.name)
+    most = max(token, x, y)
+
+    # 3. Read the fields.
+    short = [number for number, line in enumerate(lines[1:], start=2) if len(line) <= most]
+    if short:
+        raise InputError(
+            f"{path.name}: {len(short):,} of {len(lines) - 1:,} lines have fewer than"
+            f" {most + 1} fields, the first is line {short[0]:,}.",
+            EXAMPLE,
+        )
+    tokens = tuple(unescape_cell(line[token]) for line in lines[1:])
+    xy = [[_parse_coordinate(line[x]), _parse_coordinate(line[y])] for line in lines[1:]]
+    return LayoutFile(tokens, np.array(xy))
+
+
+def find_columns(header: Sequence[str], name: str) -> tuple[int, int, int]:
+    """Return the numbers of the columns of tokens, x and y; raise InputError if one is missing."""
+    names = [one.strip().lower() for one in header]
+    found = []
+    for column, known in (("token", TOKEN_NAMES), ("x", X_NAMES), ("y", Y_NAMES)):
+        place = next((names.index(one) for one in known if one in names), -1)
+        if place < 0:
+            shown = ", ".join(repr(one[:40]) for one in header[:8])
+            raise InputError(
+                f"{name}: expected the columns token, x and y, but found no {column} among"
+                f" {shown}.",
+                EXAMPLE,
+            )
+        found.append(place)
+    return found[0], found[1], found[2]
+
+
+def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
+    """Match a layout to a space: leave out what cannot be drawn, and say how much that is.
+
+    Left out are tokens that the space lacks, tokens without two finite coordinates, and all but the
+    first line of a token. Raises InputError, with the same numbers, if fewer than three tokens are
+    left, or if all of them have the same place.
+    """
+    # 1. Sort the lines by what can be done with them.
+    finite: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
+    places: dict[str, int] = {}
+    unknown, missing, repeated = [], [], []
+    for number, token in enumerate(layout.tokens):
+        if token not in space.index:
+            unknown.append(token)
+        elif token in places:
+            repeated.append(token)
+        elif not finite[number]:
+            missing.append(token)
+        else:
+            places[token] = number
+
+    # 2. Say what is left out.
+    of = f"of {len(layout.tokens):,} tokens"
+    notes = []
+    if unknown:
+        notes.append(f"{len(unknown):,} {of} are unknown to the space: {_list_tokens(unknown)}")
+    if missing:
+        notes.append(f"{len(missing):,} {of} lack a finite x or y: {_list_tokens(missing)}")
+    if repeated:
+        what = "occur again, their first place counts"
+        notes.append(f"{len(repeated):,} {of} {what}: {_list_tokens(repeated)}")
+
+    # 3. The rest must be a picture.
+    kept = np.array(list(places.values()), dtype=np.int64)
+    with np.errstate(over="ignore"):
+        xy = layout.xy[kept].astype(np.float32)
+    if len(kept) < MIN_TOKENS:
+        problem = "; ".join(
+            [f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed", *notes]
+        )
+        raise InputError(f"{problem}.", "Choose the space whose tokens the file has.")
+    if not (np.isfinite(xy).all() and np.ptp(xy, axis=0).max() > 0):
+        raise InputError(
+            f"The {len(kept):,} tokens have no finite extent in the layout.",
+            "Give each token a place of its own.",
+        )
+    return MatchedLayout(space.rows([layout.tokens[number] for number in kept]), xy, tuple(notes))
+
+
+def _list_tokens(tokens: Sequence[str]) -> str:
+    """List the first distinct tokens in a sentence, shortened."""
+    distinct = list(dict.fromkeys(tokens))
+    listed = ", ".join(repr(token[:40]) for token in distinct[:MAX_LISTED])
+    if len(distinct) > MAX_LISTED:
+        listed += ", …"
+    return listed
+
+
+def _parse_coordinate(text: str) -> float:
+    """Parse a coordinate; NaN if it is missing, infinite or no number."""
+    try:
+        value = float(unescape_cell(text).replace(",", "."))
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan

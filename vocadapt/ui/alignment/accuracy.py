@@ -1,0 +1,117 @@
+"""How often an alignment finds the right word: one sentence under its lists, and by frequency."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.lab.steps.alignment import AnchorScore
+from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.spaces.alignment.frequency_bands import FrequencyBand, measure_frequency_bands
+from vocadapt.spaces.neighbors.cross_space import ALL_PIECES, ListSettings
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.alignment.methods import MethodScores
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.number_formats import chance, count, fraction, ratio
+from vocadapt.ui.frame.cache import evaluation_of
+
+K = 5
+NEW_WORDS = (
+    "New words are rarer than these, and the model knows no true wordpiece to check them against:"
+    " expect the rate of rare words at best."
+)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The ranking of the evaluation that fits the lists: its scores, and a column of anchors.tsv."""
+
+    csls: bool
+    all_pieces: bool
+
+    @property
+    def column(self) -> str:
+        """Attribute of `AnchorScore` that holds the ranks."""
+        name = "all_rank" if self.all_pieces else "rank"
+        return f"csls_{name}" if self.csls else name
+
+    def read_scores(self, row: MethodScores) -> Mapping[str, Any]:
+        """Return P@k and chance of this ranking from the held-out scores of a method."""
+        scores = row.held_out
+        if self.csls:
+            scores = scores["csls"]
+        if not self.all_pieces:
+            return scores
+        pieces: Mapping[str, Any] = scores["all_pieces"]
+        return pieces
+
+
+def draw_accuracy(
+    row: MethodScores | None,
+    detail: Artifact | None,
+    words: EmbeddingSpace,
+    settings: ListSettings,
+) -> None:
+    """Draw how often the method finds the right word, as the lists rank them, and by frequency.
+
+    row: held-out scores, None if the method was not evaluated. detail: the saved alignment that has
+    the rank of each held-out word.
+    """
+    if row is None:
+        st.markdown(
+            "How often these lists are right is not known yet: evaluate the method below on words"
+            " that the model knows."
+        )
+        return
+    ranking = Ranking(settings.csls, settings.among == ALL_PIECES)
+    st.markdown(describe_accuracy(row, ranking))
+    bands: tuple[FrequencyBand, ...] = ()
+    if detail is not None:
+        bands = compute_bands(evaluation_of(detail).anchors, words, ranking.column)
+    if bands:
+        columns = st.columns(len(bands))
+        for column, band in zip(columns, bands, strict=True):
+            value = band.found / band.words
+            column.metric(
+                f"{band.name.capitalize()} words",
+                ratio(value),
+                f"{fraction(value)} of {count(band.words)}; {describe_counts(band)}",
+                delta_color="off",
+                delta_arrow="off",
+            )
+    draw_note(NEW_WORDS)
+
+
+def describe_accuracy(row: MethodScores, ranking: Ranking) -> str:
+    """Describe P@5 of a method in a sentence: a ratio, the chance level, and n (Markdown)."""
+    scores = ranking.read_scores(row)
+    rate = ratio(scores[f"p@{K}"])
+    if " of " not in rate:  # none, all
+        rate = f"{rate} of the"
+    by = " by CSLS" if ranking.csls else ""
+    return (
+        f"The right word is among the {K} nearest{by} for **{rate} held-out words that the model"
+        f" knows** ({fraction(scores[f'p@{K}'])}; chance {chance(scores[f'chance@{K}'])};"
+        f" n = {count(row.anchors)})."
+    )
+
+
+def describe_counts(band: FrequencyBand) -> str:
+    """Describe how often the words of a band occur in the text."""
+    if band.least == band.most:
+        return f"{count(band.least)} times in the text"
+    return f"{count(band.least)} to {count(band.most)} times in the text"
+
+
+def compute_bands(
+    anchors: tuple[AnchorScore, ...], words: EmbeddingSpace, column: str
+) -> tuple[FrequencyBand, ...]:
+    """Return the bands of the held-out words; () without word counts, or without these ranks."""
+    ranks = [getattr(anchor, column) for anchor in anchors]
+    known = all(anchor.word in words for anchor in anchors)
+    if words.counts is None or None in ranks or not known:
+        return ()
+    counts = words.counts[words.rows(anchor.word for anchor in anchors)]
+    return measure_frequency_bands(np.array(ranks, dtype=np.int64), counts, K)

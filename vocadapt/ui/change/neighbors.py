@@ -1,0 +1,101 @@
+"""The neighbors of one word before and after, as three cards."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.neighbors.change import (
+    NeighborhoodChange,
+    WordChange,
+)
+from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.ui.change.comparisons import ShownComparison
+from vocadapt.ui.change.word_list import LISTED, WORD
+from vocadapt.ui.components import word_links, word_query
+from vocadapt.ui.components.blocks import (
+    draw_note,
+)
+from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import cache, mistakes
+
+
+def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
+    """Return example words: the first longer ones of the list."""
+    words = [change.words[row] for row in rows[:LISTED]]
+    return [word for word in words if len(word) > 4 and word.isalpha()][: word_query.EXAMPLES]
+
+
+def draw_word(shown: ShownComparison, examples: list[str]) -> None:
+    """Draw the three cards of the searched word."""
+    change, baseline = shown.found.change, shown.found.baseline
+    word = word_query.draw_word_input(WORD, "Select or type a word", examples, change.index)
+    if not word:
+        return
+    with mistakes.show_errors():
+        found = _find_word(shown, word)
+        names, before = (change.before.name, change.after.name), frozenset[str]()
+        if change.settings.among == "all":
+            before = frozenset(change.before.words)
+        cards = build_three_cards(found, names, before)
+        draw_neighbor_cards(cards, word_links.build_links(WORD))
+        n_new = len(cards[-1].shared)
+        row = change.index.get(word)
+        if row is None:
+            draw_note(
+                f"**{plain(word)}** is only in {plain(change.after.name)}: it has no neighbors before."
+            )
+            return
+        notes = [f"**{plain(word)}** keeps **{len(found.both)} of {change.settings.k}** neighbors"]
+        if n_new:
+            notes.append(f":green[**underlined**]: {n_new} that {plain(change.before.name)} lacks")
+        if change.counts is not None:
+            notes.append(f"{count(int(change.counts[row]))} occurrences")
+        if baseline is not None:
+            verdict = ":violet[**changed**]" if baseline.below[row] else "within noise"
+            notes.append(f"{fraction(baseline.overlap[row])} in the noise baseline")
+            notes.append(f"quantile {fraction(baseline.quantile[row])}: {verdict}")
+        st.markdown(f":small[{' · '.join(notes)}]")
+
+
+def _find_word(shown: ShownComparison, word: str) -> WordChange:
+    """Return the neighbors of a word before and after; of a word that only the space after has, those
+    after.
+
+    Raises InputError if the word is in neither list of candidates.
+    """
+    change = shown.found.change
+    is_new = word not in change.index and word not in change.before.words
+    if not is_new or word not in change.after.words:
+        return change.word(word)
+    space = cache.open_named_space(shown.spec.inputs["after"][0]).space
+    if any(candidate not in space for candidate in (word, *change.after.words)):
+        raise InputError(
+            f"{change.after.name} has changed since it was compared.", "Compare the spaces again."
+        )
+    candidates = space.take(space.rows(change.after.words))
+    own = candidates.rows([word])
+    near = find_nearest(candidates.matrix[own], candidates, change.settings.k, leave_out=own)
+    found = zip(near.rows[0].tolist(), near.scores[0].tolist(), strict=True)
+    gained = tuple((candidates.words[other], float(cosine)) for other, cosine in found)
+    return WordChange(word, 0.0, (), (), gained)
+
+
+def build_three_cards(
+    found: WordChange, names: tuple[str, str], before: frozenset[str] = frozenset()
+) -> list[Card]:
+    """Build the cards of the neighbors that a word lost, kept and gained.
+
+    before: the candidates before; gained neighbors that are not among them are marked, unless it is
+    empty.
+    """
+    both = [(word, (one + two) / 2) for word, one, two in found.both]
+    new = frozenset[str]()
+    if before:
+        new = frozenset(word for word, _ in found.only_after) - before
+    return [
+        Card("Only before", names[0], "source", found.only_before, empty="none"),
+        Card("In both", "mean of both cosines", "neutral", both, empty="none"),
+        Card("Only after", names[1], "changed", found.only_after, new, empty="none"),
+    ]
