@@ -10,14 +10,17 @@ import pytest
 from tests.material.runs import write_run, write_runs
 from vocadapt.__main__ import main
 from vocadapt.analysis.errors.confusion import Case, build_confusion_matrix
+from vocadapt.analysis.figures.training import plot_losses, smooth_curve
 from vocadapt.analysis.results.results import (
     BETTER,
     NOISE,
     WORSE,
     average_groups,
     benchmark_name,
+    explain_verdict,
     judge_difference,
 )
+from vocadapt.analysis.results.setting_differences import build_setting_table, keep_differences
 from vocadapt.analysis.results.tables import (
     escape_latex,
     escape_markdown,
@@ -410,3 +413,46 @@ def test_texts_have_boards_too(tmp_path):
     assert (board.scorer, board.metric) == ("macro-f1", "f1") and board.standings[
         0
     ].headline.mean == pytest.approx(1 / 3)
+
+
+def test_each_verdict_is_explained_in_a_sentence():
+    three, other = summarize_seeds([0.5, 0.5, 0.5]), summarize_seeds([0.9, 0.9, 0.9])
+    near = summarize_seeds([0.4, 0.5, 0.63])
+    found = {
+        explain_verdict(judge_difference(other, three, 0.01)): "Better than the baseline",
+        explain_verdict(judge_difference(three, other, 0.01)): "Worse than the baseline",
+        explain_verdict(
+            judge_difference(near, three, 0.01)
+        ): "No difference shown: it is no larger",
+        explain_verdict(judge_difference(other, three, 0.2)): "No difference shown: other test",
+        explain_verdict(judge_difference(summarize_seeds([0.9]), three, 0.01)): "at least 3 seeds",
+    }
+    assert all(part in sentence for sentence, part in found.items()) and len(found) == 5
+
+
+def test_settings_side_by_side_and_their_differences():
+    table = build_setting_table(
+        {"a": {"lr": 2e-5, "epochs": 3, "patience": None}, "b": {"lr": 1e-3, "epochs": 3}}
+    )
+    assert table == {"lr": ("2e-05", "0.001"), "epochs": ("3", "3"), "patience": ("–", "–")}
+    assert keep_differences(table) == {"lr": ("2e-05", "0.001")}
+    assert build_setting_table({}) == {}
+
+
+def test_a_smoothed_curve_by_hand():
+    points = [(1.0, 1.0), (2.0, 2.0), (3.0, 2.0)]
+    assert smooth_curve(points, 0.0) == points
+    # means .5, 1.25, 1.625; sums of weights .5, .75, .875
+    expected = [1.0, 1.25 / 0.75, 1.625 / 0.875]
+    assert [y for _, y in smooth_curve(points, 0.5)] == pytest.approx(expected)
+    assert smooth_curve([(1.0, 3.0)] * 5, 0.9) == [(1.0, pytest.approx(3.0))] * 5
+    assert smooth_curve([], 0.5) == []
+
+
+def test_the_unsmoothed_curve_stays_visible():
+    figure = plot_losses({"a": [(1.0, 1.0), (2.0, 3.0)]}, smoothing=0.5)
+    assert [len(trace.x) for trace in figure.data] == [2, 2]
+    raw, smoothed = figure.data
+    assert raw.opacity < 1 and list(raw.y) == [1.0, 3.0] and not raw.showlegend
+    assert smoothed.y[1] == pytest.approx((0.25 * 1 + 0.5 * 3) / 0.75)
+    assert len(plot_losses({"a": [(1.0, 1.0)]}).data) == 1

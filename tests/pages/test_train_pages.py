@@ -2,7 +2,8 @@
 
 import json
 import time
-from types import SimpleNamespace
+from dataclasses import asdict
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
 from vocadapt.analysis.figures.training import plot_dev_scores, plot_losses
+from vocadapt.analysis.results.results import explain_verdict
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.artifacts.tasks import import_task
@@ -91,12 +93,58 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
     assert "--baseline base --baseline-tokenization base" in command and "--task toy" in command
 
 
-def test_without_a_baseline_nothing_is_compared(open_page, runs):
+def test_the_run_of_the_unadapted_model_is_the_baseline_by_itself(open_page, runs):
     app = open_page(RESULTS, runs)
-    assert not app.exception
-    assert "verdict" not in table(app, "95 % interval") and any(
-        "select a baseline" in text for text in texts(app)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="results_baseline").value == "base · base"
+    assert app.query_params["results_baseline"] == "base · base"
+    verdicts = table(app, "95 % interval")["verdict"]
+    best = next(verdict for verdict in verdicts if verdict != "baseline")
+    assert any(explain_verdict(best) in text for text in plain_texts(app))
+
+
+def test_a_single_run_has_no_baseline(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "single")
+    write_runs(workspace, "a", GOLD, {1: {"base": said(4)}})
+    app = open_page(RESULTS, workspace)
+    assert not app.exception and not app.error
+    assert "results_baseline" not in [box.key for box in app.selectbox]
+    assert "verdict" not in table(app, "95 % interval")
+
+
+def test_settings_are_compared_and_only_the_different_ones_shown(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "settings")
+    usual = asdict(FinetuneSettings())
+    write_runs(workspace, "a", GOLD, {1: {"base": said(4)}}, model="m", settings=usual)
+    other = {**usual, "lr": 0.5}
+    write_runs(workspace, "b", GOLD, {1: {"base": said(5)}}, model="m", settings=other)
+    app = open_page(RESULTS, workspace)
+    shown = table(app, "setting").set_index("setting")
+    assert list(shown.index) == ["Learning rate"] and shown.loc["Learning rate", "b"] == "0.5"
+    app.toggle(key="results_differences").set_value(False).run()
+    every = table(app, "setting").set_index("setting")
+    assert len(every) > 5 and every.loc["Model", "a"] == "m"
+
+
+def test_smoothing_is_in_the_address_and_keeps_the_original_curve(open_page, runs):
+    app = open_page(RESULTS, runs, results_smoothing="0.5")
+    assert not app.exception and app.slider(key="results_smoothing").value == 0.5
+
+
+def test_a_cell_leads_to_its_entries_in_the_error_analysis(open_page, runs):
+    app = open_page(
+        RESULTS, runs, results_confused="green · seed 1 · pooled", results_cell="D → (none)"
     )
+    assert not app.exception and not app.error
+    assert 'data-va-field="results_cell"' in markup(app)
+    (link,) = [one for one in app.get("page_link") if "Compare these" in one.proto.label]
+    query = dict(parse_qsl(link.proto.query_string))
+    assert (
+        query["errors_cell"] == "D → (none)" and query["errors_baseline"] == "base · seed 1 · base"
+    )
+    errors = open_page("errors", runs, **query)
+    assert not errors.exception and not errors.error
+    assert any(str(button.key) == "errors_clear_cell" for button in errors.button)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +247,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.queue.start",
-        lambda _, spec, name, **__: started.append((spec, name)) or SimpleNamespace(id="started"),
+        lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()

@@ -41,6 +41,7 @@ STYLES = dict(
 )
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
+RAW_OPACITY = 0.25  # of a curve that is also drawn smoothed
 MIDDLE = "#D8DDE1"
 NARROWEST = 0.1  # half the range of gate values that the colors span, at least
 DARKEST = 0.65  # strongest color of a cell, as a fraction of the full color: its digits are dark
@@ -54,13 +55,43 @@ Style = dict[str, Any]  # mode, line and marker of a plotly trace
 
 
 def plot_losses(
-    curves: Mapping[str, Curve], height: int = 240, among: Sequence[str] = ()
+    curves: Mapping[str, Curve],
+    height: int = 240,
+    among: Sequence[str] = (),
+    smoothing: float = 0.0,
 ) -> go.Figure:
-    """Plot the mean loss by step, a line per run; `among`: all runs on the page, so that each keeps
-    its color.
+    """Plot the mean loss by step, a line per run.
+
+    among: all runs on the page, so that each keeps its color. smoothing: weight of earlier points,
+    see `smooth_curve`; the unsmoothed curves remain visible as faint lines.
     """
     figure = build_figure("step", "loss", height, y_axis={"rangemode": "tozero"})
-    return _add_curves(figure, curves, _assign_styles([*among, *curves]), "step %{x}")
+    styles = _assign_styles([*among, *curves])
+    if not smoothing:
+        return _add_curves(figure, curves, styles, "step %{x}")
+    faint = {
+        name: style | {"opacity": RAW_OPACITY, "showlegend": False}
+        for name, style in styles.items()
+    }
+    _add_curves(figure, curves, faint, "step %{x}, not smoothed")
+    smoothed = {name: smooth_curve(points, smoothing) for name, points in curves.items()}
+    return _add_curves(figure, smoothed, styles, "step %{x}, smoothed")
+
+
+def smooth_curve(points: Curve, weight: float) -> list[tuple[float, float]]:
+    """Smooth a curve by an exponential moving average without bias toward its start.
+
+    weight: of the mean of the earlier points, from 0 (no smoothing) to below 1. The first mean is
+    0, so each mean is divided by the sum of its weights (Kingma and Ba 2015, section 3).
+
+    Example: weight .5, values 1 2 -> means .5, 1.25; weights .5, .75 -> 1, 1.667.
+    """
+    smoothed, mean, remaining = [], 0.0, 1.0
+    for x, y in points:
+        mean = weight * mean + (1 - weight) * y
+        remaining *= weight
+        smoothed.append((x, mean / (1 - remaining)))
+    return smoothed
 
 
 def plot_dev_scores(

@@ -35,6 +35,33 @@ MIN_SEEDS = 3  # no difference is claimed with fewer seeds
 SIGNIFICANCE_LEVEL = 0.05
 BETTER, WORSE, NOISE = "better", "worse", "within noise"
 BASELINE = "baseline"
+COLLAPSED, NOT_SIGNIFICANT = "collapsed runs: no claim", "p ≥ .05: no claim"
+# Verdict → the sentence that explains it; verdicts on too few seeds contain their number.
+EXPLANATIONS = {
+    BETTER: (
+        "Better than the baseline: the difference is larger than the spread over the seeds, and"
+        " rarely arises by chance (p < .05)."
+    ),
+    WORSE: (
+        "Worse than the baseline: the difference is larger than the spread over the seeds, and"
+        " rarely arises by chance (p < .05)."
+    ),
+    NOISE: (
+        "No difference shown: it is no larger than the spread over the seeds, so other seeds could"
+        " reverse it."
+    ),
+    NOT_SIGNIFICANT: (
+        "No difference shown: other test examples of the same kind could reverse it (p ≥ .05)."
+    ),
+    COLLAPSED: (
+        "No claim: a training collapsed, that is, it predicts no better than always the most"
+        " frequent label."
+    ),
+}
+TOO_FEW_SEEDS = (
+    f"No claim: at least {MIN_SEEDS} seeds are needed on both sides, because results differ from"
+    " seed to seed."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +253,7 @@ def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
     # Checks in order: the runs, the size of the difference, the test.
     fewest = min(len(ours.values), len(theirs.values))
     if ours.collapsed or theirs.collapsed:
-        return "collapsed runs: no claim"
+        return COLLAPSED
     if fewest == 1:
         return "one seed: no claim"
     if fewest < MIN_SEEDS:
@@ -234,10 +261,15 @@ def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
     if abs(ours.mean - theirs.mean) <= max(ours.sd or 0.0, theirs.sd or 0.0):
         return NOISE
     if p >= SIGNIFICANCE_LEVEL:
-        return "p ≥ .05: no claim"
+        return NOT_SIGNIFICANT
     if ours.mean > theirs.mean:
         return BETTER
     return WORSE
+
+
+def explain_verdict(verdict: str) -> str:
+    """Return a sentence that explains a verdict of `judge_difference`."""
+    return EXPLANATIONS.get(verdict, TOO_FEW_SEEDS)
 
 
 def average_groups(

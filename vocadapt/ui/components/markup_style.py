@@ -94,6 +94,7 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-heat thead th:first-child{width:30%}
 .va-heat tbody th{text-align:right}
 .va-heat td{text-align:center;padding:.7rem .3rem;border-radius:.35rem;background:light-dark(#F4F6F8,#1B232C)}
+.va-heat td.va-chosen{outline:2px solid light-dark(#0B6FB3,#58AEE6)}
 .va-heat small{display:block;font-size:.78rem;color:light-dark(#4A5560,#C3CCD4)}
 .va-heat.va-many{min-width:46rem;font-size:.86rem}
 .va-heat.va-many thead th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;max-height:11rem;padding:.3rem 0}

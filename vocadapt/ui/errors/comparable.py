@@ -27,6 +27,7 @@ from vocadapt.ui.frame import address, cache
 # Keys of the pickers, and query parameters:
 FIRST, SECOND = "errors_baseline", "errors_compared"
 TASK, EVERY = "errors_task", "all tasks"
+TASK_WIDTH = 340  # pixels
 USUAL = "default"
 HELP = (
     "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
@@ -83,7 +84,6 @@ def pick_two(
     offered: Sequence[Comparable], places: Sequence[st.delta_generator.DeltaGenerator]
 ) -> tuple[Comparable, Comparable] | None:
     """Show the pickers of both sides; return None if they are the same, or if there is only one."""
-    offered = _choose_task(offered)
     with places[0]:
         first = pickers.pick_named(
             "Baseline",
@@ -102,13 +102,16 @@ def pick_two(
     return first, second
 
 
-def _choose_task(offered: Sequence[Comparable]) -> list[Comparable]:
+def choose_task(offered: Sequence[Comparable]) -> list[Comparable]:
     """Draw the picker of a task if there are several; return the runs of the selected task."""
     names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
     # With fewer than three names there is only one task to choose, besides EVERY.
     if len(names) < 3:
         return list(offered)
-    task = pickers.pick_name("Task", names, TASK, EVERY, help="Limits the runs below to this task.")
+    with st.container(width=TASK_WIDTH):
+        task = pickers.pick_name(
+            "Task", names, TASK, EVERY, help="Limits the runs below to this task."
+        )
     return [one for one in offered if task in (EVERY, one.task)]
 
 
@@ -224,24 +227,46 @@ def _from_import(one: ImportedPredictions) -> Comparable:
 
 
 def _find_default_baseline(offered: Sequence[Comparable]) -> int:
-    """Return the index of the default baseline for the newest run that can be compared with another.
-
-    In order of preference: the newest comparable run with one tokenization, the same run under the
-    base tokenization, any other comparable run.
+    """Return the index of the default baseline for the newest run that can be compared with
+    another.
     """
-    # 1. The newest run that can be compared with another one.
     newest = next((one for one in offered if sum(other.fits(one) for other in offered) > 1), None)
     if newest is None:
         return 0
-    # 2. The comparable runs by preference. A run has one entry for each tokenization.
+    # Another run than the newest one, if none is preferred.
+    others = [place for place, one in enumerate(offered) if one.fits(newest)]
+    return [*_list_preferred_baselines(offered, newest), *others[1:], 0][0]
+
+
+def _list_preferred_baselines(offered: Sequence[Comparable], compared: Comparable) -> list[int]:
+    """Return the indexes of suitable baselines of a run, the best first: comparable runs with one
+    tokenization, then the same run under the base tokenization.
+    """
+    # A run has one entry for each tokenization.
     per_run = Counter(one.path for one in offered)
-    with_one_tokenization, own_base, others = [], [], []
+    with_one_tokenization, own_base = [], []
     for place, one in enumerate(offered):
-        if not one.fits(newest):
+        if not one.fits(compared):
             continue
-        if one.artifact_name != newest.artifact_name and per_run[one.path] == 1:
+        if one.artifact_name != compared.artifact_name and per_run[one.path] == 1:
             with_one_tokenization.append(place)
-        if one.tokenization == BASE and one.path == newest.path:
+        if one.tokenization == BASE and one.path == compared.path:
             own_base.append(place)
-        others.append(place)
-    return [*with_one_tokenization, *own_base, *others[1:], 0][0]
+    return [*with_one_tokenization, *own_base]
+
+
+def find_baseline_name(workspace: Workspace, name: str, wanted: str = "") -> str:
+    """Return the name of a baseline to compare a run with, "" if there is none.
+
+    name: of the run, in the pickers. wanted: beginning of the name of the preferred baseline.
+    """
+    offered = list_comparable(workspace)
+    compared = next((one for one in offered if one.name == name), None)
+    if compared is None:
+        return ""
+    places = _list_preferred_baselines(offered, compared)
+    others = [place for place, one in enumerate(offered) if one.fits(compared)]
+    names = [offered[place].name for place in (*places, *others)]
+    names = [one for one in names if one != name]
+    preferred = [one for one in names if wanted and one.startswith(wanted)]
+    return next(iter([*preferred, *names]), "")

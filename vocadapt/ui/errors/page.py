@@ -33,7 +33,8 @@ def draw(workspace: Workspace) -> None:
                 found, slicing = chosen
                 entries = filters.select_entries(found.compared, slicing)
                 outcome = view.draw_headline(found, slicing, entries)
-                left, right = st.columns([1.75, 1], gap="medium")
+                with st.container(key="va_stacked_errors"):
+                    left, right = st.columns([1.75, 1], gap="medium")
                 with left:
                     noted = notes.summarize_notes(workspace)
                     shown = view.draw_cards(found, entries, outcome, noted)

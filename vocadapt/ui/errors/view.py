@@ -57,6 +57,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing]
     both runs and their slices. Returns None, with a message, if the two sides are the same.
     """
     # 1. The two sides.
+    offered = comparable.choose_task(offered)
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
     picked = comparable.pick_two(offered, columns)
     if picked is None:

@@ -8,7 +8,8 @@ from vocadapt.analysis.errors.confusion import Case, ConfusionMatrix, build_conf
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
-from vocadapt.ui.components.blocks import draw_note, draw_table
+from vocadapt.ui.components import word_links
+from vocadapt.ui.components.blocks import draw_link, draw_note, draw_table
 from vocadapt.ui.components.markup import (
     MAX_UPRIGHT_COLUMNS,
     HeatCell,
@@ -18,6 +19,8 @@ from vocadapt.ui.components.markup import (
 )
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
+from vocadapt.ui.errors.comparable import find_baseline_name
+from vocadapt.ui.errors.filters import format_cell
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.address import workspace
 
@@ -25,10 +28,15 @@ CELL = "results_cell"  # the picker's key, and its name in the address
 MAX_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 
 
-def draw_confusion(task: str) -> None:
-    """Draw the confusion matrix of a run and all examples of the selected cell."""
+def draw_confusion(task: str, baseline: tuple[str, str] | None = None) -> None:
+    """Draw the confusion matrix of a run and all examples of the selected cell; a click on a cell
+    selects it.
+
+    baseline: the run and tokenization to compare the examples with in the error analysis.
+    """
     st.subheader("Confusion matrix")
-    left, right = st.columns([1, 1.6], gap="large")
+    with st.container(key="va_stacked_confusion"):
+        left, right = st.columns([1, 1.6], gap="large")
     with left:
         chosen = pick_run(workspace(), "Run", "results_confused", task=task, by_tokenization=True)
     if chosen is None or not chosen.tokenization:
@@ -42,10 +50,11 @@ def draw_confusion(task: str) -> None:
         found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
         if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # a wide matrix, with the examples below it
             left, right = st.container(), st.container()
-        with left:
-            _draw_matrix(found)
         with right:
-            _draw_cell(found, chosen)
+            cell = _draw_cell(found, chosen, baseline)
+        with left:
+            _draw_matrix(found, cell)
+        word_links.listen(CELL)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -59,7 +68,7 @@ def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -
     )
 
 
-def _draw_matrix(found: ConfusionMatrix) -> None:
+def _draw_matrix(found: ConfusionMatrix, selected: str) -> None:
     """Draw the matrix, with gold labels as rows and predicted labels as columns: the fraction of the
     row, and the count. If there are many classes, only the most confused are drawn.
     """
@@ -68,18 +77,19 @@ def _draw_matrix(found: ConfusionMatrix) -> None:
     if classes > MAX_CLASSES:
         found = found.most_confused(MAX_CLASSES)
     totals = {gold: int(row.sum()) for gold, row in zip(whole.gold, whole.counts, strict=True)}
-    rows = [
-        (gold, f"gold, {count(totals[gold])}", [_build_heat(int(n), totals[gold]) for n in row])
-        for gold, row in zip(found.gold, found.counts, strict=True)
-    ]
+    rows = []
+    for gold, counts in zip(found.gold, found.counts, strict=True):
+        cells = []
+        for predicted, n in zip(found.predicted, counts, strict=True):
+            name = format_cell(gold, predicted)
+            cells.append(_build_heat(int(n), totals[gold], name, name == selected))
+        rows.append((gold, f"gold, {count(totals[gold])}", cells))
     if rows:
-        names = list(found.predicted)
-        if len(names) <= MAX_UPRIGHT_COLUMNS:
-            names = [f"predicted {name}" for name in names]
-        draw_heat_map(names, rows, "gold against predicted")
+        label = "Confusion matrix: gold labels as rows, predicted labels as columns"
+        draw_heat_map(list(found.predicted), rows, label, word_links.build_links(CELL))
     draw_note(
-        f"{count(int(whole.counts.sum()))} {found.unit}; rows: gold, columns: predicted; each cell:"
-        " fraction of its row, and count."
+        f"{count(int(whole.counts.sum()))} {found.unit}. **Rows: gold, columns: predicted.** Each"
+        " cell: fraction of its row, and count; click one for its examples."
     )
     if classes > MAX_CLASSES:
         st.markdown(
@@ -88,23 +98,27 @@ def _draw_matrix(found: ConfusionMatrix) -> None:
         )
 
 
-def _build_heat(n: int, total: int) -> HeatCell:
-    return HeatCell(n / total if n else None, count(n))
+def _build_heat(n: int, total: int, name: str, is_selected: bool) -> HeatCell:
+    if not n:
+        return HeatCell(None, count(n))
+    return HeatCell(n / total, count(n), name, is_selected)
 
 
-def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun) -> None:
-    """Draw the picker of a cell and the table of all its examples."""
+def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: tuple[str, str] | None) -> str:
+    """Draw the picker of a cell, the table of all its examples, and the link to the error analysis;
+    return the name of the cell.
+    """
     # 1. The cells with examples: mistakes by frequency, then correct predictions.
     correct = sorted(cell for cell in found.cases if cell[0] == cell[1])
     cells = {}
     for gold, predicted in [*found.mistakes, *correct]:
-        cells[f"{escape_invisible(gold)} → {escape_invisible(predicted)}"] = (gold, predicted)
+        cells[format_cell(gold, predicted)] = (gold, predicted)
     if not cells:
         st.markdown(
             "There is no confusion matrix: neither the gold labels nor the predictions contain a"
             " label."
         )
-        return
+        return ""
     first = next(
         (label for label, (gold, predicted) in cells.items() if NO_LABEL != gold != predicted),
         next(iter(cells)),
@@ -112,7 +126,7 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun) -> None:
     # 2. The selected cell, by default the most frequent mistake between two labels.
     label = pick_name("Gold → predicted", list(cells), CELL, first)
     if label not in cells:
-        return
+        return ""
     gold, predicted = cells[label]
     cases = found.cases[gold, predicted]
     examples = chosen.run.test_predictions.split.examples
@@ -121,7 +135,23 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         " examples:"
     )
     rows = _rows(chosen.run.kind, cases, examples)
-    draw_table(rows, key="cases", height=min(38 + 35 * len(cases), 380))
+    config = {
+        "example": st.column_config.NumberColumn(width=70),
+        "document": st.column_config.TextColumn(width=80),
+    }
+    height = min(38 + 35 * len(cases), 380)
+    draw_table(rows, key="cases", height=height, column_config=config)
+    wanted = f"{baseline[0]} · " if baseline else ""
+    other = find_baseline_name(workspace(), chosen.name, wanted)
+    if other:
+        draw_link(
+            "errors",
+            "Compare these examples with the baseline",
+            errors_baseline=other,
+            errors_compared=chosen.name,
+            errors_cell=label,
+        )
+    return label
 
 
 def _rows(

@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import cache
-from vocadapt.ui.results import confusion, view
+from vocadapt.ui.results import compared_settings, confusion, curves, view
 
 
 def draw(workspace: Workspace) -> None:
@@ -34,8 +34,10 @@ def draw(workspace: Workspace) -> None:
     board = view.compute_results(own, baseline, scorer).boards[0]
     view.draw_headline(board)
     view.draw_leaderboard(board)
-    view.draw_curves(own, own[0].metric)
-    confusion.draw_confusion(task)
+    curves.draw_curves(own, own[0].metric)
+    confusion.draw_confusion(task, baseline)
+    if len(own) > 1:
+        compared_settings.draw_settings(own, baseline[0] if baseline else "")
     if len({one.task for one in runs}) > 1:
         view.draw_group_means(view.compute_results(runs, None, "").groups)
     view.draw_details(workspace, board, scorer)

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis.figures import training
-from vocadapt.analysis.results.results import BASELINE, TaskLeaderboard
+from vocadapt.analysis.results.results import BASELINE, TaskLeaderboard, explain_verdict
 from vocadapt.analysis.results.tables import (
     MIN_EXACT_P,
     describe_collapsed,
@@ -26,6 +26,7 @@ from vocadapt.analysis.results.tables import format_fraction as score
 from vocadapt.lab.artifacts.runs import RunSet, list_tasks
 from vocadapt.lab.reports.results import GroupMeans, Results, build_results
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
@@ -42,7 +43,6 @@ from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 
 OWN = "default"
-MAX_CURVES = 12
 HELP = {
     "baseline": "Selects the run and tokenization that all others are compared with.",
     "score": (
@@ -62,6 +62,10 @@ HELP = {
         " one sd, and p < .05."
     ),
     "mean": "Mean over all seeds. Collapsed runs are included; their number is shown.",
+    "collapsed": (
+        "Number of runs that predict no better than always the most frequent label: their training"
+        " failed. Another seed or a lower learning rate often helps."
+    ),
 }
 
 
@@ -72,22 +76,36 @@ def pick_task(runs: Sequence[RunSet]) -> str:
 
 
 def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
-    """Show the picker of the baseline, a run under a tokenization; return None if none is selected."""
+    """Show the picker of the baseline, a run under a tokenization; return None if there is only one
+    to choose.
+    """
     offered = {}
     # The oldest first: a baseline is usually made before what is compared with it.
     for one in reversed(runs):
         for tokenization in one.tokenizations:
             offered[f"{one.name} · {tokenization}"] = (one.name, tokenization)
-    chosen = st.selectbox(
-        "Baseline",
-        list(offered),
-        index=None,
-        key="results_baseline",
-        bind="query-params",
-        placeholder="Select a baseline",
-        help=HELP["baseline"],
+    if len(offered) < 2:
+        return None
+    first = find_default_baseline(runs)
+    label = next(label for label, pair in offered.items() if pair == first)
+    chosen = pickers.pick_name(
+        "Baseline", list(offered), "results_baseline", label, help=HELP["baseline"]
     )
-    return offered.get(str(chosen))
+    return offered.get(chosen)
+
+
+def find_default_baseline(runs: Sequence[RunSet]) -> tuple[str, str]:
+    """Return the run and tokenization to compare with: the oldest run of a model that was not
+    adapted, or else the base tokenization of the oldest run.
+
+    runs: those of a task, newest first.
+    """
+    oldest = list(reversed(runs))
+    for one in oldest:
+        if one.tokenizations == (BASE,):
+            return one.name, BASE
+    # Every model was adapted: the first tokenization of such a run is the base one.
+    return oldest[0].name, oldest[0].tokenizations[0]
 
 
 def pick_score(kind: TaskKind) -> str:
@@ -126,27 +144,30 @@ def draw_headline(board: TaskLeaderboard) -> None:
     label = f"Best {format_metric_name(board.metric)}"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
-    # 2. Its difference from the baseline, with the paired test if there is one.
-    if best.test:
-        p = best.test.p_randomisation
+    # 2. The difference from the baseline, with the paired test: of the best run, or of the best
+    #    other run if the baseline is the best.
+    compared = next((one for one in board.standings if one.test), None)
+    if compared and compared.test:
+        p = compared.test.p_randomisation
         # A small p is already formatted as a bound, with its own sign.
         relation = "" if p < MIN_EXACT_P else "= "
         note = f"points vs the baseline, p {relation}{format_p_value(p)}"
-        draw_metric(difference, "Difference", format_points(best.delta), note)
-        difference.markdown(f":small[**{best.verdict}**]")
+        draw_metric(difference, "Difference", format_points(compared.delta), note)
+        name = f"{plain(compared.name)} · {compared.tokenization}"
+        difference.markdown(f":small[{name}]")
     else:
-        verdict = best.verdict or "select a baseline"
-        if best.verdict == BASELINE:
-            verdict = "the baseline is the best run"
         difference.metric("Difference", "–")
-        difference.markdown(f":small[{verdict}]")
+        difference.markdown(f":small[{best.verdict or 'nothing to compare with'}]")
     # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
     by_run = {one.name: one.collapsed for one in board.standings}
     draw_metrics(
         ("Test units", count(board.units)),
-        ("Collapsed runs", str(sum(by_run.values()))),
+        ("Collapsed runs", str(sum(by_run.values())), None, HELP["collapsed"]),
         places=others,
     )
+    # 4. What the test says, in a sentence.
+    if compared:
+        st.markdown(f"**{plain(explain_verdict(compared.verdict))}**")
 
 
 def draw_leaderboard(board: TaskLeaderboard) -> None:
@@ -164,7 +185,11 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
         for one in board.standings
     ]
     figure = training.plot_scores(marks, format_metric_name(board.metric))
-    draw_figure(figure, "beside")
+    scores = [
+        f"{one.name} · {one.tokenization} {format_mean_and_sd(one)}" for one in board.standings
+    ]
+    alt = f"{format_metric_name(board.metric)} of each run: {', '.join(scores)}."
+    draw_figure(figure, "beside", alt=escape_invisible(alt))
     _draw_table(board)
     draw_note(plain(describe_leaderboard(board)))
     for finding in board.findings:
@@ -172,7 +197,7 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
 
 
 def _draw_table(board: TaskLeaderboard) -> None:
-    """Draw the table of the leaderboard, without columns that are empty for every run."""
+    """Draw the table of the leaderboard, and a second one with the other scores."""
     shown = board.standings
     headline = f"{format_metric_name(board.metric)}, mean ± sd"
     columns: dict[str, list[object]] = {
@@ -192,51 +217,36 @@ def _draw_table(board: TaskLeaderboard) -> None:
         columns["verdict"] = [one.verdict for one in shown]
     if any(one.collapsed for one in shown):
         columns["collapsed"] = [describe_collapsed(one) for one in shown]
-    for name in shown[0].figures:
-        if name != board.metric:
-            columns[format_metric_name(name)] = [score(one.figures[name].mean) for one in shown]
-    columns["model"] = [escape_invisible(one.model) for one in shown]
-    columns["trained on"] = [one.trained_on for one in shown]
     draw_table(
         columns,
         key="board",
         column_config={
+            "seeds": st.column_config.NumberColumn(width=60),
             headline: st.column_config.TextColumn(help=HELP["mean"]),
             "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
             **{
                 name: st.column_config.TextColumn(help=HELP[name])
-                for name in ("Δ points", "p", "verdict")
+                for name in ("Δ points", "p", "verdict", "collapsed")
             },
         },
     )
+    _draw_other_scores(board)
 
 
-def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
-    """Draw loss and dev score of the selected runs, by default the first MAX_CURVES."""
-    st.subheader("Learning curves")
-    # 1. The runs, one per seed.
-    every = {}
-    for one in runs:
-        for run in one.runs:
-            every[f"{escape_invisible(one.name)} · {run.called}"] = run.record
-    first = list(every)[:MAX_CURVES]
-    chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
-    draw_note(f"{len(chosen)} of {len(every)} runs.")
-    # 2. Losses and dev scores side by side, with the same color for a run in both.
-    left, right = st.columns(2, gap="large")
-    losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
-    dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
-    with left:
-        if losses:
-            draw_figure(training.plot_losses(losses, 320, chosen), "losses")
-    with right:
-        if dev:
-            figure = training.plot_dev_scores(dev, format_metric_name(metric), 320, chosen)
-            draw_figure(figure, "devs")
-            if len(dev) < len(chosen):
-                draw_note(f"{len(dev)} of {len(chosen)} selected runs have a dev score.")
-        else:
-            st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
+def _draw_other_scores(board: TaskLeaderboard) -> None:
+    """Draw the folded table of the other scores, with the model of each run."""
+    shown = board.standings
+    with st.expander("Other scores and models", icon=":material/table_rows:"):
+        columns = {
+            "run": [escape_invisible(one.name) for one in shown],
+            "tokenization": [one.tokenization for one in shown],
+        }
+        for name in shown[0].figures:
+            if name != board.metric:
+                columns[format_metric_name(name)] = [score(one.figures[name].mean) for one in shown]
+        columns["model"] = [escape_invisible(one.model) for one in shown]
+        columns["trained on"] = [one.trained_on for one in shown]
+        draw_table(columns, key="other_scores")
 
 
 def draw_group_means(groups: GroupMeans) -> None:

@@ -174,7 +174,8 @@ def _build_line(
 @st.fragment
 def _draw_words(model: LanguageModel, text: str) -> None:
     """Draw what fits the mask, and the neighbors of a word; a click on any word selects it."""
-    left, right = st.columns([2, 1], gap="large")
+    with st.container(key="va_stacked_filling"):
+        left, right = st.columns([2, 1], gap="large")
     with left:
         st.subheader("What fits the mask")
         filled = _fill(model, text)

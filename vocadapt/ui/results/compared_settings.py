@@ -1,0 +1,59 @@
+"""The settings of the runs of a task side by side, by default only those that differ."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.results.setting_differences import build_setting_table, keep_differences
+from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.settings import get_settings
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.ui.components.blocks import draw_note, draw_table
+from vocadapt.ui.components.markup import escape_invisible
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import address
+from vocadapt.ui.frame.address import Choice
+
+RUNS = "results_compared_settings"  # session key and query parameter
+MAX_RUNS = 4  # selected at first
+
+
+@st.fragment
+def draw_settings(runs: Sequence[RunSet], baseline: str) -> None:
+    """Draw the settings of the baseline and of other runs, one column each."""
+    st.subheader("Settings compared")
+    by_name = {one.name: one for one in runs}
+    first = list(dict.fromkeys([name for name in (baseline,) if name] + list(by_name)))[:MAX_RUNS]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        address.restore_selections(RUNS, Choice(by_name.__contains__), lambda: first)
+        chosen = st.multiselect("Runs", list(by_name), key=RUNS, persist_state="session")
+        address.write(RUNS, chosen)
+        only = st.toggle("Differences only", value=True, key="results_differences")
+    if not chosen:
+        st.markdown("Select runs above.")
+        return
+    # 1. The settings, under the labels of the form in which they were made.
+    labels = {name: one.label or name for name, one in get_settings(FinetuneSettings).items()}
+    settings = {}
+    for name in chosen:
+        one = by_name[name]
+        values: dict[str, object] = {
+            "Model": one.model,
+            "Trained on": one.tokenization,
+            "Seeds": one.seeds,
+        }
+        for key, value in one.record["settings"].items():
+            values[labels.get(key, key)] = value
+        settings[name] = values
+    table = build_setting_table(settings)
+    # 2. Those in which the runs differ.
+    shown = keep_differences(table) if only else table
+    if not shown:
+        st.markdown(f"The runs have the same {count(len(table))} settings.")
+        return
+    columns: dict[str, list[object]] = {"setting": [escape_invisible(name) for name in shown]}
+    for place, name in enumerate(chosen):
+        columns[escape_invisible(name)] = [escape_invisible(one[place]) for one in shown.values()]
+    draw_table(columns, key="results_settings", height="content")
+    if only:
+        draw_note(f"{count(len(shown))} of {count(len(table))} settings differ.")

@@ -1,0 +1,73 @@
+"""Learning curves of the runs of a task: the loss, smoothed on request, and the dev score."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.figures import training
+from vocadapt.analysis.results.tables import format_fraction, format_metric_name
+from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.markup import escape_invisible
+
+MAX_CURVES = 12  # selected at first
+MAX_DESCRIBED = 6  # runs whose last value is described
+HEIGHT = 320  # pixels
+SMOOTHING_HELP = (
+    "Sets how much each point is averaged with the points before it (exponential moving average)."
+    " The original curve stays faintly visible."
+)
+
+
+@st.fragment
+def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
+    """Draw loss and dev score of the selected runs, by default the first MAX_CURVES."""
+    st.subheader("Learning curves")
+    # 1. The runs, one per seed, and the smoothing.
+    every = {}
+    for one in runs:
+        for run in one.runs:
+            every[f"{escape_invisible(one.name)} · {run.called}"] = run.record
+    picker, slider = st.columns([2.4, 1], gap="large", vertical_alignment="bottom")
+    first = list(every)[:MAX_CURVES]
+    chosen = picker.multiselect("Runs", list(every), first, key="curves")
+    smoothing = slider.slider(
+        "Smoothing",
+        0.0,
+        0.95,
+        0.0,
+        0.05,
+        key="results_smoothing",
+        bind="query-params",
+        help=SMOOTHING_HELP,
+    )
+    draw_note(f"{len(chosen)} of {len(every)} runs.")
+    # 2. Losses and dev scores side by side, with the same color for a run in both.
+    left, right = st.columns(2, gap="large")
+    losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
+    dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
+    with left:
+        if losses:
+            figure = training.plot_losses(losses, HEIGHT, chosen, smoothing)
+            last = {name: points[-1][1] for name, points in losses.items()}
+            draw_figure(figure, "losses", alt=describe_last("Training loss by step", last))
+    with right:
+        if dev:
+            name = format_metric_name(metric)
+            figure = training.plot_dev_scores(dev, name, HEIGHT, chosen)
+            last = {name: values[-1] for name, values in dev.items()}
+            alt = describe_last(f"{name} on the dev split by epoch", last)
+            draw_figure(figure, "devs", alt=alt)
+            if len(dev) < len(chosen):
+                draw_note(f"{len(dev)} of {len(chosen)} selected runs have a dev score.")
+        else:
+            st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
+
+
+def describe_last(what: str, last: Mapping[str, float]) -> str:
+    """Describe curves by their last values, for those who cannot see the figure."""
+    values = [f"{name} {format_fraction(value)}" for name, value in last.items()]
+    text = f"{what}. Last value: {', '.join(values[:MAX_DESCRIBED])}"
+    if len(values) > MAX_DESCRIBED:
+        text += f", and {len(values) - MAX_DESCRIBED} more"
+    return f"{text}."

@@ -1,1 +1,0 @@
-"""Part Workspace: `page` (the order of its blocks), `view` (artifacts, trash, copies)."""
