@@ -12,15 +12,22 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.demo import DEMO
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.artifacts.runs import open_runs
+from vocadapt.lab.demo import DEMO, EXAMPLES
+from vocadapt.lab.reports.advice import advise_on
+from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.text.words import WordCounts
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame.pages import PAGE_OF_PART
 from vocadapt.ui.lessons import content, teacher
 from vocadapt.ui.lessons.view import build_code
 from vocadapt.ui.serving.server import ROOT
+from vocadapt.vocabulary.growth.growth import Reducer
+from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 LESSONS = content.load_lessons()
 STEPS = [(lesson, number) for lesson in LESSONS for number in range(1, len(lesson.steps) + 1)]
@@ -178,6 +185,44 @@ def test_a_map_of_the_demo_is_right_for_one_word_in_three_to_five(name):
 def test_a_coin_gives_twelve_heads_of_twenty_one_one_time_in_three():
     chance = sum(comb(21, heads) for heads in range(12, 22)) / 2**21
     assert chance == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_removing_rare_tokens_costs_little_and_random_ones_much():
+    vocabulary = open_model(DEMO / "models" / "demo-bert").vocabulary
+    counts = WordCounts.read(DEMO / "corpora" / "demo-biomedical" / "counts.tsv").counts
+    reducer = Reducer(vocabulary, counts)
+    growth = {
+        heuristic: reducer.measure_growth(ReductionSettings(heuristic, keep=0.5)).growth
+        for heuristic in ("freq", "random")
+    }
+    assert 0 < growth["freq"] < 0.05 and growth["random"] > 10 * growth["freq"]
+
+
+def test_mixing_the_tokenizations_does_not_help_in_the_runs_of_the_demo():
+    runs = [open_runs(DEMO / "runs" / f"demo-diseases-{name}") for name in ("base", "adapted")]
+    baseline = (runs[1].name, "base")
+    (board,) = build_results(runs, baseline).boards
+    found = {(one.name, one.tokenization): one for one in board.standings}
+    pooled, base = found[(runs[1].name, "pooled")], found[baseline]
+    assert pooled.headline.mean < base.headline.mean and len(pooled.seeds) == 3
+    assert pooled.test.p_randomisation >= 0.05  # no claim
+
+
+def test_the_advice_for_the_small_text_is_not_that_for_the_large_one():
+    model = open_model(DEMO / "models" / "demo-bert")
+    reports = {
+        name: advise_on(read_corpus([DEMO / "corpora" / name]), model, DEMO).advice
+        for name in ("demo-notes", "demo-biomedical")
+    }
+    assert reports["demo-notes"].verdict == "keep"
+    assert any(one.rule == "too few words" for one in reports["demo-notes"].findings)
+    assert reports["demo-biomedical"].verdict == "adapt"
+
+
+def test_the_examples_of_the_alignment_are_right_and_wrong():
+    examples = json.loads(EXAMPLES.read_text(encoding="utf-8"))["examples"]
+    found = {one["word"]: one["right"] for one in examples}
+    assert found["medication"] and not found["tachycardia"]
 
 
 # The page

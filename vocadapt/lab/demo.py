@@ -31,6 +31,7 @@ from vocadapt.lab.workspace.manifest import MANIFEST, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.io.word_files import find_gensim_file
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.training.finetune.settings import FinetuneSettings
 
@@ -59,6 +60,9 @@ TRY_RUN = ("runs", "demo-try-it")
 
 WORD = "tachycardia"  # the projection shows its neighborhood
 NEAREST = 300  # tokens of the projection
+PROJECTION_STEP = ProjectionStep(
+    TokenChoice(around=WORD, nearest=NEAREST), ProjectionSettings("tsne")
+)
 RUN_SETTINGS = FinetuneSettings(epochs=4)
 NOT_INSTALLED = "Run vocadapt from a clone of the repository."
 
@@ -99,7 +103,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             PROJECTION,
             "projection",
-            ("projection", ProjectionStep(TokenChoice(around=WORD, nearest=NEAREST))),
+            ("projection", PROJECTION_STEP),
             {"space": ADAPTED},
             1.0,
         ),

@@ -22,10 +22,11 @@ def draw_lesson_bar(workspace: Workspace) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             place = f":material/school: **Lesson {lesson.number} · step {number} of {n_steps}**"
             st.markdown(f"{place} · {step.task}", width="stretch")
-            back = {view.OPEN: lesson.name}
-            draw_link("lessons", "Back to the lesson", icon=":material/arrow_back:", **back)
-            if number < n_steps:
-                view.draw_step_link(lesson, number + 1, f"Step {number + 1}")
+            with st.container(horizontal=True, width="content"):
+                back = {view.OPEN: lesson.name}
+                draw_link("lessons", "Back to the lesson", icon=":material/arrow_back:", **back)
+                if number < n_steps:
+                    view.draw_step_link(lesson, number + 1, f"Step {number + 1}")
         missing = view.list_missing(workspace, step)
         if missing:
             view.draw_missing(workspace, missing, "lesson_bar_demo")

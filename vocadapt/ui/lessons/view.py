@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.demo import is_demo_installed, open_demo, start_demo_jobs
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.blocks import draw_link, draw_metrics, draw_note
@@ -140,6 +141,12 @@ def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None
     demo.
     """
     names = ", ".join(plain(place.partition("/")[2]) for place in missing)
+    if all(_is_promised(workspace, place) for place in missing):
+        st.markdown(
+            f":material/hourglass_empty: This step needs {names}, which a job of the demo is making"
+            " now. Come back when it is done."
+        )
+        return
     st.markdown(
         f":material/info: This step is about the demo, and this workspace lacks {names}. Open the"
         " demo to add it; nothing else changes."
@@ -149,6 +156,12 @@ def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None
             open_demo(workspace)
             start_demo_jobs(workspace)
             st.rerun()
+
+
+def _is_promised(workspace: Workspace, place: str) -> bool:
+    """Return whether a waiting or running job makes an artifact, given as kind/name."""
+    kind, _, name = place.partition("/")
+    return name in queue.list_promised_names(workspace, kind)
 
 
 def build_code(step: Step, root: Path) -> str:
