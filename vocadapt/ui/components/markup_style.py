@@ -55,7 +55,8 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-strip i{grid-column:1/-1;display:block;height:.22rem;border-radius:.11rem;overflow:hidden;
  background:light-dark(#EDF0F3,#2A343E)}
 .va-strip u{display:block;height:100%;border-radius:.11rem;background:light-dark(#0B6FB3,#58AEE6)}
-.va-wide{overflow-x:auto}
+.va-wide,[data-testid="stTable"]{overflow-x:auto}
+[data-testid="stTable"] :is(th,td,p){overflow-wrap:normal;word-break:normal}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 .va-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.35rem .5rem;white-space:nowrap}
 .va-table td{padding:.38rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);white-space:nowrap}

@@ -11,6 +11,9 @@ export default function ({ data }) {
   }
   if (window.vocadaptAddress) return
   window.vocadaptAddress = true
+  // A narrow window: fold the sidebar once, when the lab is opened. Streamlit itself does so below 768 px only.
+  const fold = document.querySelector('[data-testid="stSidebarCollapseButton"] button')
+  if (fold && window.innerWidth < 1000) fold.click()
   const push = window.history.pushState.bind(window.history)
   const replace = window.history.replaceState.bind(window.history)
   // A link names the workspace, and Streamlit adds it again, because its picker is bound to the address.

@@ -10,7 +10,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import blocks, glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.pages import PAGES, PARTS, NextPart, Part
+from vocadapt.ui.frame.pages import PAGES, NextPart, Part, format_title
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.lessons import bar
 from vocadapt.ui.serving import paths, preload
@@ -88,8 +88,8 @@ def _draw_next(workspace: Workspace, following: NextPart | None) -> None:
     query = {
         key: st.query_params[own] for key, own in following.carry.items() if own in st.query_params
     }
-    with st.container(key="next_part", horizontal=True, vertical_alignment="center"):
-        blocks.draw_link(following.part, f"Next: {PARTS[following.part].title}", **query)
+    with st.container(key="next_part", border=True, horizontal=True, vertical_alignment="center"):
+        blocks.draw_link(following.part, f"**Next: {format_title(following.part)}**", **query)
         blocks.draw_note(following.why)
 
 

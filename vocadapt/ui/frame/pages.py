@@ -531,6 +531,16 @@ PARTS = {part.name: part for page in PAGES for part in page.parts}
 PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}
 
 
+def format_title(part: str) -> str:
+    """Return the title of a part as the navigation leads to it: its page, and its tab unless it is
+    the first one.
+    """
+    page = PAGE_OF_PART[part]
+    if page.parts[0].name == part:
+        return page.title
+    return f"{page.title} · {PARTS[part].title}"
+
+
 def find_link(part: str, **query: QueryValue) -> tuple[str, dict[str, QueryValue]]:
     """Return the page file and the query parameters that open a part."""
     page = PAGE_OF_PART[part]
