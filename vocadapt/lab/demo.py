@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +54,17 @@ NEWS = ("corpora", "demo-news")
 
 # The artifacts that jobs make.
 ADAPTED = ("models", "demo-adapted")
-PROJECTION = ("projections", "demo-tachycardia")
+PROJECTION = ("projections", "demo-cancer")
 CHANGE = ("changes", "demo-base-to-adapted")
 TRY_RUN = ("runs", "demo-try-it")
 
-WORD = "tachycardia"  # the projection shows its neighborhood
+WORD = "cancer"  # the projection shows its neighborhood: a third of it are old tokens
 NEAREST = 300  # tokens of the projection
 PROJECTION_STEP = ProjectionStep(
     TokenChoice(around=WORD, nearest=NEAREST), ProjectionSettings("tsne")
 )
 RUN_SETTINGS = FinetuneSettings(epochs=4)
+TRY_EPOCHS = 2  # of the network that is made: half the time, and hardly another score
 NOT_INSTALLED = "Run vocadapt from a clone of the repository."
 
 
@@ -119,7 +120,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             TRY_RUN,
             "fine-tuned model",
-            ("finetune", FinetuneStep(RUN_SETTINGS)),
+            ("finetune", FinetuneStep(replace(RUN_SETTINGS, epochs=TRY_EPOCHS))),
             {"model": ADAPTED, "task": TASK},
             3.0,
         ),
