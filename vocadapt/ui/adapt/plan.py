@@ -28,7 +28,7 @@ from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.pretraining import view
 from vocadapt.vocabulary.growth.growth import RARE
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.plan import KINDS, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 FLOAT32 = 4  # bytes
@@ -141,12 +141,19 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
         changed = ("Excluded", count(excluded), None, HELP["excluded"])
     parameters, size = count_added_parameters(plan, dim)
     label = "Parameters added" if parameters >= 0 else "Parameters saved"
+    # Two in a row: the plan shares the page with the form.
     draw_metrics(
         ("Tokens added", count(len(plan.added)), f"{count(len(plan.base))} tokens before"),
-        changed,
-        ("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"]),
         (label, count(abs(parameters)), megabytes(abs(size))),
     )
+    replaced = ("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"])
+    draw_metrics(changed, replaced)
+    wanted = plan.settings.max_added
+    if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
+        draw_note(
+            f"{count(wanted)} were asked for: the word vectors have no more words that the model"
+            " lacks."
+        )
     for why, words in plan.left_out.items():
         draw_note(f"{count(len(words))} excluded: {why}")
     if plan.note:
@@ -173,7 +180,6 @@ def draw_added_words(plan: VocabularyPlan) -> None:
     table: dict[str, list[object]] = {
         "new token": [word.token for word in plan.added],
         "wordpieces before": [" ".join(word.pieces) for word in plan.added],
-        "tokens before": [len(word.pieces) for word in plan.added],
     }
     if any(word.count is not None for word in plan.added):
         # The plan `extend` counts whole words: a wordpiece also occurs inside other words.
