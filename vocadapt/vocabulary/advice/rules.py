@@ -196,10 +196,13 @@ def format_fraction(value: float | None) -> str:
 
 
 def format_chance(chance: float) -> str:
-    """Format a chance level: "chance 1 in 1,190"; a dash if it is 0, because there are no anchors."""
+    """Format a chance level with three significant digits: "chance 1 in 1,190"; a dash if it is 0,
+    because there are no anchors.
+    """
     if not chance:
         return "chance –"
-    return f"chance 1 in {round(1 / chance):,}"
+    rounded = float(f"{1 / chance:.3g}")
+    return f"chance 1 in {int(rounded):,}"
 
 
 RULES: tuple[Rule, ...] = (
