@@ -1,45 +1,64 @@
-"""The demo for a first-time user: open it, view results, start and cancel a job, reload the
-page."""
+"""The demo in a workspace other than the first one: one click fills every part of every page, at the
+width of a desk and of a projector."""
 
 import re
 import time
+from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.test_jobs import in_state
-from tests.browser.test_walk import drawn, go
+from tests.browser.test_walk import drawn
+from vocadapt.lab.demo import list_demo_jobs
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.frame.pages import HOME, PAGES
 
 pytestmark = pytest.mark.browser
-AT_ONCE = 10  # seconds from the click to the neighbors, without network
+AT_ONCE = 10  # seconds from the click to the first full page
+WIDTHS = (1440, 1152)
+FULL = ", ".join(
+    f'[data-testid="stMain"] [data-testid="{name}"]'
+    for name in ("stMetric", "stPlotlyChart", "stDataFrame", "stTable")
+)
 
 
-def test_from_an_empty_workspace_to_real_neighbors(serve, page, tmp_path):
-    page.goto(serve(tmp_path / "workspace"))
-    button = page.get_by_role("button", name="Open the demo")
+@pytest.fixture
+def workspace(tmp_path):
+    found = Workspace(tmp_path / "class")
+    yield found
+    for job in queue.list_jobs(found):
+        job.cancel(grace=2)
+
+
+def check_full(page):
+    """Wait for a plot, a table or a metric, at both widths."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 980})
+        page.locator(FULL).locator("visible=true").first.wait_for()
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_one_click_fills_every_page(serve, page, tmp_path, workspace):
+    base = serve(tmp_path / "first")
+    page.goto(f"{base}/?workspace={workspace.root.name}")
+    button = page.get_by_role("button", name=re.compile("demo", re.IGNORECASE)).first
     button.wait_for()
+    drawn(page)
+    assert not workspace.root.exists(), "a workspace is made when something is written"
     start = time.monotonic()
     button.click()
-    page.get_by_role("heading", level=1, name="Alignment").wait_for()
-    page.get_by_test_id("neighbors").locator(".va-card").first.wait_for()
+    page.get_by_role("heading", level=1, name="Tokenizer lens").wait_for()
+    page.locator(FULL).locator("visible=true").first.wait_for()
     assert time.monotonic() - start < AT_ONCE
-    assert page.get_by_test_id("neighbors").locator(".va-card").count() == 4
+    assert "workspace=class" in page.url and not (tmp_path / "first" / "models").exists()
+    assert len(queue.list_jobs(workspace)) == len(list_demo_jobs(workspace))
 
-    page.reload()
-    page.get_by_test_id("neighbors").locator(".va-card").first.wait_for()
-    drawn(page)
-    word = page.get_by_role("textbox", name="Type a word")
-    word.fill("placebo")
-    word.press("Enter")
-    page.wait_for_url(re.compile("alignment_word=placebo"))
-
-    go(page, "Adapt")
-    page.get_by_role("button", name="Adapt the model").click()
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Cancel").click()
-    go(page, "Jobs")
-    in_state(page, "canceled").first.wait_for()
-    page.reload()
-    in_state(page, "canceled").first.wait_for()
-
-    go(page, "Tokenizer lens")
-    page.get_by_test_id("tokenizations").wait_for()
-    assert page.get_by_test_id("stException").count() == 0
+    for one in PAGES:
+        for part in one.parts:
+            query = {"workspace": workspace.root.name}
+            if len(one.parts) > 1:
+                query[one.tab_key] = part.title
+            address = "" if one is HOME else one.name
+            page.goto(f"{base}/{address}?{urlencode(query)}")
+            drawn(page)
+            check_full(page)

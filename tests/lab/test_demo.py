@@ -148,15 +148,19 @@ def test_the_jobs_make_what_is_missing_in_this_order(tmp_path, monkeypatch):
     assert ADAPTED not in started and PROJECTION not in started and TRY_RUN in started
 
 
-def test_without_jobs_the_same_artifacts_are_made_and_reported(tmp_path, capsys, monkeypatch):
-    """With one quick step in place of the demo's own, which take half a minute."""
+def plan_one_quick_job(word):
+    """In place of the demo's own jobs, which take most of a minute."""
 
     def plan(workspace):
-        step = ProjectionStep(TokenChoice(around="heart", nearest=10))
+        step = ProjectionStep(TokenChoice(around=word, nearest=10))
         spec = Spec("projection", step, {"space": (str(workspace.folder(*MODEL)),)})
         return [DemoJob(PROJECTION, "projection", spec, 1.0)]
 
-    monkeypatch.setattr(demo, "list_demo_jobs", plan)
+    return plan
+
+
+def test_the_command_waits_for_the_jobs_and_reports_their_results(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("heart"))
     workspace = Workspace(tmp_path / "w")
     opened, made = run_demo(workspace)
     assert opened.step == "open" and "demo-bert" in opened.did
@@ -165,7 +169,14 @@ def test_without_jobs_the_same_artifacts_are_made_and_reported(tmp_path, capsys,
     assert main(["demo", "--out", str(workspace.root), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [step["step"] for step in answer["steps"]] == ["open", "projection"]
-    assert workspace.artifact(*PROJECTION).stamp != stamp
+    assert workspace.artifact(*PROJECTION).stamp == stamp, "what is there is not made again"
+    assert len(queue.list_jobs(workspace)) == 1
+
+
+def test_a_job_of_the_demo_that_fails_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("no-such-word"))
+    with pytest.raises(InputError, match=r"is failed\. .*no-such-word"):
+        list(run_demo(Workspace(tmp_path / "w")))
 
 
 def test_the_word_counts_have_no_text():

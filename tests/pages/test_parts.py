@@ -3,6 +3,7 @@
 import io
 import os
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
-from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 
 
 @pytest.mark.parametrize(
@@ -131,6 +132,11 @@ def test_what_a_plan_adds_is_words_times_width():
         (AddedWord("x", ("a",)), AddedWord("y", ("a",))),
     )
     assert plan_view.count_added_parameters(plan, 16) == (32, 128)
+    assert plan_view.count_saved_wordpieces(plan) is None  # no counts
+    counted = replace(plan, added=(AddedWord("x", ("a", "a", "a"), 10), AddedWord("y", ("a",), 5)))
+    assert plan_view.count_saved_wordpieces(counted) == 10 * 2
+    reduced = replace(counted, settings=PlanSettings("reduce"))
+    assert plan_view.count_saved_wordpieces(reduced) is None
 
 
 @pytest.mark.parametrize(

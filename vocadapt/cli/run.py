@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": (
         "lab.jobs",
         "DEMO",
-        "run the whole method on the bundled demo data, in about a minute",
+        "make the workspace of the demo: bundled data, and the results of its jobs, in about a minute",
     ),
     "advise": (
         "vocabulary.advise",

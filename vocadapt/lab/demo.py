@@ -2,8 +2,8 @@
 
 `assets/demo/` has the layout of a workspace. Opening the demo copies its artifacts into another
 workspace. Jobs make what is too large to be shipped: an adapted model, a projection of it, its
-neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` makes the
-same workspace without jobs.
+neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` waits for
+them.
 """
 
 import os
@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from vocadapt.lab.steps.change import BASE_TO_ADAPTED
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
-from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
@@ -54,22 +53,26 @@ NEWS = ("corpora", "demo-news")
 
 # The artifacts that jobs make.
 ADAPTED = ("models", "demo-adapted")
-PROJECTION = ("projections", "demo-tachycardia")
+PROJECTION = ("projections", "demo-cancer")
 CHANGE = ("changes", "demo-base-to-adapted")
 TRY_RUN = ("runs", "demo-try-it")
 
-WORD = "tachycardia"  # the projection shows its neighborhood
+LOOK_EVERY = 0.2  # seconds between two looks at a job
+WORD = "cancer"  # the projection shows its neighborhood: a third of it are old tokens
 NEAREST = 300  # tokens of the projection
 PROJECTION_STEP = ProjectionStep(
     TokenChoice(around=WORD, nearest=NEAREST), ProjectionSettings("tsne")
 )
 RUN_SETTINGS = FinetuneSettings(epochs=4)
+TRY_EPOCHS = 2  # of the network that is made: half the time, and hardly another score
 NOT_INSTALLED = "Run vocadapt from a clone of the repository."
 
 
 @dataclass(frozen=True)
 class DemoJob:
-    """An artifact that the demo makes, how it is made, and its share of the time."""
+    """An artifact that a job makes, the title of its step, how it is made, and its share of the
+    time.
+    """
 
     place: Place
     title: str
@@ -119,7 +122,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             TRY_RUN,
             "fine-tuned model",
-            ("finetune", FinetuneStep(RUN_SETTINGS)),
+            ("finetune", FinetuneStep(replace(RUN_SETTINGS, epochs=TRY_EPOCHS))),
             {"model": ADAPTED, "task": TASK},
             3.0,
         ),
@@ -218,25 +221,47 @@ def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
 
 
 def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[DemoStepResult]:
-    """Make the workspace of the demo without jobs, and yield the result of each step.
+    """Open the demo, wait for its jobs, and yield the result of each step.
 
-    Artifacts of earlier steps are replaced.
+    Raises InputError if a job does not finish. If the caller stops waiting, the jobs are canceled.
     """
+    # 1. Copy what is shipped, and start the jobs for the rest.
     start = time.perf_counter()
     opened = open_demo(workspace)
     names = ", ".join(artifact.name for artifact in opened)
     yield DemoStepResult("open", f"copied {names}", time.perf_counter() - start, "", {})
-    jobs = list_demo_jobs(workspace)
-    total, done = sum(job.weight for job in jobs), 0.0
-    for job in jobs:
-        step_progress = part(progress, done / total, (done + job.weight) / total, job.title)
-        done += job.weight
-        start, folder = time.perf_counter(), workspace.folder(*job.place)
-        made = run_step(job.spec, folder, step_progress, overwrite=True)
-        yield DemoStepResult(
-            job.title,
-            f"made {'/'.join(job.place)}",
-            time.perf_counter() - start,
-            build_command(job.spec, folder),
-            dict(made.manifest.numbers),
+    planned = list_demo_jobs(workspace)
+    total, done = sum(job.weight for job in planned), 0.0
+    started = start_demo_jobs(workspace)
+    jobs = {job.target: job for job in reversed(queue.list_jobs(workspace))}  # the newest of each
+
+    # 2. Wait for them in turn.
+    try:
+        for one in planned:
+            step_progress = part(progress, done / total, (done + one.weight) / total, one.title)
+            done += one.weight
+            folder = workspace.folder(*one.place)
+            seconds = 0.0
+            if folder in jobs:
+                seconds = _wait_for(jobs[folder], step_progress)
+            manifest = workspace.artifact(*one.place).manifest
+            did = f"made {'/'.join(one.place)}"
+            command = build_command(one.spec, folder)
+            yield DemoStepResult(one.title, did, seconds, command, dict(manifest.numbers))
+    finally:
+        for job in started:
+            if job.status().alive:
+                job.cancel()
+
+
+def _wait_for(job: queue.Job, progress: Progress) -> float:
+    """Wait for the end of a job and return its seconds; raise InputError unless it is done."""
+    while (status := job.status()).alive:
+        progress(status.fraction, status.message or status.state)
+        time.sleep(LOOK_EVERY)
+    if status.state != "done":
+        raise InputError(
+            f"The job {job.id} is {status.state}. {status.error}".strip(),
+            status.remedy or "Run the demo again: what is done is kept.",
         )
+    return status.seconds

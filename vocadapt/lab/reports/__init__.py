@@ -2,5 +2,6 @@
 
 They do not depend on each other: `advice`, `diagnostics`, `evaluation` (scoring runs again),
 `ledgers` (error analysis), `pretraining` (and gates), `results`, `word_lookup`. `zero_shot`
-runs two steps and an evaluation.
+runs two steps and an evaluation; `recommendation` turns advice and evaluated alignments into a
+recipe.
 """

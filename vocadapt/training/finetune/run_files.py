@@ -56,6 +56,7 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path) -> None:
     record = {
         "task": task.name,
         "kind": task.kind.name,
+        "about": task.about,
         "outputs": run.outputs.names,
         "scorer": task.scorer.name,
         "rules": asdict(task.rules),
@@ -106,6 +107,11 @@ class SavedRun:
     def kind(self) -> TaskKind:
         """Kind of the task."""
         return find_kind(str(self.record["kind"]))
+
+    @property
+    def about(self) -> str:
+        """Remark on the task by its author; "" if there is none."""
+        return str(self.record.get("about", ""))
 
     @property
     def seed(self) -> int:

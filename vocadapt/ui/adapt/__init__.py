@@ -1,5 +1,5 @@
 """Part Model.
 
-Read in this order: `page` (the order of its blocks), `plan` (recipe form and plan), `model` (an
-adapted model).
+Read in this order: `page` (the order of its blocks), `form` (recipe and inputs), `plan`, `model`
+(an adapted model).
 """

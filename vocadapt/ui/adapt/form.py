@@ -182,13 +182,16 @@ def _pick_preset(workspace: Workspace) -> Recipe:
         offered.setdefault(linked, get_preset(linked))
     offered.pop("", None)
     names = list(offered)
+    titles = {name: format_recipe_title(recipe) for name, recipe in offered.items()}
+    if RECOMMENDED in offered:
+        titles[RECOMMENDED] = offered[RECOMMENDED].title
     address.restore_selection("adapt_preset", address.Choice(offered.__contains__, first))
     name = st.selectbox(
         "Preset",
         names,
         key="adapt_preset",
         persist_state="session",
-        format_func=lambda name: format_recipe_title(offered[name]),
+        format_func=lambda name: titles[name],
         help="Selects what is changed, and where the new embeddings come from.",
     )
     address.write("adapt_preset", [name or first], offered.__contains__)

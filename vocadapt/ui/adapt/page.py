@@ -24,7 +24,7 @@ def draw(workspace: Workspace) -> NextPart | None:
 
     # 2. A new one: the recipe on the left, its plan and costs on the right.
     st.subheader("Adapt a model" if not adapted else "Adapt another")
-    form_side, plan_side = st.columns([1, 1.7], gap="large")
+    form_side, plan_side = st.columns([1, 1.4], gap="large")
     with form_side:
         chosen = form.draw_recipe_form(workspace)
     if chosen is not None:
@@ -43,13 +43,10 @@ def draw(workspace: Workspace) -> NextPart | None:
 def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
     """Draw the name of the result and the button that starts the job."""
     target = pickers.draw_name_input(workspace, "models", chosen.suggested_name, "model_name")
-    label = "Adapt the model"
-    if chosen.advice is not None:
-        label = "Adapt as recommended"
     kind: Literal["primary", "secondary"] = "primary"
     if chosen.is_discouraged:
-        label, kind = "Adapt anyway", "secondary"
+        kind = "secondary"
         draw_note("The advice for this text is not to change the vocabulary.")
-    if st.button(label, type=kind, icon=":material/library_add:", key="adapt"):
+    if st.button("Adapt the model", type=kind, icon=":material/library_add:", key="adapt"):
         spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
         panel.start(workspace, spec, target)

@@ -28,12 +28,16 @@ from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.pretraining import view
 from vocadapt.vocabulary.growth.growth import RARE
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.plan import KINDS, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 FLOAT32 = 4  # bytes
 HELP = {
     "excluded": "Number of candidates that are missing in the model but are not added.",
+    "saved": (
+        "Number of wordpieces that the text of the word vectors is shorter: each added word is one"
+        " token instead of several."
+    ),
     "replaced": "Number of old tokens that are kept and get a new embedding.",
 }
 
@@ -141,12 +145,24 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
         changed = ("Excluded", count(excluded), None, HELP["excluded"])
     parameters, size = count_added_parameters(plan, dim)
     label = "Parameters added" if parameters >= 0 else "Parameters saved"
+    # Two in a row: the plan shares the page with the form.
     draw_metrics(
         ("Tokens added", count(len(plan.added)), f"{count(len(plan.base))} tokens before"),
-        changed,
-        ("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"]),
         (label, count(abs(parameters)), megabytes(abs(size))),
     )
+    saved = count_saved_wordpieces(plan)
+    last: tuple[str | None, ...] = ("Wordpieces saved", "–", None, HELP["saved"])
+    if plan.replaced:
+        last = ("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"])
+    elif saved is not None:
+        last = ("Wordpieces saved", count(saved), "in the whole text", HELP["saved"])
+    draw_metrics(changed, last)
+    wanted = plan.settings.max_added
+    if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
+        draw_note(
+            f"{count(wanted)} words were requested: the word vectors have no more that the model"
+            " lacks."
+        )
     for why, words in plan.left_out.items():
         draw_note(f"{count(len(words))} excluded: {why}")
     if plan.note:
@@ -156,6 +172,18 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
             f"{count(len(plan.unreachable))} of the new tokens can never be"
             " produced by the tokenizer (inherited from the target)"
         )
+
+
+def count_saved_wordpieces(plan: VocabularyPlan) -> int | None:
+    """Return how many wordpieces shorter the text of the word vectors becomes; None if the plan does
+    not add whole words, or their counts are unknown.
+    """
+    if "vectors" not in KINDS[plan.settings.kind].needs:
+        return None
+    counts = [word.count for word in plan.added]
+    if None in counts:
+        return None
+    return sum((word.count or 0) * (len(word.pieces) - 1) for word in plan.added)
 
 
 def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
@@ -173,7 +201,6 @@ def draw_added_words(plan: VocabularyPlan) -> None:
     table: dict[str, list[object]] = {
         "new token": [word.token for word in plan.added],
         "wordpieces before": [" ".join(word.pieces) for word in plan.added],
-        "tokens before": [len(word.pieces) for word in plan.added],
     }
     if any(word.count is not None for word in plan.added):
         # The plan `extend` counts whole words: a wordpiece also occurs inside other words.

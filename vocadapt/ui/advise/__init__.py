@@ -1,1 +1,3 @@
-"""Part Advice: `page` (the order of its blocks), `view`."""
+"""Part Advice: `page` (the order of its blocks), `view`, `recommendation` (words and alignment, also
+shown by Adapt).
+"""

@@ -9,7 +9,7 @@ from vocadapt.lab.reports.recommendation import AlignmentChoice, find_text_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import NARROW, count, fraction
+from vocadapt.ui.components.number_formats import NARROW, chance, count, fraction
 from vocadapt.ui.frame import count_cache
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
@@ -65,8 +65,7 @@ def describe_alignment(choice: AlignmentChoice, recommended: bool = True) -> str
             why = "this one was the best on three samples of biomedical papers"
         return f"{name}. No alignment of these word vectors was evaluated yet: {why}"
     scores = f"held-out P@5 {fraction(choice.p5)}"
-    if choice.chance:
-        scores += f", chance 1 in {count(round(1 / choice.chance))}"
+    scores += f", chance {chance(choice.chance)}"
     if choice.compared == 1:
         return f"{name}, the only one evaluated on these word vectors ({scores})"
     return (

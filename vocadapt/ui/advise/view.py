@@ -35,6 +35,7 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.number_formats import (
+    chance,
     count,
     duration,
     format_estimate_bold,
@@ -191,7 +192,7 @@ def draw_reasons(report: lab.AdviceReport) -> None:
     sure = (
         f"Nothing was trained. The forecast is that for {_format_percent(expected.p5)} of 100 known"
         " words that are held out, the right wordpiece will be among the five nearest (95 %"
-        f" interval {interval}; {format_chance(expected.chance)}). It was fitted on 20 trainings on"
+        f" interval {interval}; chance {chance(expected.chance)}). It was fitted on 20 trainings on"
         " English texts."
     )
     if expected.outside:
@@ -209,7 +210,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
     shown = report.advice.figures
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
     interval = (
-        f"{fraction(expected.low)}–{fraction(expected.high)}, {format_chance(expected.chance)}"
+        f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
     )
     metrics: list[tuple[str | None, ...]] = [
         (
@@ -249,13 +250,6 @@ def draw_headline(report: lab.AdviceReport) -> None:
         figures_of_task = (fraction(shown.task.share), _describe_words(shown.task), about)
         metrics.insert(1, ("Split entity words", *figures_of_task))
     draw_metrics(*metrics)
-
-
-def format_chance(chance: float) -> str:
-    """Format a probability by chance as "chance 1 in 1 190"; a dash if it is not known."""
-    if not chance:
-        return "chance –"
-    return f"chance 1 in {count(round(1 / chance))}"
 
 
 def _describe_words(statistics: TokenizationStatistics) -> str:

@@ -12,9 +12,8 @@ def draw(workspace: Workspace) -> None:
     # 1. An empty workspace: two ways to begin.
     if is_demo_installed() and view.is_empty(workspace):
         view.draw_beginning(workspace)
-    # 2. The walk, and the lessons on it.
+    # 2. The walk and the lessons.
     view.draw_walk(workspace)
-    view.draw_lessons_link()
     # 3. What was made last.
     view.draw_recent(workspace)
     st.markdown(

@@ -8,14 +8,17 @@ from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.demo import open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.ui.components.blocks import draw_link, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.pages import PAGE_OF_PART
+from vocadapt.ui.frame.names import shorten_name
+from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
 MOST_RECENT = 8  # artifacts listed
+COLUMNS = (2.2, 2, 1)  # of a step: what it is, its newest result, its link
 STATES = {
     "done": ":green-badge[:material/check_circle: done]",
     "running": ":blue-badge[:material/progress_activity: being made]",
@@ -90,41 +93,59 @@ class StepState:
 
 
 def draw_walk(workspace: Workspace) -> None:
-    """Draw the five steps; the next one has the primary button, unless the workspace is empty."""
+    """Draw the five steps and the lessons; what comes next has the primary button, unless the
+    workspace is empty: then it is the demo.
+    """
     states = [find_state(step, workspace) for step in WALK]
-    open_steps = (place for place, one in enumerate(states) if one.state in ("ready", "stale"))
     following = None
     if not is_empty(workspace):
-        following = next(open_steps, None)
+        is_open = [one.state in ("ready", "stale") for one in states]
+        following = [*is_open, True].index(True)  # after the last step: the lessons
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
             _draw_step(place, step, state, place == following)
+    with st.container(border=True, key="walk_lessons"):
+        about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
+        about.markdown("**Lessons**  \nQuestions of a few minutes each, answered on these pages.")
+        with action:
+            _draw_action("lessons", following == len(WALK))
 
 
 def _draw_step(place: int, step: WalkStep, state: StepState, is_next: bool) -> None:
-    about, result, action = st.columns([2.2, 2, 1], gap="medium", vertical_alignment="center")
+    about, result, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
     about.markdown(f"**{place + 1} · {step.title}** {STATES[state.state]}  \n{step.about}")
     with result:
         if state.found:
             _draw_result(state.found[0])
     with action:
-        label = PAGE_OF_PART[state.part].title
-        if is_next:
-            if st.button(label, type="primary", icon=":material/arrow_forward:", key="walk_next"):
-                address.go_to(state.part)
-        else:
-            draw_link(state.part, label)
+        _draw_action(state.part, is_next)
+
+
+def _draw_action(part: str, is_next: bool) -> None:
+    """Draw the primary button that opens a part, or a link if it is not what comes next."""
+    label = find_label(part)
+    if not is_next:
+        draw_link(part, label)
+    elif st.button(label, type="primary", icon=":material/arrow_forward:", key="walk_next"):
+        address.go_to(part)
+
+
+def find_label(part: str) -> str:
+    """Return the title of the page that a part opens first, or of its tab."""
+    page = PAGE_OF_PART[part]
+    if page.parts[0].name == part:
+        return page.title
+    return PARTS[part].title
 
 
 def _draw_result(artifact: Artifact) -> None:
-    """Draw the main figure of an artifact, or its name if it has none."""
+    """Draw the main figure of an artifact and its name, or its name alone if it has none."""
     label, value, basis = find_main_figure(artifact)
-    name = plain(artifact.name)
+    name = shorten_name(artifact.name)
     if value:
-        draw_metric(st, label, value, basis)
-        draw_note(f"newest: {name}")
+        draw_metric(st, label, value, f"{name} · {basis}")
     else:
-        st.markdown(f"newest: {name}")
+        st.markdown(plain(name))
 
 
 def find_state(step: WalkStep, workspace: Workspace) -> StepState:
@@ -188,7 +209,7 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
 
 def draw_recent(workspace: Workspace) -> None:
     """Draw links to the newest artifacts of all steps, each on the page that shows it."""
-    kinds = [kind for step in WALK for kind, _ in step.makes]
+    kinds = dict.fromkeys(step.makes for step in STEPS.values())
     artifacts = (one for kind in kinds for one in list_results(kind, workspace))
     newest = sorted(artifacts, key=lambda one: one.manifest.created, reverse=True)[:MOST_RECENT]
     if not newest:
@@ -197,9 +218,9 @@ def draw_recent(workspace: Workspace) -> None:
     for artifact in newest:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             part, query = find_result_link(artifact)
-            draw_link(part, artifact.name, **query)
+            draw_link(part, shorten_name(artifact.name), **query)
             created = artifact.manifest.created[:16].replace("T", " ")
-            draw_note(f"{artifact.kind} · {created}")
+            draw_note(f"{ARTIFACTS[artifact.kind]} · {created}")
 
 
 def find_result_link(artifact: Artifact) -> tuple[str, dict[str, str]]:
@@ -231,10 +252,3 @@ def draw_beginning(workspace: Workspace) -> None:
             " the path of a file or folder on this machine."
         )
         draw_link("text", "Start with a text")
-
-
-def draw_lessons_link() -> None:
-    """Draw the link to the lessons."""
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown("**Lessons** · Eight questions of a few minutes each, answered on these pages.")
-        draw_link("lessons", "Lessons", icon=":material/school:")

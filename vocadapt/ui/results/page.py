@@ -4,6 +4,8 @@ import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import cache
 from vocadapt.ui.results import compared_settings, confusion, curves, view
 
@@ -33,6 +35,8 @@ def draw(workspace: Workspace) -> None:
     # 2. The models compared with the baseline, then over all tasks if there are several.
     board = view.compute_results(own, baseline, scorer).boards[0]
     view.draw_headline(board)
+    if about := own[0].runs[0].about:
+        draw_note(f"This task: {plain(about)}.")
     view.draw_leaderboard(board)
     curves.draw_curves(own, own[0].metric)
     confusion.draw_confusion(task, baseline)

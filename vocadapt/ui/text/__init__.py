@@ -1,1 +1,1 @@
-"""Part Text: `page` (the order of its blocks), `view` (the form that imports a text)."""
+"""Part Text: `page` (the order of its blocks), `view` (a text), `intake_form` (imports one)."""

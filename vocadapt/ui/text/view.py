@@ -53,7 +53,7 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
         lines, words, distinct = count(counts.lines), count(counts.words), count(counts.distinct)
         kept = f"of {count(counts.lines_read or counts.lines)} read"
     draw_metrics(
-        ("Files", count(numbers.get("files", 1))),
+        ("Files", count(numbers["files"]) if "files" in numbers else "–"),
         ("Lines", lines, kept, "Lines that were kept, of those read: a line filter drops some."),
         ("Words", words, None, "Running words: every occurrence counts."),
         ("Distinct words", distinct),
@@ -64,7 +64,7 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
 def _draw_sample(corpus: Artifact) -> None:
     """Draw the first lines of a text, or that it holds word counts only."""
     text = read_corpus([corpus.folder])
-    if getattr(text, "counted_by", None) is not None:
+    if text.counted_by is not None:
         draw_note("Word counts only: this text has no sentences.")
         return
     lines = [line for line in islice(text, SAMPLE_LINES) if line.strip()]

@@ -44,8 +44,8 @@ from vocadapt.vocabulary.plan.reduction import (
 FLOAT32 = 4  # bytes
 STEPS = 8  # sizes on a curve
 Curves = dict[str, dict[float, float]]  # heuristic → fraction kept → growth
-# Characters of distinct words up to which curves are drawn without a click, in about a second.
-MAX_INSTANT_CHARACTERS = 300_000
+# Characters of distinct words up to which curves are drawn without a click, in about three seconds.
+MAX_INSTANT_CHARACTERS = 600_000
 NEAREST = 8  # neighbors of a token
 LISTED = 200  # removed tokens in the table: it is sent to the browser at each move of the slider
 HELP = {
@@ -77,10 +77,11 @@ def draw_reduction(
         _draw_metrics(entry, reducer, grown, removed)
         _draw_start_button(workspace, corpus, entry, settings, int(removed.sum()))
         curves, table = st.columns(2, gap="large")
-        with curves:
-            _draw_curves(reducer, settings, grown)
         with table:
             selected = _draw_token_table(reducer, removed)
+        # The curves last: the first time they take seconds.
+        with curves:
+            _draw_curves(reducer, settings, grown)
         if selected is not None:
             _draw_token(workspace, corpus, entry, reducer, removed, selected)
 

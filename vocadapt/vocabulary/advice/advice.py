@@ -17,6 +17,7 @@ from vocadapt.vocabulary.advice.rules import (
     TOP,
     Figures,
     forecast,
+    format_chance,
     format_fraction,
 )
 from vocadapt.vocabulary.families import Vocabulary
@@ -298,7 +299,7 @@ def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) ->
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words that occur {gain.floor} times or more would save"
         f" {format_fraction(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"
-        f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}, chance {format_fraction(expected.chance)})."
+        f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}, {format_chance(expected.chance)})."
     )
 
 

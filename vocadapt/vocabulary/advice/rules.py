@@ -195,6 +195,16 @@ def format_fraction(value: float | None) -> str:
     return text.replace("0.", ".", 1)
 
 
+def format_chance(chance: float) -> str:
+    """Format a chance level with three significant digits: "chance 1 in 1,190"; a dash if it is 0,
+    because there are no anchors.
+    """
+    if not chance:
+        return "chance –"
+    rounded = float(f"{1 / chance:.3g}")
+    return f"chance 1 in {int(rounded):,}"
+
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "unknown script",
@@ -235,7 +245,7 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance),
         lambda f: (
             f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
-            f" {format_fraction(f.forecast.p5)}, chance {format_fraction(f.forecast.chance)}."
+            f" {format_fraction(f.forecast.p5)}, {format_chance(f.forecast.chance)}."
         ),
         f"Below {format_fraction(USABLE)} new words were not near words of their kind. About"
         f" {compute_needed_words(USABLE):,} words that get a vector should suffice. Get more text.",
