@@ -3,7 +3,7 @@ streamlit.
 
 A page is a script in `pages/`, which Streamlit runs from top to bottom after every click. It names
 its parts, which `frame.pages` declares; each part is drawn by the function `draw` in the module
-`page` of its folder here: `home`, `jobs`, `lens`, `vocabulary`, `text`, `advise`, `vectors`,
+`page` of its folder here: `home`, `jobs`, `storage`, `lens`, `vocabulary`, `text`, `advise`, `vectors`,
 `alignment`, `adapt`, `initializers`, `try_it`, `projection`, `change`, `diagnostics`, `finetune`,
 `results`, `pretraining`, `errors`; `lessons` holds the lessons. Begin with `page` in each.
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 from uuid import uuid4
@@ -18,7 +19,7 @@ from vocadapt.lab.housekeeping.trash import TRASH
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.packing import pack_files
+from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 from vocadapt.progress import Progress, silent
 
@@ -64,8 +65,23 @@ def export_workspace(workspace: Workspace, target: Path) -> int:
     if not files:
         raise InputError(f"{workspace.root} holds no artifact.", "Choose another workspace.")
     with open_file_draft(target) as draft, open(draft, "wb") as file:
-        pack_files(((workspace.root / one, one.as_posix()) for one in files), file)
+        pack_files(_name_files(workspace), file)
     return len(files)
+
+
+def export_to_temporary_file(workspace: Workspace) -> FileIO:
+    """Write a workspace to a temporary zip file, which is removed when it is closed."""
+    remedy = "Free some disk space, or copy the folder itself."
+    return write_to_temporary_file(
+        lambda file: pack_files(_name_files(workspace), file),
+        workspace.root.name,
+        workspace.root,
+        remedy,
+    )
+
+
+def _name_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
+    return ((workspace.root / file, file.as_posix()) for file in list_files(workspace))
 
 
 def open_export(source: Path | IO[bytes], target: Path) -> Workspace:

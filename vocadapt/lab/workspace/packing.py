@@ -5,7 +5,7 @@ Files are stored uncompressed: weights hardly shrink, and the size can be comput
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
@@ -57,16 +57,29 @@ def pack_to_temporary_file(folder: Path, scratch: Path) -> FileIO:
 
     Raises InputError if the folder does not exist any more, or if the disk is full.
     """
+    remedy = "Free some disk space, or copy the folder itself."
+    return write_to_temporary_file(
+        lambda file: pack_artifact(folder, file), folder.name, scratch, remedy
+    )
+
+
+def write_to_temporary_file(
+    write: Callable[[FileIO], None], name: str, scratch: Path, remedy: str
+) -> FileIO:
+    """Write a temporary file in `scratch`, or in the system's folder if it cannot be written there;
+    the file is removed when it is closed.
+
+    name, remedy: for the InputError if it fails.
+    """
     place = None  # the system's own folder for temporary files
     if os.access(scratch, os.W_OK):
         place = scratch
     with convert_write_errors(place or Path(gettempdir())):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
-    remedy = "Free some disk space, or copy the folder itself."
     with ExitStack() as stack:
-        stack.enter_context(convert_write_errors(folder.name, "cannot be packed", remedy))
+        stack.enter_context(convert_write_errors(name, "cannot be packed", remedy))
         stack.callback(file.close)
-        pack_artifact(folder, file)
+        write(file)
         file.seek(0)
         stack.pop_all()  # success: leave the file open
     return file

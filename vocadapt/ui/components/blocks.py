@@ -13,6 +13,7 @@ import streamlit as st
 from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
+from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
 from vocadapt.ui.frame.address import here
 from vocadapt.ui.frame.pages import QueryValue, find_link
 
@@ -75,11 +76,6 @@ def draw_json(value: object, title: str, place: Any = st) -> None:
     """Draw a value as JSON, below a title, on the page or in a column."""
     place.markdown(title)
     place.code(json.dumps(value, indent=1, ensure_ascii=False, default=str), language="json")
-
-
-def draw_table(data: Any, **options: Any) -> Any:
-    """Draw a table without an index column; options and result are those of `st.dataframe`."""
-    return st.dataframe(data, hide_index=True, **options)
 
 
 def draw_artifact_details(

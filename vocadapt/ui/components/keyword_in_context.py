@@ -123,6 +123,6 @@ def _draw(found: KeywordContext) -> None:
     st.markdown(f"**{word}** in the text :small[:gray[{found.describe(SETTINGS)}]]")
     lines = []
     for hit in found.hits:
-        place = f"{hit.file.name}, line {hit.line:,}"
+        place = f"{hit.file.name}, line {count(hit.line)}"
         lines.append(markup.Line(hit.left, hit.match, hit.right, place))
     markup.draw_concordance(lines)

@@ -3,12 +3,24 @@ and the estimated time of a step, scaled to the current load of the machine.
 """
 
 import math
+import re
 
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.progress import NARROW, count, duration
 
-__all__ = ["NARROW", "chance", "count", "duration", "fraction", "megabytes", "signed"]
+__all__ = [
+    "NARROW",
+    "chance",
+    "count",
+    "duration",
+    "fraction",
+    "group_digits",
+    "megabytes",
+    "signed",
+]
 
+# A whole number with commas between groups of three digits.
+GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,]|\.\d)")
 # Simple ratios that a fraction is rounded to: halves, thirds, quarters, fifths, tenths.
 RATIOS = sorted(
     {(part, whole) for whole in (10, 5, 4, 3, 2) for part in range(1, whole)},
@@ -44,6 +56,11 @@ def chance(value: float | None) -> str:
     if one_in < 10:
         return f"1 in {one_in:.2g}"
     return f"1 in {count(int(float(f'{one_in:.3g}')))}"
+
+
+def group_digits(text: str) -> str:
+    """Group the digits of the numbers in a message as `count` does: 30,067 becomes 30 067."""
+    return GROUPED.sub(lambda number: number[0].replace(",", NARROW), text)
 
 
 def ratio(value: float) -> str:

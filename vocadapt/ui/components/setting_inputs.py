@@ -13,6 +13,7 @@ from vocadapt.settings import Setting, get_setting_groups, get_settings, show_va
 
 T = TypeVar("T")
 
+SMALL = 0.01  # numbers below are shown in scientific notation
 LABELS = "setting_labels"  # session key: labels of the drawn inputs, for error messages
 
 
@@ -72,6 +73,9 @@ def _draw_number(
     value = max(lowest, min(value, highest))
     step = 1 if kind is int else value / 10 or 0.01
     options.setdefault("step", kind(step))
+    # Streamlit shows two decimals: a learning rate of 5e-5 would be 0.00.
+    if kind is float and 0 < value < SMALL:
+        options.setdefault("format", "%e")
     # 3. The input may be empty if the declaration allows it, unless `least` is given.
     if declared.empty and least is None:
         limits = (lowest, highest)

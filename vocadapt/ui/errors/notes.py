@@ -129,14 +129,14 @@ def draw_details(workspace: Workspace, shown: ShownComparison, slicing: Slicing)
         left, right = st.columns(2)
         left.markdown("Error types")
         kinds = [
-            (kind, f"{n['first']:,}", f"{n['second']:,}")
+            (kind, count(n["first"]), count(n["second"]))
             for kind, n in compared.ledger.kinds.items()
         ]
         with left:
             markup.draw_plain_table(("kind", "baseline", "compared"), kinds)
         right.markdown("By type")
         rows = [
-            (label or "–", *(f"{counts[outcome]:,}" for outcome in OUTCOMES))
+            (label or "–", *(count(counts[outcome]) for outcome in OUTCOMES))
             for label, counts in compared.ledger.by_label.items()
         ]
         with right:
@@ -232,7 +232,7 @@ def _build_titles(shown: ShownComparison) -> dict[str, str]:
     counts = Counter(titles.values())
     for id, title in titles.items():
         if counts[title] > 1:
-            titles[id] = f"{title} · from word {first_words[id]:,}"
+            titles[id] = f"{title} · from word {count(first_words[id])}"
     return titles
 
 
@@ -267,7 +267,7 @@ def _draw_concordance(where: str, found: KeywordContext) -> None:
     if found.hits:
         lines = []
         for hit in found.hits:
-            place = f"{hit.file}, example {hit.line:,}"
+            place = f"{hit.file}, example {count(hit.line)}"
             lines.append(markup.Line(hit.left, hit.match, hit.right, place))
         markup.draw_concordance(lines)
 

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.workspace.workspace import Workspace, check_name
+from vocadapt.lab.housekeeping.renames import find_new_name
+from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name
 from vocadapt.ui.frame.pages import find_link
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
@@ -180,6 +181,18 @@ def show_next(key: str, value: str) -> None:
 def mark_new(key: str, value: str) -> None:
     """Mark an artifact as new: as the value of a picker, or by its kind."""
     st.session_state[f"{key}_made"] = value
+
+
+def follow_renames(workspace: Workspace) -> None:
+    """Replace old names of renamed artifacts in the address by their new names, and say so."""
+    for key in list(st.query_params):
+        values = st.query_params.get_all(key)
+        renamed = {value: find_new_name(workspace, value) for value in values if is_name(value)}
+        renamed = {old: new for old, new in renamed.items() if new}
+        if renamed:
+            st.query_params[key] = [renamed.get(value, value) for value in values]
+            for old, new in renamed.items():
+                st.toast(f"{old} was renamed: it is now {new}.", icon=":material/edit:")
 
 
 def is_new(key: str, value: str) -> bool:

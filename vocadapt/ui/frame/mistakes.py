@@ -8,6 +8,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.uploads import hide_upload_paths
 from vocadapt.text.display import shorten_text
+from vocadapt.ui.components.number_formats import group_digits
 from vocadapt.ui.components.setting_inputs import add_label
 from vocadapt.ui.frame.address import workspace
 
@@ -34,8 +35,8 @@ def format_in_one_line(error: InputError) -> str:
 
 
 def format_message(message: str) -> str:
-    """Format a message for a page: shorten it, escape invisible characters, and replace the paths
-    of uploads by their names.
+    """Format a message for a page: shorten it, escape invisible characters, group the digits of
+    numbers, and replace the paths of uploads by their names.
 
     Messages may quote input, files or the address. Long lines are shortened in the middle, because
     the end often has the remedy.
@@ -43,5 +44,6 @@ def format_message(message: str) -> str:
     with suppress(InputError):  # the error may be about the workspace itself
         message = hide_upload_paths(message, workspace())
     return "\n".join(
-        shorten_text(line, MAX_LINE_LENGTH) for line in message.splitlines()[:MAX_LINES]
+        shorten_text(group_digits(line), MAX_LINE_LENGTH)
+        for line in message.splitlines()[:MAX_LINES]
     )

@@ -126,7 +126,17 @@ JOBS = Page(
                 " progress, cancel or resume them here."
             ),
             ("artifact", "job", "step", "workspace"),
-            following=(NextPart("home", "See what this workspace holds."),),
+            following=(NextPart("home", "See what comes next."),),
+        ),
+        Part(
+            "storage",
+            "Workspace",
+            (
+                "Everything that this workspace holds. Rename, annotate or delete it, and copy the"
+                " workspace or send it to somebody as one file."
+            ),
+            ("artifact", "workspace"),
+            following=(NextPart("home", "See what comes next."),),
         ),
     ),
 )

@@ -78,19 +78,13 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
 
 def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
     """Draw the running job of a step with `draw`, in a container with this key, and the waiting jobs
-    below it; then the newest ended job if it is unfinished.
+    below it.
     """
-    found = [
-        (job, job.status()) for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step == step
-    ]
-    # 1. The jobs that run or wait, oldest first.
-    alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
+    found = queue.list_jobs(workspace, MAX_JOBS)
+    alive = [job for job in found if job.spec.step == step and job.status().alive]
     if alive:
-        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive, key, draw)
-    # 2. The newest ended job, if it can be resumed.
-    last = next(((job, status) for job, status in found if not status.alive), None)
-    if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
-        draw_ended_job(workspace, *last)
+        # Oldest first, as in the queue.
+        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive[::-1], key, draw)
 
 
 def describe_queue(workspace: Workspace) -> str:

@@ -153,7 +153,7 @@ def find_nearest_tokens(space: NamedSpace, word: str, k: int) -> Found:
     own = rows.index.get(word, rows.index.get(word.lower()))
     if own is None:
         raise InputError(
-            f"{word[:100]!r} is not one of the {len(rows):,} tokens of {space.label}.",
+            f"{word[:100]!r} is not one of the {count(len(rows))} tokens of {space.label}.",
             "Check the spelling.",
         )
     found = find_nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))

@@ -1,0 +1,239 @@
+"""Artifacts are renamed, deleted and restored; workspaces are copied, exported and opened elsewhere."""
+
+import json
+import shutil
+import zipfile
+
+import pytest
+
+from tests.material.workspaces import seed_workspace
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
+from vocadapt.lab.housekeeping.renames import (
+    find_new_name,
+    list_dependents,
+    rename_artifact,
+)
+from vocadapt.lab.housekeeping.trash import (
+    TRASH,
+    delete_artifact,
+    empty_trash,
+    find_deleted,
+    list_trash,
+    restore,
+)
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory, tiny_bert):
+    return seed_workspace(tmp_path_factory.mktemp("housekeeping") / "trials", tiny_bert)
+
+
+@pytest.fixture
+def workspace(seeded, tmp_path):
+    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
+    return Workspace(tmp_path / "trials")
+
+
+def list_names(workspace):
+    return {f"{kind}/{one.name}" for kind in ARTIFACTS for one in workspace.artifacts(kind)}
+
+
+def list_stale(workspace):
+    return {
+        one.name
+        for kind in ARTIFACTS
+        for one in workspace.artifacts(kind)
+        if one.explain_staleness(workspace)
+    }
+
+
+def test_what_was_made_from_an_artifact_is_listed(workspace):
+    corpus = workspace.artifacts("corpora")[0]
+    found = {f"{one.kind}/{one.name}" for one in list_dependents(workspace, corpus)}
+    # The vectors were trained on the text, the alignment and the model made from the vectors.
+    assert {"vectors/trials-vectors", "models/trials-model"} <= found
+    assert f"corpora/{corpus.name}" not in found
+    model = workspace.artifact("models", "trials-model")
+    assert "vectors/trials-vectors" not in {
+        f"{one.kind}/{one.name}" for one in list_dependents(workspace, model)
+    }
+
+
+def test_a_renamed_artifact_is_found_by_its_old_name_and_nothing_is_out_of_date(workspace):
+    stale = list_stale(workspace)
+    for kind, old in (
+        ("corpora", workspace.artifacts("corpora")[0].name),
+        ("vectors", "trials-vectors"),
+    ):
+        save_note(workspace, f"{kind}/{old}", "keep this")
+        renamed = rename_artifact(workspace, workspace.artifact(kind, old), f"{old}-new")
+        assert renamed.name == f"{old}-new" and not (workspace.root / kind / old).exists()
+        assert find_new_name(workspace, old) == f"{old}-new"
+        notes = load_notes(workspace)
+        assert notes[f"{kind}/{old}-new"].text == "keep this" and f"{kind}/{old}" not in notes
+        assert list_stale(workspace) == stale
+
+
+def test_a_name_that_moved_twice_leads_to_the_last_one(workspace):
+    first = workspace.artifact("models", "trials-model")
+    second = rename_artifact(workspace, first, "second")
+    rename_artifact(workspace, second, "third")
+    assert find_new_name(workspace, "trials-model") == find_new_name(workspace, "second") == "third"
+    # Back to the first name: it is no old name any more.
+    rename_artifact(workspace, workspace.artifact("models", "third"), "trials-model")
+    assert find_new_name(workspace, "trials-model") == ""
+    assert find_new_name(workspace, "third") == "trials-model"
+
+
+def test_a_renaming_that_was_killed_is_continued_by_the_next_one(workspace):
+    stale = list_stale(workspace)
+    vectors = workspace.artifact("vectors", "trials-vectors")
+    vectors.folder.rename(vectors.folder.with_name("moved"))  # killed before the manifests
+    (workspace.root / "renamed.json").write_text('{"vectors/trials-vectors": "vectors/moved"}')
+    assert list_stale(workspace) != stale
+    rename_artifact(workspace, workspace.artifact("models", "trials-model"), "other")
+    assert list_stale(workspace) == stale
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "con", "x" * 81])
+def test_a_bad_name_changes_nothing(workspace, name):
+    before = list_names(workspace)
+    with pytest.raises(InputError):
+        rename_artifact(workspace, workspace.artifact("models", "trials-model"), name)
+    assert list_names(workspace) == before
+
+
+def test_a_taken_name_changes_nothing(workspace):
+    shutil.copytree(workspace.root / "models" / "trials-model", workspace.root / "models" / "taken")
+    with pytest.raises(InputError, match="exists already"):
+        rename_artifact(workspace, workspace.artifact("models", "trials-model"), "taken")
+    assert (workspace.root / "models" / "trials-model").is_dir()
+
+
+def test_a_deleted_artifact_comes_back_as_it_was(workspace):
+    before, stale = list_names(workspace), list_stale(workspace)
+    artifact = workspace.artifact("vectors", "trials-vectors")
+    deleted = delete_artifact(workspace, artifact)
+    assert list_names(workspace) == before - {"vectors/trials-vectors"}
+    assert [(one.kind, one.name) for one in list_trash(workspace)] == [
+        ("vectors", "trials-vectors")
+    ]
+    assert deleted.size > 0
+    restore(workspace, deleted)
+    assert list_names(workspace) == before and list_stale(workspace) == stale
+    assert list_trash(workspace) == []
+
+
+def test_a_name_that_was_taken_meanwhile_is_a_message_and_another_one_works(workspace):
+    deleted = delete_artifact(workspace, workspace.artifact("models", "trials-model"))
+    (workspace.root / "models" / "trials-model").mkdir(parents=True)
+    with pytest.raises(InputError, match="exists already"):
+        restore(workspace, deleted)
+    assert restore(workspace, deleted, "again").name == "again"
+
+
+def test_an_emptied_trash_is_empty(workspace):
+    deleted = delete_artifact(workspace, workspace.artifact("models", "trials-model"))
+    (workspace.root / TRASH / "notes of mine").mkdir()  # not ours: left alone
+    assert empty_trash(workspace) == deleted.size
+    assert list_trash(workspace) == []
+    assert [path.name for path in (workspace.root / TRASH).iterdir()] == ["notes of mine"]
+    with pytest.raises(InputError, match="in the trash"):
+        find_deleted(workspace, deleted.id)
+
+
+def test_a_copy_and_an_export_hold_the_same_artifacts(workspace, tmp_path):
+    delete_artifact(workspace, workspace.artifact("models", "trials-model"))
+    before, stale = list_names(workspace), list_stale(workspace)
+    copied = copy_workspace(workspace, tmp_path / "copy")
+    export_workspace(workspace, tmp_path / "w.zip")
+    opened = open_export(tmp_path / "w.zip", tmp_path / "elsewhere")
+    for one in (copied, opened):
+        assert list_names(one) == before and list_stale(one) == stale
+        assert not (one.root / "jobs").exists() and list_trash(one) == []
+    text = opened.artifacts("corpora")[0]
+    assert list(read_corpus([text.folder]).passages())
+
+
+def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    export_workspace(workspace, tmp_path / "w.zip")
+    for act in (
+        lambda: copy_workspace(workspace, tmp_path / "mine"),
+        lambda: open_export(tmp_path / "w.zip", tmp_path / "mine"),
+    ):
+        with pytest.raises(InputError, match="exists already"):
+            act()
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../out.txt",
+        "/etc/out",
+        "models/../../out",
+        "jobs/x/run.sh",
+        "models/.hidden",
+        "a\\b",
+        "x/y",
+    ],
+)
+def test_a_file_from_elsewhere_cannot_lead_out_of_the_folder(name, tmp_path):
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        archive.writestr("models/good/manifest.json", "{}")
+        archive.writestr(name, "bad")
+    with pytest.raises(InputError, match="does not belong"):
+        open_export(tmp_path / "bad.zip", tmp_path / "w")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip file", b"PK\x03\x04 cut"])
+def test_another_file_is_a_message(content, tmp_path):
+    (tmp_path / "bad.zip").write_bytes(content)
+    with pytest.raises(InputError, match="not an exported workspace"):
+        open_export(tmp_path / "bad.zip", tmp_path / "w")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
+
+
+def test_a_symbolic_link_in_a_file_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        link = zipfile.ZipInfo("models/good/link")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(InputError, match="does not belong"):
+        open_export(tmp_path / "bad.zip", tmp_path / "w")
+
+
+def test_the_same_by_command(workspace, tmp_path, capsys):
+    def run(*arguments):
+        code = main(["workspace", *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    place = ["--workspace", str(workspace.root)]
+    assert run("rename", "models/trials-model", "mine", *place)[0] == 0
+    assert run("note", "models/mine", "the first one", *place)[0] == 0
+    code, out, _ = run("list", *place)
+    assert code == 0 and "models/mine" in out and "the first one" in out
+    # What depends on an artifact is named before it is deleted.
+    code, _, err = run("delete", "vectors/trials-vectors", *place)
+    assert code == 2 and "models/mine" in err and "--yes" in err
+    assert (workspace.root / "vectors" / "trials-vectors").is_dir()
+    code, out, _ = run("delete", "vectors/trials-vectors", "--yes", "--json", *place)
+    assert code == 0
+    entry = json.loads(out)["id"]
+    assert run("restore", entry, *place)[0] == 0
+    assert (workspace.root / "vectors" / "trials-vectors").is_dir()
+    assert run("export", "--out", str(tmp_path / "w.zip"), *place)[0] == 0
+    assert run("open", str(tmp_path / "w.zip"), "--out", str(tmp_path / "opened"))[0] == 0
+    assert "models/mine" in list_names(Workspace(tmp_path / "opened"))
+    code, _, err = run("rename", "mine", "x", *place)
+    assert code == 2 and "models/demo-bert" in err

@@ -1,0 +1,105 @@
+"""The part Workspace: an artifact is renamed, annotated and deleted; the trash is restored."""
+
+import shutil
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.test_pages import texts
+from vocadapt.lab.housekeeping.trash import list_trash
+from vocadapt.lab.workspace.notes import load_notes
+from vocadapt.lab.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(seeded, tmp_path):
+    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
+    return Workspace(tmp_path / "trials")
+
+
+def draw_item(workspace, name):
+    """The forms of the artifact with this name, as after a click on its row."""
+
+    def page() -> None:
+        import streamlit as st
+
+        from vocadapt.lab.workspace.workspace import Workspace
+        from vocadapt.ui.frame import mistakes
+        from vocadapt.ui.storage import view
+
+        workspace = Workspace(st.session_state["root"])
+        item = next(
+            (one for one in view.list_items(workspace) if one.name == st.session_state["name"]),
+            None,
+        )
+        if item:
+            with mistakes.show_errors():
+                view.draw_item(workspace, item)
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["root"], app.session_state["name"] = workspace.root, name
+    return app.run()
+
+
+def unescape(text):
+    """Markdown without the backslashes before special characters."""
+    return text.replace("\\", "")
+
+
+def press(app, key):
+    next(button for button in app.button if button.key == key).click()
+    return app.run()
+
+
+def test_everything_is_listed(open_page, seeded):
+    app = open_page("storage", seeded)
+    assert not app.exception and not app.error
+    assert {"trials-model", "trials-vectors"} <= set(app.dataframe[0].value["name"])
+
+
+def test_an_artifact_is_renamed(workspace):
+    app = draw_item(workspace, "trials-model")
+    app.text_input[0].set_value("mine").run()
+    press(app, "storage_rename")
+    assert not app.exception
+    assert [one.name for one in workspace.artifacts("models")].count("mine") == 1
+
+
+def test_a_bad_name_is_a_message(workspace):
+    app = draw_item(workspace, "trials-model")
+    app.text_input[0].set_value("../x").run()
+    press(app, "storage_rename")
+    assert not app.exception and any("cannot be a name" in text for text in texts(app))
+    assert workspace.artifact("models", "trials-model")
+
+
+def test_a_note_is_saved(workspace):
+    app = draw_item(workspace, "trials-model")
+    app.text_area[0].set_value("the first one").run()
+    press(app, "storage_save")
+    assert load_notes(workspace)["models/trials-model"].text == "the first one"
+
+
+def test_what_depends_on_an_artifact_is_named_before_it_is_deleted(workspace):
+    app = draw_item(workspace, "trials-vectors")
+    assert any("trials-model" in unescape(warning.value) for warning in app.warning)
+    press(app, "storage_delete")
+    assert [one.name for one in list_trash(workspace)] == ["trials-vectors"]
+
+
+def test_the_trash_is_restored(open_page, workspace):
+    press(draw_item(workspace, "trials-vectors"), "storage_delete")
+    app = open_page("storage", workspace)
+    assert any("trials-vectors" in unescape(text) for text in texts(app))
+    entry = list_trash(workspace)[0]
+    press(app, f"storage_restore_{entry.id}")
+    assert not app.exception and list_trash(workspace) == []
+    assert workspace.artifact("vectors", "trials-vectors")
+
+
+def test_an_old_name_in_a_link_opens_the_renamed_artifact(open_page, workspace):
+    app = draw_item(workspace, "trials-model")
+    app.text_input[0].set_value("mine").run()
+    press(app, "storage_rename")
+    app = open_page("lens", workspace, lens_models="trials-model")
+    assert not app.exception and app.query_params["lens_models"] in ("mine", ["mine"])

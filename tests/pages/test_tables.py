@@ -1,0 +1,90 @@
+"""Tables show numbers as the rest of a page does, and still sort them as numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+
+from vocadapt.ui.components import tables
+from vocadapt.ui.components.number_formats import group_digits
+
+
+@pytest.fixture
+def draw(monkeypatch):
+    """Return what is given to Streamlit: the data and the configuration of the columns."""
+    drawn = []
+    monkeypatch.setattr(
+        tables.st, "dataframe", lambda data, **options: drawn.append((data, options))
+    )
+
+    def draw(data, **options):
+        tables.draw_table(data, **options)
+        data, given = drawn.pop()
+        assert given["hide_index"]
+        return data, given["column_config"]
+
+    return draw
+
+
+def displayed(styler):
+    """The texts of the cells, by column."""
+    cells = styler._translate(False, False)["body"]
+    names = list(styler.data.columns)
+    return {
+        name: [row[place + 1]["display_value"] for row in cells] for place, name in enumerate(names)
+    }
+
+
+def test_whole_numbers_are_grouped_and_stay_numbers(draw):
+    styler, _ = draw({"word": ["a", "1,000"], "n": [30_067, 12], "seen": [3.0, float("nan")]})
+    assert displayed(styler) == {
+        "word": ["a", "1,000"],
+        "n": ["30\u202f067", "12"],
+        "seen": ["3", "–"],
+    }
+    assert styler.data["n"].tolist() == [30_067, 12]
+
+
+def test_fractions_lose_their_zero(draw):
+    config = {"p": st.column_config.NumberColumn("P@5", format="%.3f", help="h")}
+    styler, changed = draw({"p": [0.2354, None]}, column_config=config)
+    assert displayed(styler) == {"p": [".235", "–"]}
+    assert changed["p"]["type_config"]["format"] is None  # a format would hide the text
+    assert (changed["p"]["label"], changed["p"]["help"]) == ("P@5", "h")
+    assert config["p"]["type_config"]["format"] == "%.3f"
+
+
+def test_other_columns_are_left_alone(draw):
+    config = {
+        "bar": st.column_config.ProgressColumn(format="%.3f", min_value=0, max_value=1),
+        "z": st.column_config.NumberColumn(format="%.1f"),
+    }
+    data = {"bar": [0.5], "z": [1.25], "yes": [True], "free": [0.25]}
+    styler, changed = draw(data, column_config=config)
+    assert changed == config
+    assert displayed(styler)["z"] != ["1.250"] and displayed(styler)["yes"] == [True]
+
+
+def test_a_large_table_is_not_formatted_cell_by_cell(draw):
+    words = [f"w{i}" for i in range(tables.MAX_STYLED)]
+    data, config = draw({"word": words, "n": np.arange(tables.MAX_STYLED)})
+    assert isinstance(data, pd.DataFrame)
+    assert config["n"]["type_config"]["format"] == "localized" and "word" not in config
+
+
+@pytest.mark.parametrize("data", [{}, {"n": []}, {"n": [], "word": []}])
+def test_an_empty_table_is_drawn(draw, data):
+    assert len(draw(data)[0].data) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "grouped"),
+    [
+        ("16,000 tokens, 1,234,567 lines", "16\u202f000 tokens, 1\u202f234\u202f567 lines"),
+        ("lines 1,000.", "lines 1\u202f000."),
+        ("12,34 and 1,0000 and a1,000 and 0.5,000", "12,34 and 1,0000 and a1,000 and 0.5,000"),
+        ("a, 100, b", "a, 100, b"),
+    ],
+)
+def test_digits_in_messages_are_grouped(text, grouped):
+    assert group_digits(text) == grouped

@@ -1,0 +1,92 @@
+"""Tables with numbers formatted as everywhere else on the pages: 30 067, .235."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from vocadapt.ui.components.number_formats import count, fraction
+
+FRACTION, WHOLE = "%.3f", "%.0f"  # formats of columns, which are replaced by our own
+OTHER = "other"  # format of a column that does not show plain numbers, such as a bar
+MAX_STYLED = 10_000  # cells: formatting more would be slow
+Formatter = Callable[[Any], str]
+
+
+def draw_table(data: Any, **options: Any) -> Any:
+    """Draw a table without an index column; options and result are those of `st.dataframe`.
+
+    Numbers are formatted here and sorted as numbers. In a large table whole numbers are grouped as
+    in the language of the browser.
+    """
+    config = dict(options.pop("column_config", None) or {})
+    if isinstance(data, Mapping):
+        data = pd.DataFrame(data)
+    if isinstance(data, pd.DataFrame):
+        data, config = _format_numbers(data, config)
+    return st.dataframe(data, hide_index=True, column_config=config, **options)
+
+
+def _format_numbers(frame: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a table with formatted numbers, and the configuration of its columns without the
+    formats that this replaces.
+    """
+    formats = {name: _find_format(config.get(name)) for name in frame.columns}
+    found: dict[Any, Any] = {
+        name: formatter
+        for name in frame.columns
+        if (formatter := _choose_formatter(frame[name], formats[name]))
+    }
+    if frame.size <= MAX_STYLED and frame.columns.is_unique and frame.index.is_unique:
+        changed = {name: _set_format(config.get(name), None) for name in found}
+        return frame.style.format(found), {**config, **_drop_missing(changed)}
+    whole = [name for name, formatter in found.items() if formatter is _format_count]
+    changed = {name: _set_format(config.get(name), "localized") for name in whole}
+    return frame, {**config, **_drop_missing(changed)}
+
+
+def _choose_formatter(column: Any, declared: str | None) -> Formatter | None:
+    """Return the formatter of a column of numbers; None for other columns and formats."""
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return None
+    if declared == FRACTION:
+        return fraction
+    if declared not in (None, WHOLE):
+        return None
+    values = column.to_numpy(dtype=float)
+    values = values[np.isfinite(values)]
+    if declared == WHOLE or np.array_equal(values, np.round(values)):
+        return _format_count
+    return None
+
+
+def _format_count(value: float) -> str:
+    """Format a whole number; a dash if it is missing."""
+    if not np.isfinite(value):
+        return "–"
+    return count(round(value))
+
+
+def _find_format(config: Any) -> str | None:
+    """Return the format of a number column."""
+    if not isinstance(config, Mapping):
+        return None
+    declared = config.get("type_config") or {}
+    if declared.get("type", "number") != "number":
+        return OTHER
+    return declared.get("format")
+
+
+def _set_format(config: Any, name: str | None) -> Any:
+    """Return the configuration of a column with another format."""
+    if config is None and name:
+        return st.column_config.NumberColumn(format=name)
+    if not isinstance(config, Mapping) or not config.get("type_config"):
+        return config
+    return {**config, "type_config": {**config["type_config"], "format": name}}
+
+
+def _drop_missing(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one for name, one in config.items() if one is not None}

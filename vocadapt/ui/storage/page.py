@@ -1,0 +1,33 @@
+"""The part Workspace: everything that the workspace holds, the trash, and copies of the workspace."""
+
+import streamlit as st
+
+from vocadapt.lab.housekeeping.trash import list_trash
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.storage import view
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the part."""
+    # 1. The artifacts and ended jobs; a selected one can be renamed, annotated and deleted.
+    items = view.list_items(workspace)
+    if items:
+        selected = view.draw_items(items)
+        if selected:
+            with mistakes.show_errors():
+                view.draw_item(workspace, selected)
+    else:
+        pickers.draw_empty_state(
+            "This workspace is empty.",
+            "Whatever you make in the lab is listed here.",
+            "text",
+            "Import a text",
+        )
+    # 2. The trash, and copies of the whole workspace.
+    trash, copies = st.columns(2, gap="large")
+    with trash, mistakes.show_errors():
+        view.draw_trash(workspace, list_trash(workspace))
+    with copies, mistakes.show_errors():
+        view.draw_copies(workspace, bool(items))

@@ -1,0 +1,221 @@
+"""Parts of Workspace: the table of artifacts and jobs, the selected one, the trash, and copies."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.housekeeping.copies import copy_workspace, export_to_temporary_file, open_export
+from vocadapt.lab.housekeeping.renames import list_dependents, rename_artifact
+from vocadapt.lab.housekeeping.trash import (
+    Deleted,
+    delete_artifact,
+    delete_job,
+    empty_trash,
+    measure_folder,
+    restore,
+)
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.frame import address
+
+MESSAGE = "storage_message"  # session key: what was done, to be said after the rerun
+
+
+@dataclass(frozen=True)
+class Item:
+    """An artifact or an ended job, with its note and size in bytes."""
+
+    id: str
+    source: Artifact | Job
+    created: str
+    size: int
+    note: str
+
+    @property
+    def kind(self) -> str:
+        """What it is, in the singular."""
+        return ARTIFACTS.get(self.id.partition("/")[0], "job")
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return self.id.partition("/")[2]
+
+
+def list_items(workspace: Workspace) -> list[Item]:
+    """List the artifacts and ended jobs of a workspace: by kind, newest first."""
+    notes = load_notes(workspace)
+    found: list[tuple[str, Artifact | Job, Path, str]] = []
+    for kind in ARTIFACTS:
+        for artifact in workspace.artifacts(kind):
+            created = artifact.manifest.created[:16].replace("T", " ")
+            found.append((f"{kind}/{artifact.name}", artifact, artifact.folder, created))
+    for job in queue.list_jobs(workspace):
+        if not job.status().alive:
+            found.append((f"jobs/{job.id}", job, job.folder, _format_start(job)))
+    items = []
+    for id, source, folder, created in found:
+        text = ""
+        if id in notes:
+            text = notes[id].text
+        items.append(Item(id, source, created, measure_folder(folder), text))
+    return items
+
+
+def draw_items(items: list[Item]) -> Item | None:
+    """Draw the table of artifacts and jobs; return the selected one."""
+    message = st.session_state.pop(MESSAGE, "")
+    if message:
+        st.success(message, icon=":material/check:")
+    total = megabytes(sum(item.size for item in items))
+    draw_note(f"{count(len(items))} items, {total}. Select a row to rename, annotate or delete it.")
+    rows = [
+        {
+            "kind": item.kind,
+            "name": item.name,
+            "created": item.created,
+            "size": megabytes(item.size),
+            "note": " ".join(item.note.split()),
+        }
+        for item in items
+    ]
+    event = st.dataframe(
+        rows,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"storage_items_{len(items)}",
+    )
+    places = event.selection.rows
+    return items[places[0]] if places and places[0] < len(items) else None
+
+
+def draw_item(workspace: Workspace, item: Item) -> None:
+    """Draw the forms that rename, annotate and delete an artifact or a job."""
+    with st.container(border=True):
+        st.markdown(f"**{plain(item.name)}** · {item.kind}")
+        name, note = st.columns(2, gap="large")
+        with name:
+            _draw_rename_form(workspace, item)
+        with note:
+            _draw_note_form(workspace, item)
+        _draw_delete_button(workspace, item)
+
+
+def _draw_rename_form(workspace: Workspace, item: Item) -> None:
+    if isinstance(item.source, Job):
+        draw_note("A job is named by its result: rename that one.")
+        return
+    name = st.text_input("Name", item.name, key=f"storage_name_{item.id}").strip()
+    changed = bool(name) and name != item.name
+    if st.button("Rename", icon=":material/edit:", disabled=not changed, key="storage_rename"):
+        rename_artifact(workspace, item.source, name)
+        _finish(f"{plain(item.name)} is now {plain(name)}. Links to the old name still work.")
+
+
+def _draw_note_form(workspace: Workspace, item: Item) -> None:
+    text = st.text_area("Note", item.note, key=f"storage_note_{item.id}", height=80)
+    if st.button(
+        "Save the note",
+        icon=":material/edit_note:",
+        disabled=text.strip() == item.note,
+        key="storage_save",
+    ):
+        save_note(workspace, item.id, text)
+        _finish(f"Note on {plain(item.name)} saved.")
+
+
+def _draw_delete_button(workspace: Workspace, item: Item) -> None:
+    """Draw the button that moves an item to the trash, after naming what depends on it."""
+    with st.popover("Delete …", icon=":material/delete:"):
+        dependents: list[Artifact] = []
+        if isinstance(item.source, Artifact):
+            dependents = list_dependents(workspace, item.source)
+        if dependents:
+            names = ", ".join(f"{plain(one.name)} ({ARTIFACTS[one.kind]})" for one in dependents)
+            st.warning(
+                f"Made from it: {names}. Without it they are out of date, and some cannot be"
+                " opened any more.",
+                icon=":material/account_tree:",
+            )
+        st.markdown(f"**{plain(item.name)}** moves to the trash, from which it can be restored.")
+        if st.button("Move to the trash", type="primary", key="storage_delete"):
+            if isinstance(item.source, Artifact):
+                delete_artifact(workspace, item.source)
+            else:
+                delete_job(workspace, item.source)
+            _finish(f"{plain(item.name)} is in the trash.")
+
+
+def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
+    """Draw the deleted items, each with a button to restore it, and the button to empty the trash."""
+    st.subheader("Trash")
+    if not entries:
+        draw_note("The trash is empty.")
+        return
+    for entry in entries:
+        words, button = st.columns([3, 1], vertical_alignment="center")
+        kind = ARTIFACTS.get(entry.kind, "job")
+        words.markdown(f"{plain(entry.name)} · {kind} · {megabytes(entry.size)}")
+        if button.button("Restore", key=f"storage_restore_{entry.id}", width="stretch"):
+            restore(workspace, entry)
+            _finish(f"{plain(entry.name)} is back.")
+    total = megabytes(sum(entry.size for entry in entries))
+    with st.popover(f"Empty the trash · {total}", icon=":material/delete_forever:"):
+        st.markdown(f"{count(len(entries))} items are then deleted for good.")
+        if st.button("Delete for good", type="primary", key="storage_empty"):
+            empty_trash(workspace)
+            _finish("The trash is empty.")
+
+
+def draw_copies(workspace: Workspace, is_full: bool) -> None:
+    """Draw the forms that copy and export the workspace, and open an exported one."""
+    st.subheader("Whole workspace")
+    draw_note("Copies hold all artifacts and notes, but no jobs, uploads or trash.")
+    if is_full:
+        _draw_copy_form(workspace)
+        st.download_button(
+            "Export as one file",
+            lambda: export_to_temporary_file(workspace),
+            f"{workspace.root.name}.zip",
+            "application/zip",
+            on_click="ignore",
+            icon=":material/folder_zip:",
+            key="storage_export",
+        )
+    with st.popover("Open an exported workspace", icon=":material/unarchive:"):
+        upload = st.file_uploader("File", type=["zip"], key="storage_upload")
+        name = st.text_input("Name of the new workspace", key="storage_open_name").strip()
+        is_pressed = st.button(
+            "Open", type="primary", disabled=not (upload and name), key="storage_open"
+        )
+        if is_pressed and upload:
+            opened = open_export(upload, workspace.root.parent / check_name(name))
+            address.go_to("home", workspace=opened.root.name)
+
+
+def _draw_copy_form(workspace: Workspace) -> None:
+    with st.popover("Copy …", icon=":material/content_copy:"):
+        name = st.text_input("Name of the copy", key="storage_copy_name").strip()
+        if st.button("Copy", type="primary", disabled=not name, key="storage_copy"):
+            copy = copy_workspace(workspace, workspace.root.parent / check_name(name))
+            address.go_to("home", workspace=copy.root.name)
+
+
+def _format_start(job: Job) -> str:
+    """Format the time at which a job was started, from its id."""
+    id = job.id
+    return f"{id[:4]}-{id[4:6]}-{id[6:8]} {id[9:11]}:{id[11:13]}"
+
+
+def _finish(message: str) -> None:
+    """Rerun the page, and then say what was done."""
+    st.session_state[MESSAGE] = message
+    st.rerun()
