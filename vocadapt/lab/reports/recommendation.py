@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.alignment import load_evaluation
+from vocadapt.lab.steps.alignment import TABLE
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import PRESETS
@@ -132,9 +134,12 @@ def recommend_recipe(
 def _load_lines(alignment: Artifact) -> list[dict[str, Any]]:
     """Return the evaluations that an alignment holds; [] if they cannot be read."""
     try:
-        return list(load_evaluation(alignment.folder).maps)
-    except (InputError, OSError):
+        return list(_TABLES(alignment.folder / TABLE)["maps"])
+    except (InputError, OSError, KeyError):
         return []
+
+
+_TABLES = CachedReader(strict_json.read)  # a workspace may hold hundreds of evaluations
 
 
 def _describe_basis(line: dict[str, Any]) -> tuple[Any, ...]:
