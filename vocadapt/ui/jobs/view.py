@@ -28,6 +28,7 @@ from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame.names import icon_of
 from vocadapt.ui.jobs import panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 
@@ -97,7 +98,8 @@ def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
-            f"{plain(job.target.name)} :small[:gray[· {_describe_when(job, status)}]]"
+            f"{icon_of(job.spec.kind)} {plain(panel.find_target_name(job))}"
+            f" :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
             "Shown" if selected else "Show",
@@ -128,7 +130,8 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.subheader(f"{job.spec.declaration.about} · {plain(job.target.name)}", anchor=False)
+        name = plain(panel.find_target_name(job))
+        st.subheader(f"{job.spec.declaration.about} · {name}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
