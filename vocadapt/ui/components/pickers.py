@@ -34,6 +34,7 @@ from vocadapt.ui.frame.names import (
 __all__ = [
     "COMMON_MODELS",
     "ChosenRun",
+    "build_labels",
     "display_run",
     "draw_empty_state",
     "draw_name_input",
@@ -301,7 +302,8 @@ def pick_run(
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
     """Return what a menu of runs shows: task and model, or the name that the user chose."""
-    names, found = list_display_names(workspace), {}
+    names = list_display_names(workspace)
+    found: dict[str, str] = {}
     for name, one in offered.items():
         shown = display_run(one.run_set, names)
         label = " · ".join(filter(None, (shown, one.run.called, one.tokenization)))

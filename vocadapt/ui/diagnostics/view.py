@@ -99,9 +99,12 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
     draw_note(plain(TOKENS[tokens]), right)
     # 2. Open each space. Models and word vectors have their own colors, different for each space.
     found: list[SelectedSpace] = []
+    labels = pickers.build_labels(workspace, known)
     for label, name in chosen.items():
         with mistakes.show_errors():
-            if label not in known:
+            if label in known:
+                label = labels[label]
+            else:
                 label = pickers.shown_model(label)
             selected = SelectedSpace(label, name, tokens)
             if len(selected.space):  # opened now, so that an error is shown here

@@ -71,7 +71,8 @@ def build_labels(workspace: Workspace, offered: Iterable[str]) -> dict[str, str]
     offered: names of artifacts, possibly with a kind before or more after them. An option that
     would look like an earlier one is shown in full.
     """
-    names, found = list_display_names(workspace), {}
+    names = list_display_names(workspace)
+    found: dict[str, str] = {}
     for option in offered:
         label = display_label(option, names)
         if label in found.values():

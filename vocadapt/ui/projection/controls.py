@@ -128,7 +128,8 @@ def pick_spaces(
         )
     chosen = list(filter(None, (first, other)))
     # The display names: a typed path or hub name has no label in the workspace.
-    shown = {name: label for label, name in known.items()}
+    labels = pickers.build_labels(workspace, known)
+    shown = {name: labels[label] for label, name in known.items()}
     return tuple(NamedSpace(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
 
