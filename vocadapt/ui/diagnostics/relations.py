@@ -134,7 +134,7 @@ def describe_scores(found: Sequence[Score], names: Mapping[SelectedSpace, str]) 
         if scored:
             best, relation_name = max(scored)
             parts.append(
-                f"{plain(name)}: {plain(relation_name)} are the most similar pairs,"
+                f"{plain(name)}: the most similar pairs are those of {plain(relation_name)},"
                 f" {fraction(best)} above the mean cosine of the space"
             )
     if not parts:
