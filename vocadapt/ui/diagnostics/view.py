@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import diagnostics as figures
@@ -294,7 +295,7 @@ def draw_norms_by_frequency(spaces: Sequence[SelectedSpace]) -> None:
         panel, n = cached.build_norm_panel(selected)
         panels.append(replace(panel, title=name, color=selected.token_color))
         uncounted += n
-        n_added += len(panel.added_norms)
+        n_added += np.size(panel.added_norms)
     draw_figure(figures.plot_norms(panels), "norms", describe_norms(spaces, names))
     legend = "One dot per token"
     if n_added:
