@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from dataclasses import asdict
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -247,10 +248,12 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     open_page, tasked, tiny_bert, monkeypatch
 ):
     started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.queue.start",
-        lambda workspace, spec, name: started.append((spec, name)),
-    )
+
+    def start(workspace, spec, name, work):
+        started.append((spec, name))
+        return SimpleNamespace(id=name)
+
+    monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
