@@ -4,6 +4,8 @@ results, and the forms of steps without a page of their own.
 The list and the selected job are a fragment that reruns every second while a job runs or waits.
 """
 
+from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 from itertools import groupby
 from typing import Literal
@@ -22,10 +24,11 @@ from vocadapt.ui.components.blocks import (
     draw_downloads,
     draw_figure,
     draw_json,
+    draw_metrics,
     open_details,
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import icon_of
@@ -62,7 +65,8 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
     statuses = {job.id: job.status() for job in found}
     if was_alive != any(status.alive for status in statuses.values()):
         st.rerun()  # start or stop updating every second
-    # 1. The list, newest first.
+    # 1. How many there are, and the list, newest first.
+    _draw_counts(statuses.values())
     selected = _find_selected_job(found)
     listed = found
     if not st.session_state.get("all_jobs"):
@@ -79,6 +83,17 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
             )
     with right:
         _draw_job(workspace, selected, statuses[selected.id])
+
+
+def _draw_counts(statuses: Collection[Status]) -> None:
+    """Draw how many jobs run, wait and have ended."""
+    counts = Counter(status.state for status in statuses)
+    shown = ("running", "waiting", "done")
+    others = counts.total() - sum(counts[state] for state in shown)
+    draw_metrics(
+        *((state.capitalize(), count(counts[state]), None, None) for state in shown),
+        ("Failed or canceled", count(others), None, None),
+    )
 
 
 def _find_selected_job(found: list[queue.Job]) -> queue.Job:
