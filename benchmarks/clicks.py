@@ -3,9 +3,9 @@ neighbors. Budget: 300 ms.
 
     python benchmarks/clicks.py [--times 12] [--rounds 2]      (needs playwright and a Chromium)
 
-Starts a server on the demo workspace and a Chromium with software rendering. Two projections are
-measured: 4 000 wordpieces of demo-bert, which the page shows first, and all 20 000 words of
-demo-biomedical. The browser's clock is used: from the event to the change of the page, and to the
+Starts a server on the demo workspace and a Chromium with software rendering. Three projections are
+measured: the neighborhood of a word, which the page shows first, 4 000 wordpieces of demo-bert, and
+all 20 000 words of demo-biomedical. The browser's clock is used: from the event to the change of the page, and to the
 end of the frame that paints it.
 """
 
@@ -24,7 +24,8 @@ from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up  # noqa: 
 
 BOUND = 0.3
 PROJECTIONS = {
-    "4 000 wordpieces": "projection_space=model+·+demo-bert",
+    "neighborhood": "projection_space=model+·+demo-bert",
+    "4 000 wordpieces": "projection_space=model+·+demo-bert&projection_tokens=first",
     "20 000 words": (
         "projection_space=word+vectors+·+demo-biomedical&projection_tokens=first&projection_all=true&projection_shortest=0"
     ),

@@ -3,7 +3,7 @@ tooltips of hostile tokens."""
 
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 
@@ -26,6 +26,7 @@ INKED = """() => {  // pixels of the marks that are not empty
   const {data} = marks.getContext('2d').getImageData(0, 0, marks.width, marks.height);
   return data.filter((value, i) => i % 4 === 3 && value > 0).length;
 }"""
+SHOWN = """() => document.querySelector('.js-plotly-plot')._fullData.reduce((n, trace) => n + trace.x.length, 0)"""
 LONELY = """() => {  // the id of a point that no other covers
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout, trace = chart._fullData[0];
   const at = [...trace.x].map((x, i) => [xaxis.d2p(x), yaxis.d2p(trace.y[i])]);
@@ -132,12 +133,72 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     assert page.get_by_test_id("stException").count() == 0
 
 
+PLACE = """() => {  // size of the points' plane, and whether a tool covers it
+  const plane = document.querySelector('.js-plotly-plot .nsewdrag').getBoundingClientRect();
+  const tools = document.querySelector('.modebar').getBoundingClientRect();
+  return {width: plane.width, height: plane.height, covered: tools.left < plane.right - 1};
+}"""
+
+
+def test_the_first_view_walks_isolates_and_marks_table_rows(serve, page, tmp_path, tiny_bert):
+    root = seed_workspace(tmp_path / "trials", tiny_bert).root
+    page.set_viewport_size({"width": 1440, "height": 980})
+    page.goto(f"{serve(root)}/projection?projection_space=model+·+trials-model")
+    chart(page)
+    # 1. A large picture with named points, and a legend; no tool hides a point.
+    place = page.evaluate(PLACE)
+    assert place["width"] >= 640 and place["height"] >= 560 and not place["covered"], place
+    assert page.evaluate(INKED) > 500
+    assert page.locator(".legendtext").all_text_contents()
+
+    # 2. A neighbor is a link: a click walks to it.
+    neighbors = page.get_by_test_id("neighbors")
+    link = neighbors.get_by_role("link").first
+    word = link.inner_text()
+    link.focus()
+    page.keyboard.press("Enter")
+    neighbors.get_by_text(f"Nearest to {word}").wait_for()
+    page.wait_for_url(re.compile(f"projection_word={re.escape(quote_plus(word))}"))
+
+    # 3. Rows of the table mark their points; the plot is not replaced.
+    page.evaluate("window.picture = document.querySelector('.js-plotly-plot .gl-canvas')")
+    before = page.evaluate(INKED)
+    table = page.get_by_test_id("stDataFrame").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    for row in range(1, 5):
+        page.mouse.click(box["x"] + 18, box["y"] + 18 + 35 * row)
+        page.get_by_role("heading", name=f"Selected · {row}").wait_for()
+    page.wait_for_url(re.compile("projection_picked="))
+    assert page.evaluate(INKED) > before and page.evaluate("window.picture.isConnected")
+
+    # 4. The selection alone is projected, and everything comes back.
+    page.get_by_role("button", name="Show only these").click()
+    page.get_by_role("button", name=re.compile("Show all again")).wait_for()
+    drawn(page)
+    page.wait_for_function(f"() => ({SHOWN})() === 4")
+    page.reload()
+    chart(page)
+    assert page.evaluate(SHOWN) == 4
+    page.get_by_role("button", name=re.compile("Show all again")).click()
+    page.wait_for_function(f"() => ({SHOWN})() > 4")
+
+    # 5. In a narrow window the neighbors are below the plot, and nothing is wider than the window.
+    page.set_viewport_size({"width": 900, "height": 980})
+    page.wait_for_timeout(1000)
+    plot = page.locator(".js-plotly-plot").first.bounding_box()
+    assert neighbors.bounding_box()["y"] > plot["y"] + plot["height"] - 1
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    assert page.get_by_test_id("stException").count() == 0
+
+
 @pytest.mark.slow
 def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
     page.goto(f"{serve(root)}/projection?projection_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
-    page.get_by_role("button", name="New projection").click()
+    page.get_by_role("button", name="Set up").click()
+    page.get_by_role("tab", name="New projection").click()
     page.get_by_role("button", name="Create projection").click()
     page.get_by_test_id("stSidebar").get_by_text(re.compile("Compute a projection")).wait_for()
     page.locator(".js-plotly-plot").wait_for()  # the old one

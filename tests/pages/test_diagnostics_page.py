@@ -10,12 +10,16 @@ import pytest
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.reports.diagnostics import diagnose
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.diagnostics.geometry import AddedNorms
 from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.number_formats import fraction
+from vocadapt.ui.diagnostics import cached, view
 
 PAGE = "diagnostics"
 VECTORS = "word vectors · trials-vectors"
@@ -36,14 +40,14 @@ def plane(tmp_path, tiny_bert):
 
 
 def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, seeded, tiny_bert):
-    app = open_page(PAGE, seeded)
+    app = open_page(PAGE, seeded, diagnostics_cosines="true")
     assert not app.exception and not app.error
     shown = app.multiselect(key="diagnostics_spaces").value
-    assert shown[0] == "model · trials-model" and len(shown) == 2
-    adapted, base = (
-        open_space(path).space for path in (seeded.root / "models" / "trials-model", tiny_bert)
+    assert shown[1] == "model · trials-model" and len(shown) == 2
+    base, adapted = (
+        open_space(path).space for path in (tiny_bert, seeded.root / "models" / "trials-model")
     )
-    tables = build_cosine_tables([adapted, base])
+    tables = build_cosine_tables([base, adapted])
     shown = markup(app)
     assert (
         fraction(tables.mean_cosine[0][0]) in shown and fraction(tables.mean_cosine[0][1]) in shown
@@ -54,9 +58,10 @@ def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, 
 
 
 def test_numbers_by_hand_and_a_zero_row(open_page, plane):
-    app = open_page(PAGE, plane)
+    app = open_page(PAGE, plane, diagnostics_cosines="true")
     assert not app.exception and not app.error
     assert ">.471<" in markup(app)  # 2 √½ / 3
+    assert {metric.label: metric.value for metric in app.metric}["Mean cosine"] == ".471"
     assert any("Excluded: 1 zero vectors" in text for text in texts(app))
     assert any("the mean cosine of two random tokens is .471" in text for text in texts(app))
 
@@ -70,14 +75,14 @@ def test_spaces_and_tokens_come_from_the_address(open_page, seeded):
 
 
 def test_the_choice_of_tokens_changes_the_count(open_page, seeded):
-    app = open_page(PAGE, seeded)
+    app = open_page(PAGE, seeded, diagnostics_cosines="true")
     every = markup(app)
     app.selectbox(key="diagnostics_tokens").select("words").run()
     assert not app.exception and not app.error and markup(app) != every
 
 
 def test_hubs_wait_for_a_click(open_page, plane):
-    app = open_page(PAGE, plane)
+    app = open_page(PAGE, plane, diagnostics_hubs="true")
     assert "Hubs" not in markup(app)
     app.button(key="hubs_0").click().run()
     assert not app.exception and not app.error
@@ -87,7 +92,7 @@ def test_hubs_wait_for_a_click(open_page, plane):
 
 
 def test_hubs_are_named(open_page, seeded):
-    app = open_page(PAGE, seeded)
+    app = open_page(PAGE, seeded, diagnostics_hubs="true")
     app.button(key="hubs_0").click().run()
     assert not app.exception and any(metric.label == "Hubness" for metric in app.metric)
     assert ">Hubs<" in markup(app) and not re.search(
@@ -97,7 +102,7 @@ def test_hubs_are_named(open_page, seeded):
 
 
 def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path):
-    app = open_page(PAGE, plane)
+    app = open_page(PAGE, plane, diagnostics_related="true")
     assert app.dataframe[0].value["relation"].tolist()[:4] == [
         "verb tenses",
         "synonyms",
@@ -125,7 +130,7 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
 )
 def test_a_bad_file_is_a_message(content, open_page, plane, tmp_path):
     (tmp_path / "bad.tsv").write_bytes(content)
-    app = open_page(PAGE, plane, diagnostics_pairs="Own file")
+    app = open_page(PAGE, plane, diagnostics_related="true", diagnostics_pairs="Own file")
     app.text_input(key="pair_file_path").set_value(str(tmp_path / "bad.tsv")).run()
     assert not app.exception and app.error
     assert any("Details & export" in expander.label for expander in app.expander)
@@ -137,6 +142,8 @@ def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
     app = open_page(
         PAGE,
         hostile,
+        diagnostics_related="true",
+        diagnostics_hubs="true",
         diagnostics_pairs="Own file",
         diagnostics_spaces="word vectors · hostile",
     )
@@ -156,7 +163,7 @@ def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
     "name", ["nosuch/model", "<script>alert(1)</script>", "$x$", "/", "x" * 500]
 )
 def test_a_space_that_is_none_is_a_message_and_the_others_stay(name, open_page, seeded):
-    app = open_page(PAGE, seeded, diagnostics_spaces=VECTORS)
+    app = open_page(PAGE, seeded, diagnostics_spaces=VECTORS, diagnostics_cosines="true")
     app.multiselect(key="diagnostics_spaces").set_value([VECTORS, name]).run()
     assert not app.exception and app.error
     assert "heat-map" in markup(app) and "<script>" not in markup(app)
@@ -166,9 +173,51 @@ def test_different_widths_have_no_cosine(open_page, seeded, plane, tmp_path):
     root = tmp_path / "both"
     shutil.copytree(seeded.root, root)
     shutil.copytree(plane.root / "vectors" / "plane", root / "vectors" / "plane")
-    app = open_page(PAGE, root)
+    app = open_page(PAGE, root, diagnostics_cosines="true")
     app.multiselect(key="diagnostics_spaces").set_value([VECTORS, "word vectors · plane"]).run()
     assert not app.exception and not app.error and ">–<" in markup(app)
+
+
+def test_nothing_is_computed_before_it_is_opened(open_page, seeded, monkeypatch):
+    monkeypatch.setattr(cached, "score_lists", lambda *arguments: 1 / 0)
+    app = open_page(PAGE, seeded)
+    assert not app.exception and not app.error
+    assert "heat-map" not in markup(app) and not app.dataframe
+    assert [expander.label for expander in app.expander][:3] == [
+        "Are related words similar?",
+        "Mean cosines between the spaces",
+        "Hubs",
+    ]
+
+
+def test_colors_follow_the_kind_of_the_space(open_page, seeded):
+    app = open_page(PAGE, seeded)
+    shown = " ".join(texts(app))
+    # blue: the base, green: the adapted model
+    assert ":blue[**" in shown and ":green[**trials\\-model**]" in shown
+    app.multiselect(key="diagnostics_spaces").set_value([VECTORS]).run()
+    assert any(":orange[**trials\\-vectors**]" in text for text in texts(app))
+
+
+def test_original_and_added_tokens_are_judged_apart():
+    originals, added = np.linspace(1.0, 1.2, 100), np.full(100, 0.4)
+    lengths = np.concatenate([originals, added])
+    words = tuple(f"w{i}" for i in range(200))
+    space = EmbeddingSpace(words, np.stack([lengths, np.ones(200) * 0.01], axis=1))
+    found = diagnose(space, hubs=False, added=frozenset(words[100:]))
+    assert found.original_norms.mean == pytest.approx(1.1, abs=0.01)
+    assert found.norms.mean == pytest.approx(0.75, abs=0.01)
+    said = view.interpret(0.5, found)
+    assert "original token's vector" in said and "n = 100" in said
+    # with the added ones, 5 % would be below a third of the median
+    assert "uneven" not in said
+    assert "**Added tokens**] are about 0.36 times as long as the original ones" in said
+    assert "median .400 (n = 100) against 1.100 (n = 100)" in said
+    alike = diagnose(space, hubs=False, added=frozenset(words[:50]))
+    assert alike.original_norms.median != alike.norms.median
+    unchanged = diagnose(space, hubs=False)
+    assert unchanged.original_norms == unchanged.norms and unchanged.added is None
+    assert "about as long as" in view.compare_added_tokens(AddedNorms(3, 1.0, 5, 1.05))
 
 
 def test_one_word_is_too_little_to_say(open_page, tmp_path):

@@ -1,6 +1,8 @@
 """The initializers page: empty, with word vectors and with a model, the leaderboard, one token,
 and hostile tokens."""
 
+import re
+
 import pytest
 
 from tests.material.lab import wait_for, write_text
@@ -44,6 +46,31 @@ def test_a_token_is_shown_under_each_initializer_and_nothing_is_compared_on_load
     assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace(
         "its word vector", ""
     )
+
+
+def test_donors_and_neighbors_are_links_and_special_tokens_are_none(open_page, seeded):
+    app = open_page(PAGE, seeded, initializers_token="aspirin")
+    assert not app.exception and not app.error
+    body = markup(app)
+    (donors,) = re.findall(
+        r'<div class="va-note va-long" title="aspirin = 1/3 [^"]*">(.*?)</div>', body
+    )
+    assert donors.count("data-va-word=") == 3
+    linked = set(re.findall(r'data-va-word="([^"]*)"', body))
+    assert linked and not {word for word in linked if word.startswith("[")}
+
+
+def test_each_selected_initializer_is_explained_in_a_sentence(open_page, seeded):
+    app = open_page(PAGE, seeded)
+    (said,) = [text for text in texts(app) if "**syntactic**" in text]
+    assert "the mean of the embeddings of its pieces" in said and "Fast 2023" in said
+    assert "**semantic**" in said and "**wechsel**" not in said
+
+
+def test_a_misspelled_token_gets_suggestions(open_page, seeded):
+    app = open_page(PAGE, seeded, initializers_token="asprin")
+    assert not app.exception and any("is not among the" in text for text in texts(app))
+    assert 'data-va-word="aspirin"' in markup(app) and "In the model" not in markup(app)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """The tokenizer lens page: its states, hostile text, and models of every kind."""
 
+import re
+
 import pytest
 
 from tests.conftest import TINY_TOKENS
@@ -125,3 +127,17 @@ def test_the_zip_and_its_size_are_offered(open_page, seeded):
         button for button in app.get("download_button") if "Download as zip" in button.label
     ]
     assert not app.exception and ("MB" in button.label or "kB" in button.label)
+
+
+def test_the_first_text_is_a_line_of_the_workspace_s_text(open_page, seeded):
+    app = open_page(LENS, seeded)
+    text = app.text_area(key="lens_text").value
+    assert text in (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_ids_are_shown_on_request(open_page, seeded):
+    app = open_page(LENS, seeded, lens_text="aspirin heart")
+    assert "<small>" not in re.sub(r'<div class="va-name">.*?</div>', "", markup(app))
+    app.toggle(key="lens_ids").set_value(True).run()
+    chips = re.findall(r'title="(\S+) · id (\d+) [^"]*">[^/]*?<small>(\d+)</small>', markup(app))
+    assert chips and all(given == shown for _, given, shown in chips)

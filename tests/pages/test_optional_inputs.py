@@ -96,11 +96,13 @@ def test_every_estimate_says_what_it_is_of(monkeypatch):
 class Step:
     step = "corpus"
     declaration = STEPS["corpus"]
+    kind = "corpora"
 
 
 class Made:
     id = "1"
     spec = Step
+    workspace = None
 
     class target:  # noqa: N801
         name = "<b>mine</b>"
@@ -147,4 +149,4 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
         overview.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )
     overview._draw_strip(tmp_path, frozenset())
-    assert links == [{panel.JOB: Running.id}]
+    assert [link[panel.JOB] for link in links] == [Running.id]

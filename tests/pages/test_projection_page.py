@@ -373,9 +373,8 @@ def test_the_first_view_is_the_neighborhood_of_an_added_token(open_page, seeded)
     # One sentence with numbers is its text alternative.
     (chart,) = app.get("plotly_chart")
     n_added = sum(trace["name"].startswith("added") * len(decoded(trace["x"])) for trace in traces)
-    sentence = (
-        f"{len(on_map['names'])} tokens around {center} in {ADAPTED}; {n_added} of them added;"
-    )
+    n = sum(len(decoded(trace["x"])) for trace in traces)
+    sentence = f"PCA of {n} tokens around {center} in {ADAPTED}; {n_added} of them added;"
     assert chart.proto.alt.startswith(sentence) and "nearest: " in chart.proto.alt
 
 

@@ -1,8 +1,10 @@
 """The pages Fine-tune and Results on runs built by hand, a synthetic task, and hostile names."""
 
 import json
+import shutil
 import time
 from dataclasses import asdict
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -16,6 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve
 from vocadapt.training.estimates import (
@@ -245,10 +248,12 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     open_page, tasked, tiny_bert, monkeypatch
 ):
     started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.queue.start",
-        lambda workspace, spec, name: started.append((spec, name)),
-    )
+
+    def start(workspace, spec, name, work):
+        started.append((spec, name))
+        return SimpleNamespace(id=name)
+
+    monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
@@ -423,3 +428,18 @@ def test_a_run_keeps_its_color_in_both_charts_of_learning_curves():
     assert (
         only.line.color != drawn["a · seed 1"].color and only.line.dash != drawn["b · seed 1"].dash
     )
+
+
+def test_an_adapted_model_is_selected_together_with_its_base(open_page, tasked, tiny_bert):
+    models = tasked.root / "models"
+    shutil.copytree(tiny_bert, models / "plain")
+    Manifest("models", "plain", {}).save(models / "plain")
+    for name, numbers in (("green", {"added": 3}), ("converted", {})):
+        shutil.copytree(tiny_bert, models / name)
+        source = Input(("models/plain",), "", "")
+        Manifest("models", name, {}, {"model": source}, numbers).save(models / name)
+    app = open_page(FINETUNE, tasked)
+    assert not app.exception and not app.error
+    assert app.multiselect(key="finetune_models").value == ["plain", "green"]
+    app = open_page(FINETUNE, tasked, finetune_models="converted")
+    assert app.multiselect(key="finetune_models").value == ["converted"]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
 from vocadapt.analysis.figures.figures import (
+    GOOD,
     NEUTRAL,
     SYMBOLS,
     build_figure,
@@ -39,6 +40,8 @@ class NormPanel:
     low: ArrayLike
     median: ArrayLike
     high: ArrayLike
+    added_frequency: ArrayLike = ()
+    added_norms: ArrayLike = ()
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,25 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     figure.update_layout(**build_layout(340))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels, start=1):
-        # 2. A dot for each token.
-        figure.add_scattergl(
-            x=np.asarray(panel.frequency, dtype=np.float32),
-            y=np.asarray(panel.norms, dtype=np.float32),
-            mode="markers",
-            row=1,
-            col=place,
-            showlegend=False,
-            marker={"color": panel.color, "size": 2.5, "opacity": 0.22},
-            hovertemplate=f"{panel.axis} %{{x}}: norm %{{y:.3f}}<extra></extra>",
+        # 2. A dot for each original token, and a green diamond for each added one.
+        groups = (
+            ("original tokens", panel.color, "circle", 2.5, panel.frequency, panel.norms),
+            ("added tokens", GOOD, "diamond", 3.5, panel.added_frequency, panel.added_norms),
         )
+        for name, color, symbol, size, frequency, norms in groups:
+            if not len(np.asarray(norms)):
+                continue
+            figure.add_scattergl(
+                x=np.asarray(frequency, dtype=np.float32),
+                y=np.asarray(norms, dtype=np.float32),
+                mode="markers",
+                row=1,
+                col=place,
+                name=name,
+                showlegend=False,
+                marker={"color": color, "symbol": symbol, "size": size, "opacity": 0.22},
+                hovertemplate=f"{panel.axis} %{{x}}: length %{{y:.3f}}<extra>{name}</extra>",
+            )
         # 3. The percentiles; the median is drawn last, above the others.
         for values, dash, width, name in (
             (panel.low, "dot", 2.0, "5 %"),
@@ -100,7 +111,7 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
             figure.update_xaxes(type="log", dtick=1, exponentformat="power", row=1, col=place)
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_yaxes(showline=False, zeroline=False, rangemode="tozero")
-    figure.update_yaxes(title="embedding norm", col=1)
+    figure.update_yaxes(title="vector length (norm)", col=1)
     return figure
 
 

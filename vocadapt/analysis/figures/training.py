@@ -120,7 +120,7 @@ def plot_held_out_losses(
     """
     figure = build_figure(
         AGAINST[against],
-        "held-out loss per character",
+        "held-out loss (nats per character)",
         height,
         {"rangemode": "tozero"},
         showlegend=len(curves) > 1,

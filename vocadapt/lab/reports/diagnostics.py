@@ -47,6 +47,7 @@ class Diagnosis:
     """Diagnostics of one space; hubness is None if not requested, or for fewer than two rows.
 
     added: norms of the embeddings of added and of original tokens; None if no token was added.
+    original_norms: norms of the original tokens alone; those of all tokens if none was added.
     """
 
     isotropy: Isotropy
@@ -54,6 +55,7 @@ class Diagnosis:
     frequency_bias: FrequencyBias
     hubness: Hubness | None = None
     added: AddedNorms | None = None
+    original_norms: Norms | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,11 @@ def diagnose(
         measure_frequency_bias(space, added),
     )
     found = measure_hubness(space, progress=part(progress, 0.2, 1.0)) if hubs else None
-    return Diagnosis(even, lengths, bias, found, compare_added_norms(space, added))
+    beside, original = compare_added_norms(space, added), lengths
+    if beside is not None:
+        rows = [row for row, word in enumerate(space.words) if word not in added]
+        original = measure_norms(space.take(rows))
+    return Diagnosis(even, lengths, bias, found, beside, original)
 
 
 def score_lists(

@@ -138,13 +138,16 @@ class MaskedSettings:
 
 STAGES = {
     "extension": (
-        "exBERT only: its modules, gates, and the embeddings and output biases of its new tokens;"
-        " BERT is frozen"
+        "only the extension modules of an exBERT, its gates and its new tokens learn; the original"
+        " BERT stays as it is"
     ),
-    "whole": "all parameters, after the extension stage or instead of it",
-    "continued": "all parameters of a model without modules: the baseline",
+    "whole": "all parameters learn, after the stage extension or instead of it",
+    "continued": (
+        "all parameters learn: the usual continued pretraining of a model without extension modules"
+    ),
     "embeddings": (
-        "embeddings and output biases only: of the new tokens if the model has any, else of all"
+        "only embeddings and output biases learn: those of the new tokens, or of all tokens if the"
+        " model has no new ones"
     ),
 }
 

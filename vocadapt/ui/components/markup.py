@@ -39,6 +39,7 @@ class Card:
     empty: str = ""
     measure: str = "similarity"
     note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
+    words: Collection[str] = field(default_factory=frozenset)  # words of the note, drawn as links
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class Chip:
     """One token of a text.
 
     title: its tooltip. continues: whether it continues a word. kind: "", "new" or "unknown". mark:
-    its prefix that marks the position in a word, such as ##.
+    its prefix that marks the position in a word, such as ##. note: shown small after the text.
     """
 
     text: str
@@ -191,6 +192,7 @@ class Chip:
     continues: bool = False
     kind: str = ""
     mark: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -385,6 +387,8 @@ def _render_chip(chip: Chip) -> str:
     if chip.mark:
         mark = html.escape(escape_invisible(chip.mark))
         shown = f'<span class="va-more">{mark}</span>{shown}'
+    if chip.note:
+        shown += f"<small>{html.escape(chip.note)}</small>"
     title = html.escape(escape_invisible(chip.title or chip.text))
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
@@ -402,11 +406,22 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
         bar = _render_bar(scale.width(score), card.kind)
         rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
-    style, text = "va-note", html.escape(card.note)
+    style, text = "va-note", html.escape(escape_invisible(card.note))
     if card.note_is_long:
         style += " va-long"
-    note = f'<div class="{style}" title="{text}">{text}</div>'
+    shown = text
+    if links is not None and card.words:
+        shown = _render_note(card.note, card.words, links)
+    note = f'<div class="{style}" title="{text}">{shown}</div>'
     return f'<div class="va-card">{head}{note}{"".join(rows) or html.escape(card.empty)}</div>'
+
+
+def _render_note(note: str, words: Collection[str], links: Links) -> str:
+    """Return the HTML of a note; those of its parts between blanks that are words are links."""
+    return " ".join(
+        links.render(part, "") if part in words else html.escape(escape_invisible(part))
+        for part in note.split(" ")
+    )
 
 
 def _write_scale(note: str) -> None:

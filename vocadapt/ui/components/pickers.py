@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -19,7 +20,9 @@ from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import (
     COMMON_MODELS,
     build_address_filter,
+    build_labels,
     label_of,
+    list_display_names,
     model_behind,
     models_in_use,
     models_of,
@@ -31,8 +34,11 @@ from vocadapt.ui.frame.names import (
 __all__ = [
     "COMMON_MODELS",
     "ChosenRun",
+    "build_labels",
+    "display_run",
     "draw_empty_state",
     "draw_name_input",
+    "label_runs",
     "list_models_to_train",
     "list_runs_to_pick",
     "model_behind",
@@ -82,8 +88,10 @@ def pick(label: str, found: Sequence[Artifact], key: str, newest: bool = False) 
 
     newest: select and mark an artifact that a job has just created.
     """
-    names = [artifact.name for artifact in found]
-    chosen = pick_name(label, names, key, names[0], newest=newest)
+    names, labels = [artifact.name for artifact in found], {}
+    if found[0].kind == "models":
+        labels = build_labels(address.workspace(), names)
+    chosen = pick_name(label, names, key, names[0], newest=newest, labels=labels)
     return found[names.index(chosen)] if chosen in names else found[0]
 
 
@@ -95,10 +103,11 @@ def pick_name(
     newest: bool = False,
     placeholder: str = "",
     help: str | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Show a picker of names; return the selected one, "" if there are none.
 
-    The selected name is always in the address.
+    The selected name is always in the address. labels: name -> what the menu shows instead.
     """
     # The address may name a deleted artifact: accept only names that are offered.
     allowed = frozenset(names).__contains__
@@ -113,6 +122,7 @@ def pick_name(
         persist_state="session",
         placeholder=placeholder or None,
         help=help,
+        format_func=lambda name: labels.get(name, name),
     )
     address.write(key, [chosen or first], allowed)
     if address.is_new(key, str(chosen)):
@@ -137,6 +147,7 @@ def pick_or_type(
     and paths in an address are not opened, because a link must not make the page open any folder.
     """
     choice = _open_choice(workspace, offered, kinds, first)
+    labels = build_labels(workspace, offered)
     address.restore_selection(key, choice)
     chosen = st.selectbox(
         label,
@@ -147,6 +158,7 @@ def pick_or_type(
         persist_state="session",
         placeholder=placeholder or None,
         help=help,
+        format_func=lambda option: labels.get(option, option),
     )
     shown = str(chosen or first)
     address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
@@ -168,6 +180,7 @@ def pick_several(
     options: other arguments of `st.multiselect`, such as `help`.
     """
     choice = _open_choice(workspace, offered, kinds)
+    labels = build_labels(workspace, offered)
     address.restore_selections(key, choice, first)
     chosen: list[str] = st.multiselect(
         label,
@@ -175,6 +188,7 @@ def pick_several(
         key=key,
         accept_new_options=True,
         persist_state="session",
+        format_func=lambda option: labels.get(option, option),
         **options,
     )
     address.write(key, chosen, choice.allowed)
@@ -280,7 +294,33 @@ def pick_run(
     address contains the displayed name.
     """
     offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
-    return pick_named(label, key, offered, empty="There is no run yet", help=RUN_HELP)
+    labels = label_runs(workspace, offered)
+    return pick_named(
+        label, key, offered, empty="There is no run yet", help=RUN_HELP, labels=labels
+    )
+
+
+def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
+    """Return what a menu of runs shows: task and model, or the name that the user chose."""
+    names = list_display_names(workspace)
+    found: dict[str, str] = {}
+    for name, one in offered.items():
+        shown = display_run(one.run_set, names)
+        label = " · ".join(filter(None, (shown, one.run.called, one.tokenization)))
+        found[name] = name if label in found.values() else label
+    return found
+
+
+def display_run(run_set: RunSet, models: Mapping[str, str]) -> str:
+    """Return the display name of a set of runs: task and model if its name begins with the task.
+
+    models: display names of the models.
+    """
+    task = str(run_set.record["task"]).rpartition("/")[2]
+    if not run_set.name.startswith(f"{task}-"):
+        return run_set.name
+    model = run_set.model.rpartition("/")[2]
+    return f"{task} · {models.get(model, model)}"
 
 
 def pick_named(
@@ -290,6 +330,7 @@ def pick_named(
     default: int = 0,
     empty: str = "",
     help: str = "",
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> T | None:
     """Show a picker of options by name; return the selected one, None if there are none.
 
@@ -297,7 +338,10 @@ def pick_named(
     """
     names = list(offered)
     first = names[min(default, len(names) - 1)] if names else ""
-    return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
+    chosen = pick_name(
+        label, names, key, first, placeholder=empty, help=help or None, labels=labels
+    )
+    return offered.get(chosen)
 
 
 def list_runs_to_pick(

@@ -40,12 +40,16 @@ from vocadapt.ui.frame import cache
 
 @dataclass(frozen=True, eq=False)
 class SelectedSpace:
-    """A space on the page: display name, folder or hub name, selected tokens, and color."""
+    """A space on the page: display name, folder or hub name, selected tokens, and color.
+
+    token_color: color of its original tokens; `color` is that of the space as a whole.
+    """
 
     label: str
     name: str
     tokens: str
     color: str = ""
+    token_color: str = ""
 
     @property
     def opened(self) -> OpenedSpace:
@@ -113,16 +117,27 @@ def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
 
     The x axis is the number of occurrences, or the rank by id if the space has no counts.
     """
-    by, frequency = get_frequencies(selected.space)
-    lengths, bands = sum_directions(selected.space).lengths, compute_norm_bands(selected.space)
+    # 1. The original and the added tokens; without counts, added tokens come last by their id.
+    space, added = selected.space, selected.opened.added
+    by, frequency = get_frequencies(space)
+    lengths = sum_directions(space).lengths
+    is_added = np.array([word in added for word in space.words], dtype=bool)
     counted, drawn = by == "counts", lengths > 0
     n_uncounted, place, axis = 0, -frequency, "rank by id among the selected tokens"
     if counted:
         n_uncounted, place, axis = int((frequency <= 0).sum()), frequency, "occurrences"
         drawn &= frequency > 0
-    shown = (place[drawn].astype(np.float32), lengths[drawn])
+    # 2. The percentiles of groups of original tokens.
+    original = space
+    if is_added.any():
+        original = space.take(np.flatnonzero(~is_added))
+    bands = compute_norm_bands(original)
     lines = (bands.place, bands.low, bands.median, bands.high)
-    return NormPanel("", "", axis, counted, *shown, *lines), n_uncounted
+    groups = []
+    for mask in (drawn & ~is_added, drawn & is_added):
+        groups.append((place[mask].astype(np.float32), lengths[mask]))
+    shown, new = groups
+    return NormPanel("", "", axis, counted, *shown, *lines, *new), n_uncounted
 
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)

@@ -1,10 +1,17 @@
-"""The part Diagnostics: mean cosines within and between spaces, the geometry of each, and how similar
-related words are.
+"""The part Diagnostics: the geometry of each space, how similar related words are, and mean cosines
+within and between spaces.
 """
 
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.diagnostics.statistics import CosineTables
 from vocadapt.ui.components import pickers
 from vocadapt.ui.diagnostics import cached, relations, view
+from vocadapt.ui.diagnostics.cached import SelectedSpace
 
 
 def draw(workspace: Workspace) -> None:
@@ -23,10 +30,38 @@ def draw(workspace: Workspace) -> None:
         )
         return
 
+    # 1. What a teacher explains first: a card per space, and one figure.
     tables = cached.compute_tables(spaces)
-    view.draw_cosine_tables(spaces, tables)
     view.draw_cards(spaces, tables)
     view.draw_norms_by_frequency(spaces)
-    file = relations.draw_relations(workspace, spaces)
+    # 2. The rest, computed when it is opened.
+    _draw_more(workspace, spaces, tables)
+
+
+@st.fragment
+def _draw_more(workspace: Workspace, spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
+    """Draw the folded blocks: related words, cosine tables, hubs, details; opening one reruns only
+    this fragment.
+    """
+    file = None
+    related = _open_expander("Are related words similar?", "diagnostics_related", "link")
+    if related.open:
+        with related:
+            file = relations.draw_relations(workspace, spaces)
+    cosines = _open_expander("Mean cosines between the spaces", "diagnostics_cosines", "grid_on")
+    if cosines.open:
+        with cosines:
+            view.draw_cosine_tables(spaces, tables)
+    hubs = _open_expander("Hubs", "diagnostics_hubs", "hub")
+    if hubs.open:
+        with hubs:
+            view.draw_hubs(spaces)
     files = relations.build_downloads(spaces, file)
     view.draw_details(spaces, tables, relations.build_arguments(spaces, file), files)
+
+
+def _open_expander(label: str, key: str, icon: str) -> ExpanderContainer:
+    """Open an expander whose state is in the address."""
+    return st.expander(
+        label, key=key, icon=f":material/{icon}:", on_change="rerun", bind="query-params"
+    )

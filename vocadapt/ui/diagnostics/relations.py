@@ -12,12 +12,12 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.relations import (
     RelationScore,
     compute_pair_cosines,
-    summarize_words,
 )
 from vocadapt.spaces.diagnostics.word_lists import Relation, RelationList
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.blocks import Download, draw_figure, draw_note, draw_table, tsv
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.frame import mistakes
@@ -36,7 +36,6 @@ def draw_relations(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> Pat
     """Draw the picker of word pairs and their cosines in each space; return the user's file, None
     for the bundled lists.
     """
-    st.subheader("Lexical relations")
     st.markdown(
         "Compares the cosine of related words with the mean cosine of the space. Gray: the"
         " same words, randomly paired."
@@ -97,38 +96,50 @@ def _draw_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
         )
         for selected in spaces
     ]
-    # 2. The chart, and the table of all scores.
-    left, right = st.columns([1.25, 1], gap="large")
-    with left:
-        drawn = figures.plot_relations([relation.name for _, relation in named], marks)
-        draw_figure(drawn, "relations")
-    with right:
-        draw_table(
-            {
-                "relation": [relation.name for _, relation, _, _ in found],
-                "space": [names[selected] for _, _, selected, _ in found],
-                "corrected": [score.corrected for *_, score in found],
-                "z": [score.z for *_, score in found],
-                "p": [score.p for *_, score in found],
-                "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
-                "missing": [summarize_words(score.lacking) for *_, score in found],
-                "sd": [score.sd for *_, score in found],
-                "cosine": [score.mean for *_, score in found],
-                "random": [score.null_mean for *_, score in found],
-                "list": [one.name for one, *_ in found],
-            },
-            height=min(420, 38 + 35 * len(found)),
-            key="relation_table",
-            column_config=COLUMNS,
-            placeholder="–",
-        )
-        draw_note(
-            "corrected: mean cosine of the pairs minus the space's own ·"
-            " random: mean over 200 random pairings of the same words · z and p: relative to"
-            " these · a pair is used if the space has both words as single tokens · missing:"
-            " number of missing words, and the first ones"
-        )
-        _draw_similarity(names, lists, file)
+    # 2. The chart, and below it the table of the scores: side by side one of them is too narrow.
+    drawn = figures.plot_relations([relation.name for _, relation in named], marks)
+    draw_figure(drawn, "relations", describe_scores(found, names))
+    draw_note(describe_scores(found, names))
+    draw_table(
+        {
+            "relation": [relation.name for _, relation, _, _ in found],
+            "space": [names[selected] for _, _, selected, _ in found],
+            "corrected": [score.corrected for *_, score in found],
+            "z": [score.z for *_, score in found],
+            "p": [score.p for *_, score in found],
+            "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
+        },
+        height=min(420, 38 + 35 * len(found)),
+        key="relation_table",
+        column_config=COLUMNS,
+        placeholder="–",
+    )
+    draw_note(
+        "corrected: mean cosine of the pairs minus the space's own · z and p: relative to 200 random"
+        " pairings of the same words · a pair is used if the space has both words as single tokens;"
+        " the missing words are in relations.tsv below"
+    )
+    _draw_similarity(names, lists, file)
+
+
+def describe_scores(found: Sequence[Score], names: Mapping[SelectedSpace, str]) -> str:
+    """Return the scores in words: the most similar relation of each space."""
+    parts = []
+    for selected, name in names.items():
+        scored = [
+            (score.corrected, relation.name)
+            for _, relation, other, score in found
+            if other is selected and score.corrected is not None
+        ]
+        if scored:
+            best, relation_name = max(scored)
+            parts.append(
+                f"{plain(name)}: the most similar pairs are those of {plain(relation_name)},"
+                f" {fraction(best)} above the mean cosine of the space"
+            )
+    if not parts:
+        return "No pair of words is in any of the spaces."
+    return f"{'; '.join(parts)}."
 
 
 def _iterate_scores(

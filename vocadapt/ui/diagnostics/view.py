@@ -1,13 +1,17 @@
-"""Parts of the page Diagnostics: picker of spaces, cosine tables, and a card of figures per space."""
+"""Parts of the page Diagnostics: picker of spaces, a card of figures per space, vector lengths by
+frequency, cosine tables, hubs, and details.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import diagnostics as figures
-from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, SOURCE, TARGET
+from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, NEUTRAL, SOURCE, TARGET
 from vocadapt.lab.reports.diagnostics import TOKENS, Diagnosis
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.geometry import (
@@ -36,13 +40,19 @@ from vocadapt.ui.frame import mistakes
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
 AT_FIRST = 3  # spaces selected by default
-MODEL_COLORS = (SOURCE, GOOD, TARGET, CHANGED)
-VECTOR_COLORS = (DOMAIN, CHANGED, TARGET, GOOD)
+# Colors of several spaces of a kind: models, adapted models, word vectors.
+COLORS = {
+    "model": (SOURCE, TARGET, CHANGED, NEUTRAL),
+    "adapted": (GOOD, TARGET, CHANGED, NEUTRAL),
+    "vectors": (DOMAIN, CHANGED, TARGET, NEUTRAL),
+}
+TITLES = {SOURCE: "blue", GOOD: "green", DOMAIN: "orange", CHANGED: "violet", TARGET: "yellow"}
 # Thresholds of the sentences about a space:
 NARROW_CONE, COMMON_DIRECTION = 0.3, 0.1  # mean cosine
 UNEVEN = 3.0  # ratio of the median norm to its 5th percentile
 WEAK = 0.1  # Spearman's correlation
 SKEWED = 5.0  # skewness of N_k
+ALIKE = 0.1  # difference of a ratio from 1
 HELP = {
     "spaces": (
         f"Selects up to {MAX_SPACES} spaces: word vectors or models of this workspace. Or type the"
@@ -57,8 +67,12 @@ HELP = {
         " directions, on unit-length embeddings (Mu and Viswanath 2018). 1: all directions"
         " are used evenly; 0: all embeddings point in one direction."
     ),
-    "first": "Fraction of the squared norm along the first principal direction.",
-    "norm": "Mean norm of the embeddings ± standard deviation.",
+    "cosine": (
+        "Mean cosine of two different tokens, over all pairs (Fast 2023, table 3.2). Near 0: the"
+        " vectors point in all directions. Near 1: they all point in one direction, so a cosine says"
+        " little."
+    ),
+    "norm": "Mean length (norm) of the vectors of the original tokens ± standard deviation.",
     "bias": (
         "Spearman's correlation of frequency with the norm of a token's embedding, and with"
         " its cosine to the mean direction, over the original tokens of the model."
@@ -99,29 +113,41 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
     draw_note(plain(TOKENS[tokens]), right)
     # 2. Open each space. Models and word vectors have their own colors, different for each space.
     found: list[SelectedSpace] = []
+    labels = pickers.build_labels(workspace, known)
     for label, name in chosen.items():
         with mistakes.show_errors():
-            if label not in known:
+            if label in known:
+                label = labels[label]
+            else:
                 label = pickers.shown_model(label)
             selected = SelectedSpace(label, name, tokens)
             if len(selected.space):  # opened now, so that an error is shown here
-                kind = selected.opened.kind
-                colors = VECTOR_COLORS if kind == "word vectors" else MODEL_COLORS
-                before = sum(one.opened.kind == kind for one in found)
-                found.append(replace(selected, color=colors[before % len(colors)]))
+                found.append(_add_colors(selected, found))
     return found
 
 
+def _add_colors(selected: SelectedSpace, others: Sequence[SelectedSpace]) -> SelectedSpace:
+    """Color a space by its kind: blue for a model, green for an adapted one, orange for vectors."""
+    kind, token_color = "vectors", DOMAIN
+    if selected.opened.model is not None:
+        kind, token_color = "model", SOURCE
+        if selected.opened.added:
+            kind = "adapted"
+    used = {other.color for other in others}
+    color = next(color for color in COLORS[kind] if color not in used)
+    return replace(selected, color=color, token_color=token_color)
+
+
 def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
-    """Return the spaces selected by default: the newest model and its original; else models, then
-    word vectors.
+    """Return the spaces selected by default: the newest adapted model after its original; else
+    models, then word vectors.
     """
     labels = {Path(name): label for label, name in known.items()}
     # The newest adapted model and its original, to see what the adaptation changed.
-    for artifact in workspace.artifacts("models")[:1]:
+    for artifact in workspace.artifacts("models"):
         original = Path(pickers.model_behind(artifact, workspace) or "")
         if artifact.folder in labels and original in labels:
-            return [labels[artifact.folder], labels[original]]
+            return [labels[original], labels[artifact.folder]]
     models = [label for label in known if not label.startswith("word vectors")]
     return [*models, *(label for label in known if label not in models)][:AT_FIRST]
 
@@ -164,31 +190,27 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
 
 
 def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
-    """Draw one card per space: isotropy, norms, frequency, hubs, and their interpretation."""
-    st.subheader("Each space")
-    # Hubness takes long in a large space: it is computed on click, and shown from then on.
-    requested = st.session_state.setdefault("hubs_requested", set())
-    for place, (column, selected) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
+    """Draw one card per space: its figures and their interpretation."""
+    names = shorten_labels([selected.label for selected in spaces])
+    columns = _open_columns(len(spaces))
+    for place, (column, selected) in enumerate(zip(columns, spaces, strict=False)):
         with column, st.container(border=True, height="stretch"):
             found = cached.compute_diagnosis(selected)
+            color = TITLES.get(selected.color, "gray")
             st.markdown(
-                f"**{plain(shorten_labels([selected.label])[0])}** :small[:gray[{count(len(selected.space))} ×"
-                f" {selected.space.dim}]]"
+                f":{color}[**{plain(names[place])}**] :small[:gray[{count(len(selected.space))} tokens ×"
+                f" {selected.space.dim} dimensions]]"
             )
-            _draw_figures(selected, found)
-            st.markdown(f":small[{interpret(tables.mean_cosine[place][place], found)}]")
-            if selected.stamp in requested:
-                _draw_hubness(cached.compute_hubness(selected))
-            else:
-                about = format_estimate(max(1.0, estimate_hubness_seconds(selected.space)))
-                if st.button(
-                    f"Find hubs: about {about}",
-                    key=f"hubs_{place}",
-                    icon=":material/hub:",
-                    help=HELP["hubness"],
-                ):
-                    requested.add(selected.stamp)
-                    st.rerun()
+            mean = tables.mean_cosine[place][place]
+            _draw_figures(mean, found)
+            st.markdown(f":small[{interpret(mean, found)}]")
+
+
+def _open_columns(n: int) -> list[Any]:
+    """Open a column for each of n spaces, two side by side: more are too narrow for figures."""
+    if n == 1:
+        return [st.container()]
+    return [column for _ in range(0, n, 2) for column in st.columns(2)]
 
 
 def interpret(mean: float | None, found: Diagnosis) -> str:
@@ -221,60 +243,110 @@ def interpret(mean: float | None, found: Diagnosis) -> str:
     if found.added:
         sentences.append(compare_added_tokens(found.added))
     # 3. Whether the norms are of very different size.
-    norms = found.norms
+    norms, owner = found.original_norms or found.norms, "The lengths"
+    if found.added:
+        owner = "The lengths of the original tokens"
     if norms.low < norms.median / UNEVEN:
         sentences.append(
-            "The norms are uneven: 5 % are below"
+            f"{owner} are uneven: 5 % are below"
             f" {fraction(norms.low)}, the median is {fraction(norms.median)}."
         )
     return " ".join(sentences)
 
 
 def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
-    """Interpret the correlation of norm and frequency in a sentence."""
+    """Interpret the correlation of vector length and frequency in a sentence; added tokens are not
+    part of it.
+    """
     bias = found.frequency_bias
-    owner, known = "an embedding", "by id, as a proxy for frequency"
+    owner, known = "a token's vector", "by id, as a proxy for frequency"
     if found.added:
-        owner = "an original token's embedding"
+        owner = "an original token's vector"
     if bias.by == "counts":
         known = "by count"
-    tendency = "hardly depends on frequency"
+    tendency = "hardly depends on its frequency"
     if correlation >= WEAK:
         tendency = "tends to be larger for frequent tokens"
     elif correlation <= -WEAK:
         tendency = "tends to be smaller for frequent tokens"
     basis = f"ρ = {fraction(correlation)}, n = {count(bias.n)}, {known}"
-    return f"The norm of {owner} {tendency} ({basis})."
+    return f"The length of {owner} {tendency} ({basis})."
 
 
 def compare_added_tokens(found: AddedNorms) -> str:
-    """Compare the norms of added and original embeddings in a sentence."""
+    """Compare the lengths of added and original tokens in a sentence."""
     ratio = found.median / found.original_median
+    compared = f"about {ratio:.2g} times as long as"
+    if abs(ratio - 1) < ALIKE:
+        compared = "about as long as"
     return (
-        f"The norms of the {count(found.n)} added embeddings are {ratio:.2g} times those of the"
-        f" original ones: median {fraction(found.median)} vs {fraction(found.original_median)}."
+        f":green[**Added tokens**] are {compared} the original ones: median"
+        f" {fraction(found.median)} (n = {count(found.n)}) against"
+        f" {fraction(found.original_median)} (n = {count(found.original_n)})."
     )
 
 
 def draw_norms_by_frequency(spaces: Sequence[SelectedSpace]) -> None:
-    """Plot the norm of each embedding against the frequency of its token."""
-    st.subheader("Norm by frequency")
-    panels, uncounted = [], 0
-    for selected in spaces:
+    """Plot the length of each vector against the frequency of its token."""
+    st.subheader("Vector length by frequency")
+    panels, uncounted, n_added = [], 0, 0
+    names = shorten_labels([selected.label for selected in spaces])
+    for selected, name in zip(spaces, names, strict=True):
         panel, n = cached.build_norm_panel(selected)
-        panels.append(
-            replace(panel, title=shorten_labels([selected.label])[0], color=selected.color)
-        )
+        panels.append(replace(panel, title=name, color=selected.token_color))
         uncounted += n
-    draw_figure(figures.plot_norms(panels), "norms")
+        n_added += np.size(panel.added_norms)
+    draw_figure(figures.plot_norms(panels), "norms", describe_norms(spaces, names))
+    legend = "One dot per token"
+    if n_added:
+        legend += ", :green[**green**]: added tokens"
     note = (
-        "One dot per token. Lines: median, 5 % and 95 % of groups of equal size."
-        " Spaces without counts are ordered by id: in WordPiece vocabularies a lower id is"
-        " roughly a more frequent token."
+        f"{legend}. Lines: median, 5 % and 95 % of groups of original tokens of equal size. Without"
+        " counts, tokens are ordered by id: in WordPiece vocabularies a lower id is roughly a more"
+        " frequent token."
     )
     if uncounted:
         note += f" {count(uncounted)} tokens have no counts and are not drawn."
     draw_note(note)
+
+
+def describe_norms(spaces: Sequence[SelectedSpace], names: Sequence[str]) -> str:
+    """Return the figure of vector lengths in words."""
+    parts = []
+    for selected, name in zip(spaces, names, strict=True):
+        found = cached.compute_diagnosis(selected)
+        norms = found.original_norms or found.norms
+        part = f"{name}: median length {fraction(norms.median)}"
+        if found.added:
+            part += f", of added tokens {fraction(found.added.median)}"
+        parts.append(part)
+    return f"Length of each vector by the frequency of its token. {'; '.join(parts)}."
+
+
+def draw_hubs(spaces: Sequence[SelectedSpace]) -> None:
+    """Draw the hubs of each space, which are computed on click."""
+    st.markdown(
+        "A hub is among the nearest neighbors of very many tokens, so it appears in lists where it"
+        " does not belong."
+    )
+    requested = st.session_state.setdefault("hubs_requested", set())
+    names = shorten_labels([selected.label for selected in spaces])
+    columns = _open_columns(len(spaces))
+    for place, (column, selected) in enumerate(zip(columns, spaces, strict=False)):
+        with column:
+            st.markdown(f"**{plain(names[place])}**")
+            if selected.stamp in requested:
+                _draw_hubness(cached.compute_hubness(selected))
+                continue
+            about = format_estimate(max(1.0, estimate_hubness_seconds(selected.space)))
+            st.button(
+                f"Find hubs: about {about}",
+                key=f"hubs_{place}",
+                icon=":material/hub:",
+                help=HELP["hubness"],
+                on_click=requested.add,
+                args=(selected.stamp,),
+            )
 
 
 def draw_details(
@@ -308,14 +380,17 @@ def draw_details(
         )
 
 
-def _draw_figures(selected: SelectedSpace, found: Diagnosis) -> None:
-    isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
-    first, even = fraction(isotropy.first_direction), f"even: {fraction(1 / selected.space.dim)}"
-    direction = f"direction {fraction(bias.mean_direction)}"
+def _draw_figures(mean: float | None, found: Diagnosis) -> None:
+    """Draw the figures of a space; mean: mean cosine of two different tokens."""
+    norms, bias = found.original_norms or found.norms, found.frequency_bias
+    direction = f"direction: {fraction(bias.mean_direction)}"
+    added = None
+    if found.added:
+        added = f"added tokens: {fraction(found.added.median)}"
     draw_metrics(
-        ("Isotropy", fraction(isotropy.partition), None, HELP["isotropy"]),
-        ("First direction", first, even, HELP["first"]),
-        ("Norm", fraction(norms.mean), f"± {fraction(norms.sd)}", HELP["norm"]),
+        ("Mean cosine", fraction(mean), None, HELP["cosine"]),
+        ("Isotropy", fraction(found.isotropy.partition), None, HELP["isotropy"]),
+        ("Vector length", f"{fraction(norms.mean)} ± {fraction(norms.sd)}", added, HELP["norm"]),
         ("Frequency bias", fraction(bias.norm), direction, HELP["bias"]),
         places=[*st.columns(2), *st.columns(2)],
     )

@@ -25,6 +25,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address
 from vocadapt.ui.jobs import panel
+from vocadapt.ui.results.curves import describe_last
 
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
 REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
@@ -96,7 +97,9 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
         if scores:
             figure = training.plot_dev_scores(scores, format_metric_name(newest.metric))
-            draw_figure(figure, "last_curve")
+            last = {name: values[-1] for name, values in scores.items()}
+            alt = describe_last(f"{format_metric_name(newest.metric)} on the dev split", last)
+            draw_figure(figure, "last_curve", alt=alt)
         elif curves:
             draw_figure(training.plot_losses(curves), "last_curve")
     if newest.artifact:

@@ -16,7 +16,7 @@ from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
     estimate,
@@ -35,6 +35,7 @@ from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.address import Choice
+from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
@@ -152,20 +153,29 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
         "Models",
         offered,
         MODELS,
-        lambda: [_first_model(workspace, offered)],
+        lambda: _first_models(workspace, offered),
         help=HELP["models"],
     )
 
 
-def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
-    """Return the model of the newest run if it is offered, else the first one."""
+def _first_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+    """Return the models that are selected at first: the newest adapted model after the model that it
+    was made from, to compare both; else the model of the newest run, or the first one.
+    """
+    adapted = next(iter(list_adapted_models(workspace)), None)
+    if adapted is not None:
+        names = [pickers.model_behind(adapted, workspace), str(adapted.folder)]
+        labels = [label_of(name, offered) for name in names if name]
+        found = [label for label in labels if label in offered]
+        if found:
+            return found
     runs = cache.load_runs(workspace)
     if runs:
         for label, name in offered.items():
             # A run has its model as it was given: by label, name or folder.
             if runs[0].model in (label, name, Path(name).name):
-                return label
-    return next(iter(offered))
+                return [label]
+    return [next(iter(offered))]
 
 
 def choose_task(workspace: Workspace) -> Path | None:

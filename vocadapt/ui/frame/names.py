@@ -3,11 +3,13 @@ addresses.
 """
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
+from vocadapt.lab.demo import ADAPTED
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import HUB_NAME, filter_cached
 from vocadapt.models.model_folder import SNAPSHOT, name_of
@@ -16,12 +18,122 @@ from vocadapt.text.display import shorten_text
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MAX_NAME_LENGTH = 100  # characters of a hub name
 SHORT_NAME_LENGTH = 24  # characters of a name where space is short
+KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a common one
+    "corpora": "article",
+    "vectors": "scatter_plot",
+    "alignments": "align_horizontal_center",
+    "models": "memory",
+    "leaderboards": "leaderboard",
+    "projections": "map",
+    "changes": "compare_arrows",
+    "tasks": "label",
+    "runs": "model_training",
+}
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
 
 
 def shorten_name(name: str) -> str:
     """Shorten a name where space is short, by omitting its middle."""
     return shorten_text(name, SHORT_NAME_LENGTH)
+
+
+def icon_of(kind: str) -> str:
+    """Return the Material symbol of a kind of artifact."""
+    return f":material/{KIND_ICONS.get(kind, 'inventory_2')}:"
+
+
+def list_display_names(workspace: Workspace) -> dict[str, str]:
+    """Return the display names of the models of a workspace, by the names of their folders.
+
+    A model that was adapted or pretrained under the suggested name is shown as what it was made
+    from: demo-bert + biomedical. A name that the user chose is shown as it is.
+    """
+    models = {one.name: one for one in workspace.artifacts("models")}
+    found: dict[str, str] = {}
+    for name in models:
+        shown = _describe_model(name, models)
+        if shown in found.values():
+            shown = f"{shown} ({name})"
+        found[name] = shown
+    return found
+
+
+def display_name(workspace: Workspace, kind: str, name: str) -> str:
+    """Return the display name of an artifact."""
+    if kind != "models":
+        return name
+    return list_display_names(workspace).get(name, name)
+
+
+def build_labels(workspace: Workspace, offered: Iterable[str]) -> dict[str, str]:
+    """Return what a menu shows for each of its options: display names, without kinds.
+
+    offered: names of artifacts, possibly with a kind before or more after them. An option that
+    would look like an earlier one is shown in full.
+    """
+    names = list_display_names(workspace)
+    found: dict[str, str] = {}
+    for option in offered:
+        label = display_label(option, names)
+        if label in found.values():
+            label = option
+        found[option] = label
+    return found
+
+
+def display_label(option: str, names: Mapping[str, str]) -> str:
+    """Return the display name of an option of a menu.
+
+    names: display names of the models.
+
+    Example: "model · demo-adapted" -> "demo-bert + biomedical"; "demo-adapted · before" ->
+    "demo-bert + biomedical · before".
+    """
+    for kind, label in SPACE_KINDS.items():
+        bare = option.removeprefix(f"{label} · ").removeprefix(f"{kind}/")
+        if bare != option and kind != "models":
+            return bare  # word vectors may be named as a model
+        option = bare
+    first, separator, rest = option.partition(" · ")
+    return f"{names.get(first, first)}{separator}{rest}"
+
+
+def _describe_model(name: str, models: Mapping[str, Artifact]) -> str:
+    """Return the display name of a model from its inputs, or its name if the user chose it."""
+    inputs = models[name].manifest.inputs
+    if "model" not in inputs:
+        return name
+    # 1. The model that it was made from; the chain ends, because no model is made from itself.
+    base = name_of(Path(inputs["model"].paths[0]))
+    shown_base = base
+    if base in models and base != name and name.startswith(f"{base}-"):
+        shown_base = _describe_model(base, models)
+    # 2. Continued pretraining: the suggested name ends with the stage.
+    stage = str(models[name].manifest.numbers.get("stage", ""))
+    if stage and _is_suggested(name, f"{base}-{stage}"):
+        return f"{shown_base} · {stage}"
+    # 3. An adaptation: the suggested name ends with where its words come from.
+    origins = (inputs[role] for role in ("vectors", "target", "text") if role in inputs)
+    origin = next((Path(one.paths[0]).stem for one in origins), "")
+    if not origin or not (name == ADAPTED[1] or _is_suggested(name, f"{base}-{origin}")):
+        return name
+    number = name.removeprefix(f"{base}-{origin}") if name != ADAPTED[1] else ""
+    return f"{shown_base} + {_drop_shared_words(origin, base)}{number.replace('-', ' ')}"
+
+
+def _is_suggested(name: str, wish: str) -> bool:
+    """Return whether a name is a suggested one, possibly with a number."""
+    return bool(re.fullmatch(rf"{re.escape(wish)}(-\d+)?", name))
+
+
+def _drop_shared_words(name: str, other: str) -> str:
+    """Remove the words from the beginning of a name that another one begins with: demo-biomedical
+    beside demo-bert is biomedical.
+    """
+    words, others = name.split("-"), other.split("-")
+    while len(words) > 1 and others and words[0] == others[0]:
+        words, others = words[1:], others[1:]
+    return "-".join(words)
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
@@ -83,6 +195,10 @@ def resolve(
         names |= {one.name: one for one in names.values()}
         if typed in names:
             return str(names[typed].folder)
+    # A display name, or the hub name of a model that is offered.
+    for name, shown in list_display_names(workspace).items():
+        if typed == shown:
+            return str(workspace.folder("models", name))
     same = (name for name in offered.values() if shown_model(name) == typed)
     return next(same, typed)
 

@@ -29,12 +29,12 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, format_estimate, fraction
+from vocadapt.ui.components.number_formats import chance, count, format_estimate, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
-from vocadapt.ui.initializers.view import Transfer, draw_own_settings
+from vocadapt.ui.initializers.view import Transfer, draw_explanations, draw_own_settings
 from vocadapt.ui.jobs import panel
-from vocadapt.vocabulary.initializers.initialize import InitializerSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
 MEANS = ("centered cosine", "P@1", "MRR", "norm ratio", "masked loss")
 NO_TEXT = "none"
@@ -168,7 +168,11 @@ def _draw_standings(compared: InitializerComparison) -> None:
     cosines = [row.centered_cosine for row in board.rows]
     errors = [2 * row.standard_error for row in board.rows]
     baselines = [row.is_baseline for row in board.rows]
-    draw_figure(figures.plot_leaderboard(names, cosines, errors, baselines), "board")
+    best_first = ", ".join(
+        f"{name} {fraction(cosine)}" for name, cosine in zip(names, cosines, strict=True)
+    )
+    figure = figures.plot_leaderboard(names, cosines, errors, baselines)
+    draw_figure(figure, "board", f"Centered cosine of each initializer: {best_first}.")
     # 2. The table; it has the masked loss only if a text was given.
     labels = {True: " (baseline)", False: ""}
     neighbors_kept = f"neighbors kept, of {board.k}"
@@ -199,10 +203,11 @@ def _draw_standings(compared: InitializerComparison) -> None:
         },
         key="standings",
     )
+    draw_explanations([row.initializer for row in board.rows if row.initializer in INITIALIZERS])
     draw_note(
         f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
-        f" {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Norms and"
+        f" {chance(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Norms and"
         f" neighbors of {count(board.judged)} of {count(board.added)} new tokens, among"
         f" {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )

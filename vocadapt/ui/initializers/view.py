@@ -1,6 +1,6 @@
 """Parts of the page Initializers: the transfer, and one token under each initializer."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +16,9 @@ from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.components import pickers, word_query
+from vocadapt.ui.components import pickers, word_links, word_query
 from vocadapt.ui.components.blocks import draw_metrics, draw_note
-from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible
+from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import cache, count_cache, mistakes
@@ -121,8 +121,8 @@ def draw_token_inspector(transfer: Transfer) -> None:
     new = [token for token in materials.plan.new_embeddings if token in space]
     examples = [token for token in new if len(token) > 5 and token.isalpha()]
     examples = examples[: word_query.EXAMPLES]
-    token = word_query.draw_word_input(
-        "initializers_token", "Type a token of the target", examples, space
+    found = word_query.draw_word_search(
+        "initializers_token", "Type a token of the target", examples, list_tokens(materials)
     )
     methods = st.multiselect(
         "Initializers",
@@ -131,20 +131,33 @@ def draw_token_inspector(transfer: Transfer) -> None:
         key="initializers_methods",
         bind="query-params",
     )
-    if not token:
+    draw_explanations(methods)
+    if found is None or found.word is None:
         return
     with mistakes.show_errors():
-        if token not in space and token not in materials.model:
-            raise InputError(
-                f"{token[:60]!r} is neither in the target space nor in the model.",
-                "Type another token, or select an example.",
-            )
-        draw_neighbor_cards(_cards(key, materials, token, tuple(methods)))
+        cards = _cards(key, materials, found.word, tuple(methods))
+        draw_neighbor_cards(cards, word_links.build_links("initializers_token"))
         draw_note(
-            "The five nearest tokens by cosine. Below the name of each initializer are the source"
-            " tokens of the embedding and their weights. A good embedding has neighbors of similar"
-            " meaning."
+            "The five nearest tokens by cosine; special tokens are left out. Below the name of each"
+            " initializer are the source tokens of the embedding and their weights. A good embedding"
+            " has neighbors of similar meaning. Click a token to go on from it."
         )
+
+
+def list_tokens(materials: Materials) -> tuple[str, ...]:
+    """Return the tokens of the target, followed by those that only the model has."""
+    return tuple(dict.fromkeys((*materials.similarity_space.words, *materials.model.words)))
+
+
+def draw_explanations(names: Sequence[str]) -> None:
+    """Explain initializers, one sentence each, with their sources."""
+    lines = (
+        f"**{plain(name)}**: {plain(INITIALIZERS[name].about)}"
+        f" :small[:gray[{plain(INITIALIZERS[name].source)}]]"
+        for name in names
+    )
+    with st.popover("What they do", icon=":material/help:"):
+        st.markdown("  \n".join(lines) or "No initializer is selected.")
 
 
 def _choose_training_text(
@@ -210,19 +223,20 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     """Build the neighbor lists of a token: in the target space, in the model, and under each
     initializer with the provenance of its embedding.
     """
-    # 1. The neighbors of the token in the spaces that contain it.
-    space, model = materials.similarity_space, materials.model
+    # 1. The neighbors of the token in the spaces that contain it, without special tokens.
+    space = _leave_out_special_tokens(key, "target", materials.similarity_space)
+    model = _leave_out_special_tokens(key, "model", materials.model)
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
         near = _near(space, space[token], token)
-        cards.append(Card("In the target space", escape_invisible(space.name), kind, near))
+        cards.append(Card("In the target space", space.name, kind, near))
     if token in model:
         near = _near(model, model[token], token)
         cards.append(Card("In the model", "its own embedding", "source", near))
     # 2. The neighbors of its embedding by each initializer, among the tokens of the model.
     for method in methods:
         try:
-            embedding, provenance = _initialize(key, method, token, materials)
+            embedding, provenance, donors = _initialize(key, method, token, materials)
         except InputError as error:
             # An initializer that cannot initialize this token must not hide the others.
             cards.append(
@@ -230,14 +244,28 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
             )
             continue
         near = _near(model, embedding, token)
-        cards.append(Card(method, escape_invisible(provenance), "good", near, note_is_long=True))
+        cards.append(Card(method, provenance, "good", near, note_is_long=True, words=donors))
     return cards
 
 
 @st.cache_data(max_entries=256, show_spinner="Computing the embedding …")
-def _initialize(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
+def _initialize(
+    key: Key, method: str, token: str, _materials: Materials
+) -> tuple[Matrix, str, frozenset[str]]:
+    """Return the embedding of a token by an initializer, its origin in one line, and its donors."""
     rows = initialize_token(_materials, token, InitializerSettings(method))
-    return rows.matrix[0], format_provenance(token, rows.provenance[0])
+    origin = rows.provenance[0]
+    donors = frozenset(donor for donor, _ in origin.donors) - {token}
+    return rows.matrix[0], format_provenance(token, origin), donors
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _leave_out_special_tokens(key: Key, role: str, _space: EmbeddingSpace) -> EmbeddingSpace:
+    """Return the tokens of a space that a text can contain; role: which space of the transfer."""
+    left_out = _space.kinds.special | _space.kinds.placeholders
+    if not left_out.intersection(_space.words):
+        return _space
+    return _space.take([row for row, word in enumerate(_space.words) if word not in left_out])
 
 
 def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list[tuple[str, float]]:

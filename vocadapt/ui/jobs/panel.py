@@ -19,6 +19,7 @@ from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.names import display_name
 from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving import paths
 
@@ -92,13 +93,18 @@ def describe_queue(workspace: Workspace) -> str:
     alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
     if not alive:
         return ""
-    names = ", ".join(plain(job.target.name) for job in alive[:3])
+    names = ", ".join(plain(find_target_name(job)) for job in alive[:3])
     return f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
 
 
 def format_title(job: queue.Job) -> str:
     """Format what a job does and the name of its result as one line of Markdown."""
-    return f"**{job.spec.declaration.about}** · {plain(job.target.name)}"
+    return f"**{job.spec.declaration.about}** · {plain(find_target_name(job))}"
+
+
+def find_target_name(job: queue.Job) -> str:
+    """Return the display name of the result of a job, or the name that it will have."""
+    return display_name(job.workspace, job.spec.kind, job.target.name)
 
 
 def describe_pace(job: queue.Job, status: Status) -> str:
@@ -192,7 +198,7 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error
         draw_message(
-            f"{job.spec.declaration.about} · {plain(job.target.name)} · {status.state}",
+            f"{job.spec.declaration.about} · {plain(find_target_name(job))} · {status.state}",
             icon=":material/info:",
         )
         for line in filter(None, (status.error, status.remedy)):

@@ -4,6 +4,8 @@ results, and the forms of steps without a page of their own.
 The list and the selected job are a fragment that reruns every second while a job runs or waits.
 """
 
+from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 from itertools import groupby
 from typing import Literal
@@ -22,12 +24,14 @@ from vocadapt.ui.components.blocks import (
     draw_downloads,
     draw_figure,
     draw_json,
+    draw_metrics,
     open_details,
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame.names import icon_of
 from vocadapt.ui.jobs import panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 
@@ -61,7 +65,8 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
     statuses = {job.id: job.status() for job in found}
     if was_alive != any(status.alive for status in statuses.values()):
         st.rerun()  # start or stop updating every second
-    # 1. The list, newest first.
+    # 1. How many there are, and the list, newest first.
+    _draw_counts(statuses.values())
     selected = _find_selected_job(found)
     listed = found
     if not st.session_state.get("all_jobs"):
@@ -78,6 +83,17 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
             )
     with right:
         _draw_job(workspace, selected, statuses[selected.id])
+
+
+def _draw_counts(statuses: Collection[Status]) -> None:
+    """Draw how many jobs run, wait and have ended."""
+    counts = Counter(status.state for status in statuses)
+    shown = ("running", "waiting", "done")
+    others = counts.total() - sum(counts[state] for state in shown)
+    draw_metrics(
+        *((state.capitalize(), count(counts[state]), None, None) for state in shown),
+        ("Failed or canceled", count(others), None, None),
+    )
 
 
 def _find_selected_job(found: list[queue.Job]) -> queue.Job:
@@ -97,7 +113,8 @@ def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
-            f"{plain(job.target.name)} :small[:gray[· {_describe_when(job, status)}]]"
+            f"{icon_of(job.spec.kind)} {plain(panel.find_target_name(job))}"
+            f" :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
             "Shown" if selected else "Show",
@@ -128,7 +145,8 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.subheader(f"{job.spec.declaration.about} · {plain(job.target.name)}", anchor=False)
+        name = plain(panel.find_target_name(job))
+        st.subheader(f"{job.spec.declaration.about} · {name}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]

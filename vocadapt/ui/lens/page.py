@@ -15,11 +15,12 @@ def draw(workspace: Workspace) -> None:
     with right:
         models = view.choose_models(workspace, "lens_models")
     with left:
+        examples = view.list_examples(workspace, models)
         text = draw_text(
             "Text",
             view.KEY,
-            next(iter(view.EXAMPLES.values())),
-            view.EXAMPLES,
+            next(iter(examples.values())),
+            examples,
             height=110,
             placeholder="Type a text, or click an example.",
         )

@@ -1,13 +1,15 @@
 """Parts of the page Tokenizer lens: the models, the text, and its tokens as rows of chips."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.lab.reports.example_words import find_example_line
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel, filter_cached
 from vocadapt.ui.components import intake, markup, pickers
@@ -43,6 +45,7 @@ HELP = {
     "fertility": (
         "Mean number of wordpieces per word (fertility). 1: every word is a single wordpiece."
     ),
+    "ids": "Shows the number of each wordpiece in the vocabulary: the model reads only this number.",
     "one piece": "Fraction of words that are a single wordpiece.",
 }
 
@@ -113,6 +116,27 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
     return offered
 
 
+def list_examples(workspace: Workspace, models: Sequence[ModelEntry]) -> dict[str, str]:
+    """Return example texts by name: a line of the newest text of the workspace first, if one can be
+    read.
+    """
+    if not models:
+        return EXAMPLES
+    for corpus in workspace.artifacts("corpora"):
+        line = ""
+        with suppress(InputError):  # its files may be gone
+            line = _example_line_of(corpus, models[0].model)
+        if line:
+            return {f"From {corpus.name}": line, **EXAMPLES}
+    return EXAMPLES
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=cache.STAMPS)
+def _example_line_of(corpus: Artifact, model: LanguageModel) -> str:
+    return find_example_line(corpus, model)
+
+
+@st.fragment
 def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
     """Draw the tokens of a text under each model, and its figures compared with the first model."""
     if not text.strip():
@@ -124,13 +148,15 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
             f" maximum is {count(MAX_CHIP_CHARACTERS)}."
         )
     else:
+        ids = st.toggle("Show ids", key="lens_ids", bind="query-params", help=HELP["ids"])
         markup.draw_tokenization_lines(
-            [build_tokenization_line(entry, models[0], text) for entry in models]
+            [build_tokenization_line(entry, models[0], text, ids) for entry in models]
         )
         st.markdown(
-            ":small[:gray[\\#\\# continues the word ·] :green[**framed**] :gray[= a token"
-            " that the first model lacks ·] :violet[**dotted**] :gray[= unknown to the model"
-            " · hover over a wordpiece for its id and position]]"
+            ":small[:gray[The wordpieces of a word are joined; \\#\\# marks one that continues it"
+            " ·] :green[**framed**] :gray[= a token that the first model lacks ·]"
+            " :violet[**dotted**] :gray[= unknown to the model · hover over a wordpiece for its"
+            " position]]"
         )
     with mistakes.show_errors():
         _draw_metrics(
@@ -142,11 +168,14 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
 
 
 def build_tokenization_line(
-    entry: ModelEntry, first: ModelEntry, text: str
+    entry: ModelEntry, first: ModelEntry, text: str, ids: bool = False
 ) -> markup.TokenizationLine:
-    """Return the tokens of a text under one model; those that the first model lacks are new."""
+    """Return the tokens of a text under one model; those that the first model lacks are new.
+
+    ids: whether each token shows its id.
+    """
     model, known = entry.model, first.model.vocabulary
-    chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)
+    chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__, ids)
     casing = "uncased" if model.splitter.lowercase else "cased"
     length = f"{count(len(chips))} wordpiece{'s' * (len(chips) != 1)}"
     about = f"{casing} · {count(len(model.vocabulary))} tokens · {length}"
@@ -263,9 +292,16 @@ def _format_tokenizations_tsv(models: Sequence[ModelEntry], text: str) -> str:
 
 
 def build_chips(
-    tokenizer: Tokenizer, vocabulary: Vocabulary, text: str, is_known: Callable[[str], bool]
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+    text: str,
+    is_known: Callable[[str], bool],
+    ids: bool = False,
 ) -> list[markup.Chip]:
-    """Tokenize a text; tokens for which `is_known` is False are marked as new."""
+    """Tokenize a text; tokens for which `is_known` is False are marked as new.
+
+    ids: whether each token shows its id.
+    """
     chips = []
     for token in tokenize_text(tokenizer, text):
         kind = ""
@@ -275,5 +311,6 @@ def build_chips(
             kind = "new"
         title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
         mark = vocabulary.mark_of(token.token)
-        chips.append(markup.Chip(token.token, title, token.continues, kind, mark))
+        note = str(token.id) if ids else ""
+        chips.append(markup.Chip(token.token, title, token.continues, kind, mark, note))
     return chips

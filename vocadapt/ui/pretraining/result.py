@@ -43,6 +43,7 @@ from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import panel
 
 DEFAULT_CURVES = 4
+LOSS_LABEL = "Loss, nats per character"
 NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
 
@@ -63,7 +64,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     if curve.tokens_per_second:
         pace = f" · **{count(round(curve.tokens_per_second))}** wordpieces per second"
     st.markdown(
-        f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
+        f"Held-out loss **{fraction(first)} → {fraction(last)}** nats per character after"
         f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[on"
         f" {count(curve.n_evaluated)} of {count(curve.n_held_out)} held-out windows]]"
     )
@@ -106,9 +107,9 @@ def draw_figures(one: PretrainedModel) -> None:
     first, *others = st.columns(5)
     verdict = numbers.get("loss_change", {}).get("verdict")
     if verdict in (LOWER, HIGHER, None):  # None: a report without a verdict
-        first.metric("Held-out loss", before_after, f"{100 * change:+.1f} %", "inverse")
+        first.metric(LOSS_LABEL, before_after, f"{100 * change:+.1f} %", "inverse")
     else:
-        draw_metrics(("Held-out loss", before_after, f"{100 * change:+.1f} %"), places=[first])
+        draw_metrics((LOSS_LABEL, before_after, f"{100 * change:+.1f} %"), places=[first])
     # 2. The figures of the training.
     speed = f"{count(round(numbers['tokens_per_second']))} wordpieces/s"
     draw_metrics(
@@ -129,7 +130,7 @@ def draw_figures(one: PretrainedModel) -> None:
     if too_long:
         excluded = f" Excluded: {count(too_long)} windows that were too long for the model."
     draw_note(
-        f"Loss in nats per character on {count(numbers['held_out_words'])} masked"
+        f"Held-out loss in nats per character (1 nat = 1.44 bits) on {count(numbers['held_out_words'])} masked"
         f" words of held-out lines, before and after training.{excluded} A unigram model has"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
         " vocabularies; lower is better."
@@ -170,7 +171,9 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
         if shown:
             lines = {name: one.curve for name, one in shown.items()}
             figure = plot_held_out_losses(lines, str(against), among=names)
-            draw_figure(figure, "held_out_losses")
+            last = [f"{name} {fraction(one.points[-1].loss)}" for name, one in lines.items()]
+            alt = f"Held-out loss in nats per character. Last value: {', '.join(last)}."
+            draw_figure(figure, "held_out_losses", alt=alt)
             describe_windows(list(shown.values()))
     draw_models(made)
 

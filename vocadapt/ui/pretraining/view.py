@@ -110,7 +110,7 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
                 list(stages),
                 key="pretraining_stage",
                 bind="query-params",
-                captions=list(stages.values()),
+                captions=[f"{about[0].upper()}{about[1:]}." for about in stages.values()],
                 help=HELP["stage"],
             )
         )

@@ -43,6 +43,7 @@ SINGLE_SIZE = (620, 700)  # height and approximate width of a single chart, in p
 PAIR_SIZE = (440, 290)  # the same for each of two charts
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
+LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 COLORS = {"source": SOURCE, "domain": DOMAIN, "target": TARGET}
 CONFIG = {
     "displaylogo": False,
@@ -54,6 +55,7 @@ PICKED = "projection_picked"  # query parameter: the selected ids
 TABLE_TURN = "projection_table_renewed"  # session key: how often the table was ordered anew
 BY_HAND = "projection_by_hand"  # session key: (stamp of the space, all selected ids)
 MAX_IN_ADDRESS = 50  # ids; a larger selection can be saved as a slice
+MIN_TOKENS_OF_REGIONS = 20  # tokens of a projection whose regions have names
 MAX_NAMED_TOKENS = 200  # tokens of a projection up to which all have names, where there is room
 MARKS = "projection_marks"
 _draw_over_charts = st.components.v2.component(
@@ -269,8 +271,10 @@ def build_visible_figure(
 def list_region_labels(
     shown: OpenedProjection, view_settings: ViewSettings, xy: Matrix
 ) -> list[tuple[float, float, str]]:
-    """Return (x, y, name) of each region in a layout (n, 2); empty if region names are off."""
-    if not view_settings.labels:
+    """Return (x, y, name) of each region in a layout (n, 2); empty if region names are off, or for
+    so few tokens that each has its own name.
+    """
+    if not view_settings.labels or len(shown.words) < MIN_TOKENS_OF_REGIONS:
         return []
     return [(x, y, escape_invisible(name)) for x, y, name in shown.projection.regions.labels_in(xy)]
 
@@ -305,19 +309,21 @@ def _build_names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
 
 def describe_view(shown: OpenedProjection) -> str:
     """Describe a projection in one sentence with numbers, for those who do not see it."""
-    space, projection = shown.spaces[0], shown.projection
-    what = f"{count(len(shown.words))} tokens of {space.label}"
+    projection, method = shown.projection, shown.projection.method
+    what = f"{LABELS.get(method, method.capitalize())} of {count(len(shown.words))} tokens"
     if shown.center:
-        what = f"{count(len(shown.words))} tokens around {shown.words[0]} in {space.label}"
-    parts = [what]
+        what += f" around {shown.words[0]}"
+    parts = [f"{what} in {shown.spaces[0].label}"]
     if shown.added:
         parts.append(f"{count(shown.added)} of them added")
     # Of a neighborhood, the tokens are in the order of their similarity.
     if shown.center:
         parts.append(f"nearest: {', '.join(shown.words[1:6])}")
-    else:
+    elif len(shown.words) >= MIN_TOKENS_OF_REGIONS:
         names = [region.words[0] for region in projection.regions.regions[:5]]
         parts.append(f"largest regions: around {', '.join(names)}")
+    else:
+        parts.append(", ".join(shown.words))
     return "; ".join(parts) + "."
 
 
@@ -343,6 +349,7 @@ def build_marks(
         named += selected
     is_small = len(shown.words) <= MAX_NAMED_TOKENS
     others = shown.projection.rows.tolist() if is_small else []
+    words = shown.space.words
     return {
         "chart": get_chart_key(number),
         "size": size,
@@ -352,7 +359,7 @@ def build_marks(
         "named": list(dict.fromkeys(named)),
         "others": [id for id in others if id not in named],
         "dimmed": rings.word is not None and not is_small,
-        "names": {str(id): _shorten(shown.space.words[id]) for id in {*named, *others}},
+        "names": {str(id): _shorten(words[id]) for id in {*named, *others}},
         "regions": [(x, y, _shorten(name, 60)) for x, y, name in regions],
     }
 

@@ -30,12 +30,12 @@ from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
+from vocadapt.ui.projection.chart import LABELS
 from vocadapt.ui.projection.isolation import ISOLATED, Isolated
 from vocadapt.ui.projection.sources import UNSAVED_PCA, NamedSpace
 
 NONE = "none"
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
-LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 DEFAULT_SETTINGS = ProjectionSettings()
 LAYOUT_FORM = "projection_layout"
 MIN_TOKENS_OF_JOB = 7  # fewer allow no perplexity of at least 2
@@ -128,7 +128,8 @@ def pick_spaces(
         )
     chosen = list(filter(None, (first, other)))
     # The display names: a typed path or hub name has no label in the workspace.
-    shown = {name: label for label, name in known.items()}
+    labels = pickers.build_labels(workspace, known)
+    shown = {name: labels[label] for label, name in known.items()}
     return tuple(NamedSpace(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
 
@@ -328,6 +329,7 @@ def draw_form(
 def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     """Draw the form that imports a layout of another program."""
     st.markdown("**Own layout**", help=HELP["layout"])
+    draw_note("A table with the columns token, x and y: the picture of another program.")
     files = intake.choose_files(workspace, LAYOUT_FORM, ("csv", "tsv", "txt"), several=False)
     if not files:
         return

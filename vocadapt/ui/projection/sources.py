@@ -84,7 +84,8 @@ class OpenedProjection:
     @cached_property
     def added(self) -> int:
         """Number of added tokens on the projection."""
-        return sum(word in self.spaces[0].opened.added for word in self.words)
+        added = self.spaces[0].opened.added
+        return sum(word in added for word in self.words)
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -129,10 +130,10 @@ def choose_example_words(space: NamedSpace) -> list[str]:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _choose_example_words(name: str, stamp: str) -> list[str]:
     opened = cache.open_named_space(name)
-    words = opened.space.words
-    is_word = [len(word) >= MIN_EXAMPLE_LENGTH and word.isalpha() for word in words]
-    whole = [word for word, found in zip(words, is_word, strict=True) if found]
-    added = [word for word in whole if word in opened.added]
+    added_tokens = opened.added
+    whole = [word for word in opened.space.words if len(word) >= MIN_EXAMPLE_LENGTH]
+    whole = [word for word in whole if word.isalpha()]
+    added = [word for word in whole if word in added_tokens]
     known = [one for one in DEMO_WORDS if one in opened.space.index]
     preferred = [one for one in known if one in opened.added]
     # Without added tokens, the demo's words are as good as any others.
@@ -285,7 +286,9 @@ def _list_columns(
     # 3. Columns from the workspace: adapted models, slices, the user's tables.
     for model in list_adapted_models(workspace):
         if _is_shown(model, shown, workspace):
-            offered[ORIGIN.format(model.name)] = partial(_build_origin_column, shown, model)
+            offered[ORIGIN.format(model.name)] = partial(
+                _build_origin_column, shown.key, shown, model
+            )
     for one in list_slices(workspace):
         offered[f"slice · {one.id}"] = partial(_build_slice_column, workspace, shown, one.id)
     for path in sorted((workspace.root / TABLES).glob("*")):
@@ -309,8 +312,10 @@ def _build_frequency_column(
     return token_columns.build_frequency_column(reducer.token_counts[shown.projection.rows])
 
 
-def _build_origin_column(shown: OpenedProjection, model: Artifact) -> Column:
-    return token_columns.build_origin_column(shown.tokens, load_record(model)["plan"])
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
+def _build_origin_column(key: str, _shown: OpenedProjection, model: Artifact) -> Column:
+    # Cached, because a record holds every added token: reading it takes longer than all the rest.
+    return token_columns.build_origin_column(_shown.tokens, load_record(model)["plan"])
 
 
 def _build_slice_column(workspace: Workspace, shown: OpenedProjection, id: str) -> Column:

@@ -64,7 +64,7 @@ def draw_projection(
         chart.draw_charts(
             shown, view_settings, highlights, lambda key: _select_in_lasso(key, shown)
         )
-        draw_note(plain(chart.describe_view(shown)))
+        st.markdown(plain(chart.describe_view(shown)))
         draw_quality(shown)
         draw_coverage_note(column, shown)
     # 2. The selected tokens, and the folded block.
@@ -112,7 +112,7 @@ def _draw_search(shown: OpenedProjection) -> str:
     """Draw the search field; return its word. It begins with the center of a neighborhood."""
     key = "projection_word"
     # Another neighborhood brings its own word, unless the user searched at the same time.
-    if st.session_state.get(CENTER, shown.center) != shown.center:
+    if shown.center and st.session_state.get(CENTER, shown.center) != shown.center:
         st.session_state[key] = shown.center
     st.session_state[CENTER] = shown.center
     address.restore_text(key, shown.center)
@@ -126,7 +126,7 @@ def _draw_search(shown: OpenedProjection) -> str:
 def draw_quality(shown: OpenedProjection) -> None:
     """Draw how the tokens were chosen, and the quality of the projection compared with chance."""
     pickers.warn_if_crowded(*(space.name for space in shown.spaces))
-    st.markdown(f"**{plain(shown.projection.how)}**")
+    draw_note(plain(shown.projection.how))
     for name, picture in zip(shown.spaces, shown.layouts, strict=True):
         found, label, variance = picture.quality, "", ""
         sample = f"n = {count(found.n)}"

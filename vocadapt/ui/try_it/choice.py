@@ -42,7 +42,8 @@ def choose(workspace: Workspace) -> Chosen | None:
     models = {f"model · {name}": name for name in folders}
     for label, name in models.items():
         options.setdefault(label, Chosen(model=folders[name]))
-    chosen = _pick(options, models)
+    shown = pickers.label_runs(workspace, {one.name: one for one in with_weights})
+    chosen = _pick(options, models, shown | pickers.build_labels(workspace, models))
     other = _draw_folder_input()
     _explain_runs_without_weights([one for one in runs if not one.run.has_weights])
     if other:
@@ -57,10 +58,12 @@ def _list_models(workspace: Workspace) -> dict[str, str]:
     return pickers.models_of(workspace, common=())
 
 
-def _pick(options: Mapping[str, Chosen], models: Mapping[str, str]) -> Chosen | None:
+def _pick(
+    options: Mapping[str, Chosen], models: Mapping[str, str], shown: Mapping[str, str]
+) -> Chosen | None:
     """Show the picker; a link may select a run by `try_run`, or a model by `try_model`.
 
-    models: label in the menu -> name in the address.
+    models: option -> name in the address. shown: option -> what the menu shows.
     """
     labels = {name: label for label, name in models.items()}
     linked = labels.get(address.read_link(MODEL))
@@ -76,6 +79,7 @@ def _pick(options: Mapping[str, Chosen], models: Mapping[str, str]) -> Chosen | 
         key=RUN,
         persist_state="session",
         placeholder="There is no run or model yet",
+        format_func=lambda option: shown.get(option, option),
         help=HELP,
     )
     label = str(chosen or first)

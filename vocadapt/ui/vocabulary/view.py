@@ -54,7 +54,7 @@ HELP = {
         " others are published."
     ),
     "growth": (
-        "Increase in the number of tokens: a word whose token is removed is split into"
+        "Increase in the number of wordpieces of the text: a word whose token is removed is split into"
         " shorter ones. Exact: every distinct word is tokenized again."
     ),
 }
@@ -206,7 +206,7 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: M
         (
             "Text growth",
             f"{percent} %",
-            f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces",
+            f"{count(reducer.tokens)} → {count(grown.tokens)}",
             growth_help,
         ),
         ("Parameters saved", saved, saved_size, saved_help),

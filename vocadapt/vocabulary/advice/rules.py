@@ -244,11 +244,14 @@ RULES: tuple[Rule, ...] = (
         # Chance is high if there are few anchors.
         lambda f: f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance),
         lambda f: (
-            f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
-            f" {format_fraction(f.forecast.p5)}, {format_chance(f.forecast.chance)}."
+            f"Only words that occur {f.min_count} times or more get a vector:"
+            f" {f.forecast.words:,} running words. The forecast is that the right word is among the"
+            f" five nearest for {format_fraction(f.forecast.p5)} of held-out words"
+            f" ({format_chance(f.forecast.chance)})."
         ),
         f"Below {format_fraction(USABLE)} new words were not near words of their kind. About"
-        f" {compute_needed_words(USABLE):,} words that get a vector should suffice. Get more text.",
+        f" {round(compute_needed_words(USABLE), -4):,} running words that get a vector should be"
+        " enough: get more text.",
     ),
     Rule(
         "too few words",
@@ -290,8 +293,8 @@ RULES: tuple[Rule, ...] = (
             f" occur fewer than {FEW_OCCURRENCES} times, {format_fraction(f.gain(0).under_enough)} fewer than"
             f" {ENOUGH_OCCURRENCES} times."
         ),
-        f"The P@5 of anchors that occur fewer than {FEW_OCCURRENCES} times was at most .007: limit the"
-        " number of added words.",
+        f"Embeddings of words that occur fewer than {FEW_OCCURRENCES} times were hardly better than"
+        " chance (P@5 at most .007): add only words that occur more often.",
     ),
     Rule(
         "task elsewhere",
