@@ -13,6 +13,7 @@ from tests.material.runs import write_runs
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.workspace.notes import load_notes
+from vocadapt.lab.workspace.slices import save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.tasks.examples import Sentence, Text
@@ -194,6 +195,19 @@ def test_a_cell_of_the_confusion_matrix_selects_the_entries_behind_it(open_page,
     assert app.button(key="errors_pick_fixed").label == "**9** fixed"
     app = open_page(PAGE, workspace, errors_cell="<b> → nothing")
     assert not app.exception and markup(app).count('data-testid="entry"') == 0
+
+
+def test_slices_saved_elsewhere_appear_with_their_score(open_page, workspace, tmp_path):
+    shutil.copytree(workspace.root, tmp_path / "w")
+    root = Workspace(tmp_path / "w")
+    save_slice(root, "<b>mood</b> words", ["Euthymia", "nothing"])
+    app = open_page(PAGE, root, errors_slice="own-b-mood-b-words", errors_fate="fixed")
+    assert not app.exception and not app.error
+    assert app.selectbox(key="errors_slice").value == "own-b-mood-b-words"
+    assert app.button(key="errors_pick_fixed").label == "**8** fixed"  # all but tachycardia
+    body = markup(app)
+    assert "&lt;b&gt;mood&lt;/b&gt; words" in body and "<b>mood" not in body
+    assert not any("--slice own" in code.value for code in app.code)
 
 
 def test_a_small_slice_carries_a_caution(open_page, workspace):

@@ -136,6 +136,28 @@ SLICES: dict[str, ErrorSlice] = {
 NAMES = {ALL: "everything", REST: "everything else"}
 
 
+OWN = "own-"  # beginning of the name of an own slice
+
+
+@dataclass(frozen=True)
+class OwnSlice:
+    """A slice of one's own: the units with one of these words, in any casing.
+
+    name: begins with OWN; title: as shown. words: in lower case.
+    """
+
+    name: str
+    title: str
+    words: frozenset[str]
+
+    def holds(self, unit: SlicedUnit) -> bool:
+        """Return whether one of the words or new tokens of a unit is among the words."""
+        return any(
+            word.word.lower() in self.words or not self.words.isdisjoint(word.new)
+            for word in unit.words
+        )
+
+
 @dataclass(frozen=True)
 class SliceScore:
     """One slice of a ledger: number of gold units, scores of both sides, units fixed and broken.
@@ -182,6 +204,7 @@ class Slicing:
     """A ledger and the tokenizations of its words, ready to be sliced.
 
     `scorer` and `rules` are those of the task. Slices of NER tasks are scored by entity instead.
+    own: slices of one's own, in addition to those of SLICES.
     """
 
     ledger: Ledger
@@ -189,6 +212,7 @@ class Slicing:
     scorer: Scorer
     rules: Rules
     settings: SliceSettings = field(default_factory=SliceSettings)
+    own: tuple[OwnSlice, ...] = ()
     # Caches. Predictions are keyed by the id() of their sequence, which the ledger keeps alive.
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
     _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, init=False)
@@ -218,13 +242,19 @@ class Slicing:
         }
         return tuple(name for name, one in SLICES.items() if known[one.needs])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all slices that can be shown, the rest last."""
+        return (*self.available, *(one.name for one in self.own), REST)
+
     def title(self, name: str) -> str:
         """Return the title of a slice.
 
         Raises InputError if there is no such slice, or if it needs something that is not known.
         """
-        if name in NAMES:
-            return NAMES[name]
+        titles = NAMES | {one.name: one.title for one in self.own}
+        if name in titles:
+            return titles[name]
         if name not in SLICES:
             names = ", ".join((ALL, *SLICES, REST))
             raise InputError(f"There is no slice {name!r}.", f"Choose one of: {names}.")
@@ -249,7 +279,7 @@ class Slicing:
 
     def scores(self, names: Sequence[str] = ()) -> tuple[SliceScore, ...]:
         """Score slices: the given ones, or all available ones and the rest."""
-        return tuple(map(self._score_slice, names or (*self.available, REST)))
+        return tuple(map(self._score_slice, names or self.names))
 
     def by_tokenization(self, name: str = ALL) -> dict[str, Score]:
         """Score each tokenization over a slice; empty if no run has two tokenizations.
@@ -281,9 +311,10 @@ class Slicing:
             words = kind.words_of_slice(example, unit, self.words.words_of)
             seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
             sliced = SlicedUnit(self.words.tokenize_all(words), seen)
-            # A unit that is in no other slice is in "rest".
+            # A unit that is in no other registered slice is in "rest".
             found = [name for name in self.available if SLICES[name].holds(sliced, self.settings)]
-            self._slices[place, unit] = frozenset(found or [REST])
+            own = [one.name for one in self.own if one.holds(sliced)]
+            self._slices[place, unit] = frozenset([*(found or [REST]), *own])
         return self._slices[place, unit]
 
     def _score_slice(self, name: str) -> SliceScore:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from vocadapt.analysis.errors.ledger import Ledger, Side, build_ledger, choose_judging_rules
-from vocadapt.analysis.errors.slicing import SliceSettings, Slicing
+from vocadapt.analysis.errors.slicing import OwnSlice, SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import (
     WordIndex,
     build_word_index,
@@ -110,17 +110,17 @@ class RunPair:
         first, second = map(_find_tokenizer, self.runs)
         return build_word_index(first, second, self.train)
 
-    def slicing(self, settings: SliceSettings | None = None) -> Slicing:
-        """Return the ledger ready to be sliced (cached for each settings)."""
-        settings = settings or SliceSettings()
-        if settings not in self._sliced:
-            self._sliced[settings] = Slicing(
-                self.ledger, self.words, self.scorer, self.rules, settings
-            )
-        return self._sliced[settings]
+    def slicing(
+        self, settings: SliceSettings | None = None, own: tuple[OwnSlice, ...] = ()
+    ) -> Slicing:
+        """Return the ledger ready to be sliced (cached for each settings and own slices)."""
+        key = (settings or SliceSettings(), own)
+        if key not in self._sliced:
+            self._sliced[key] = Slicing(self.ledger, self.words, self.scorer, self.rules, *key)
+        return self._sliced[key]
 
     @cached_property
-    def _sliced(self) -> dict[SliceSettings, Slicing]:
+    def _sliced(self) -> dict[tuple[SliceSettings, tuple[OwnSlice, ...]], Slicing]:
         return {}
 
     @cached_property

@@ -19,8 +19,11 @@ from vocadapt.analysis.errors.ledger import (
     count_by_outcome,
 )
 from vocadapt.analysis.errors.report import OUTCOME_NOTES
-from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, Slicing
+from vocadapt.analysis.errors.slicing import ALL, OWN, OwnSlice, Slicing
+from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
+from vocadapt.lab.workspace.slices import list_slices
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
@@ -247,6 +250,20 @@ def name_slice(slicing: Slicing, name: str) -> str:
     """Return the name of a slice in menus."""
     if name == ALL:
         return "all entities" if slicing.ledger.kind.finds_entities else "all"
-    if name == REST or name in SLICES:
+    if name in slicing.names:
         return slicing.title(name)
     return name
+
+
+def list_own_slices(workspace: Workspace) -> tuple[OwnSlice, ...]:
+    """Return the slices of tokens that were saved in the workspace, for example on the page
+    Projection; none if they cannot be read.
+    """
+    try:
+        saved = list_slices(workspace)
+    except InputError:
+        return ()
+    return tuple(
+        OwnSlice(f"{OWN}{one.id}", one.name, frozenset(token.lower() for token in one.tokens))
+        for one in saved
+    )

@@ -10,7 +10,7 @@ from vocadapt.analysis.errors.entry_lines import words_of_entry
 from vocadapt.analysis.errors.keywords import find_in_examples
 from vocadapt.analysis.errors.ledger import OUTCOMES
 from vocadapt.analysis.errors.report import Report
-from vocadapt.analysis.errors.slicing import ALL, SliceSettings, Slicing
+from vocadapt.analysis.errors.slicing import ALL, OWN, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
@@ -208,7 +208,9 @@ def build_command(
     tokenizations = [name for name in compared.tokenizations if name]
     if tokenizations:
         parts += ["--tokenization", *tokenizations]
-    # A suffix alone would select its own slice.
+    # The command does not know slices of one's own. A suffix alone would select its own slice.
+    if name.startswith(OWN):
+        name = ALL
     if name != ALL or settings.suffix != default.suffix:
         parts += ["--slice", name]
     parts += setting_arguments(settings, default)

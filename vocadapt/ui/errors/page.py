@@ -28,7 +28,7 @@ def draw(workspace: Workspace) -> None:
         )
     else:
         with mistakes.show_errors():
-            chosen = view.choose_two(offered)
+            chosen = view.choose_two(workspace, offered)
             if chosen is not None:
                 found, slicing = chosen
                 entries = filters.select_entries(found.compared, slicing)

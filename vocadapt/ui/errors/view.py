@@ -18,9 +18,10 @@ from vocadapt.analysis.errors.report import (
     format_tokenization_scores,
     summarize_comparison,
 )
-from vocadapt.analysis.errors.slicing import ALL, MIN_UNITS, REST, SliceSettings, Slicing
+from vocadapt.analysis.errors.slicing import ALL, MIN_UNITS, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.ui.components import markup, word_links
@@ -52,7 +53,9 @@ class ShownComparison:
     entries: tuple[Entry, ...] = ()
 
 
-def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing] | None:
+def choose_two(
+    workspace: Workspace, offered: Sequence[Comparable]
+) -> tuple[ShownComparison, Slicing] | None:
     """Draw the pickers of the baseline, the compared run and the slice, and the search field; return
     both runs and their slices. Returns None, with a message, if the two sides are the same.
     """
@@ -71,8 +74,8 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[ShownComparison, Slicing]
         return None
     # 2. The slices, which depend on the examples.
     found = comparable.open_pair(*picked)
-    slicing = found.slicing(_settings())
-    names = (ALL, *slicing.available, REST)
+    slicing = found.slicing(_settings(), filters.list_own_slices(workspace))
+    names = (ALL, *slicing.names)
     address.restore_selection("errors_slice", Choice(names.__contains__, ALL))
     chosen = columns[2].selectbox(
         "Slice",
