@@ -151,7 +151,14 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
 
 def test_a_word_of_no_space_is_reported(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="nosuchword")
-    assert not app.exception and "nosuchword is not one of its tokens" in markup(app)
+    assert not app.exception and any("**nosuchword** is not among" in text for text in texts(app))
+
+
+def test_a_misspelled_word_gets_suggestions(open_page, seeded):
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="aspirn")
+    assert not app.exception and any("**aspirn** is not among" in text for text in texts(app))
+    assert 'data-va-word="aspirin"' in markup(app)
+    assert marks(app)[0]["word"] is None
 
 
 def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
@@ -374,7 +381,7 @@ def test_the_first_view_is_the_neighborhood_of_an_added_token(open_page, seeded)
     (chart,) = app.get("plotly_chart")
     n_added = sum(trace["name"].startswith("added") * len(decoded(trace["x"])) for trace in traces)
     n = sum(len(decoded(trace["x"])) for trace in traces)
-    sentence = f"PCA of {n} tokens around {center} in {ADAPTED}; {n_added} of them added;"
+    sentence = f"PCA of {n} tokens around {center} in trials-model; {n_added} of them added;"
     assert chart.proto.alt.startswith(sentence) and "nearest: " in chart.proto.alt
 
 

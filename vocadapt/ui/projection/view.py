@@ -16,6 +16,7 @@ from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.word_query import draw_word_search
 from vocadapt.ui.frame import address
 from vocadapt.ui.projection import chart, table
 from vocadapt.ui.projection.chart import (
@@ -38,7 +39,6 @@ HELP = {
         "Neighborhood preservation: fraction of a token's nearest neighbors in the space"
         " that are also its nearest on the projection."
     ),
-    "find": "Finds a token and its neighbors; or click a point of the projection.",
 }
 CENTER = "projection_center"  # session key: the center of the projection of the last run
 Found = list[tuple[int, str, float]]  # id, token, cosine
@@ -82,14 +82,12 @@ def draw_neighbors(
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
     """
-    word_links.listen("projection_word")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        word = _draw_search(shown)
-        k = int(
-            st.number_input(
-                "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=110
-            )
+    word = _draw_search(shown)
+    k = int(
+        st.number_input(
+            "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=130
         )
+    )
     # 1. The neighbors in the original spaces, as cards.
     found = _find_neighbors(shown, word, k)
     _draw_cards(shown, word, found)
@@ -109,18 +107,22 @@ def draw_neighbors(
 
 
 def _draw_search(shown: OpenedProjection) -> str:
-    """Draw the search field; return its word. It begins with the center of a neighborhood."""
+    """Draw the search field, with suggestions; return the word, "" if there is none. The field
+    begins with the center of a neighborhood.
+    """
     key = "projection_word"
     # Another neighborhood brings its own word, unless the user searched at the same time.
     if shown.center and st.session_state.get(CENTER, shown.center) != shown.center:
         st.session_state[key] = shown.center
     st.session_state[CENTER] = shown.center
-    address.restore_text(key, shown.center)
-    word = st.text_input(
-        "Find a token", key=key, persist_state="session", placeholder="cancer", help=HELP["find"]
-    )
-    address.write(key, [word])
-    return word.strip()
+    st.session_state.setdefault(key, shown.center)
+    words = shown.space.words
+    for other in shown.spaces[1:]:
+        words = tuple(dict.fromkeys([*words, *other.opened.space.words]))
+    found = draw_word_search(key, "Find a token", (), words, shown.spaces[0].opened.splitter)
+    if found is None or found.word is None:
+        return ""
+    return found.word
 
 
 def draw_quality(shown: OpenedProjection) -> None:
