@@ -88,7 +88,7 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-word .va-chip:not(:last-child){border-top-right-radius:0;border-bottom-right-radius:0}
 .va-word .va-chip:not(:first-child){border-top-left-radius:0;border-bottom-left-radius:0;border-left-style:dashed;
  margin-left:-1px}
-.va-more{opacity:.55}
+.va-more{color:light-dark(#5C6873,#A9B4BE)}
 .va-word small{font-size:.72rem;margin-left:.35rem;color:light-dark(#5C6873,#A9B4BE)}
 .va-note a.va-link{font-size:.8rem;text-decoration:underline dotted;text-underline-offset:.2em}
 .va-heat{border-collapse:separate;border-spacing:3px;width:100%;table-layout:fixed;font-variant-numeric:tabular-nums}
