@@ -3,6 +3,7 @@ the brush, words from input and address, hostile words, contextual vectors."""
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -294,6 +295,22 @@ def test_what_is_costly_is_a_job(open_page, seeded, monkeypatch, started):
     assert (
         spec.settings.neighborhoods.k == 6 and "punctuation" in spec.settings.neighborhoods.without
     )
+
+
+def test_a_running_comparison_is_not_started_again(open_page, workspace, monkeypatch):
+    monkeypatch.setattr(comparisons, "AT_ONCE", 0.0)
+    vectors, model = (
+        workspace.root / "vectors" / "trials-vectors",
+        workspace.root / "models" / "trials-model",
+    )
+    settings = ChangeStep(ChangeSettings(without=WHOLE_WORDS))
+    running = Spec("change", settings, {"before": vectors, "after": model}, offline=True)
+    job = SimpleNamespace(spec=running, status=lambda: SimpleNamespace(alive=True))
+    monkeypatch.setattr(comparisons, "queue", SimpleNamespace(list_jobs=lambda *some: [job]))
+    app = open_page(PAGE, workspace, **SAME)
+    assert not app.exception
+    assert any("it opens here when it is done" in info.value for info in app.info)
+    assert "change_start" not in {button.key for button in app.button}
 
 
 def test_a_finished_comparison_is_listed_and_opened(open_page, workspace, monkeypatch):
