@@ -175,8 +175,8 @@ class SliceScore:
 
     @property
     def is_small(self) -> bool:
-        """Whether the slice has too few units to read a difference from."""
-        return self.n < MIN_UNITS
+        """Whether the slice has units, but too few to read a difference from."""
+        return 0 < self.n < MIN_UNITS
 
     @property
     def difference(self) -> float | None:

@@ -61,7 +61,7 @@ def choose_two(
     """
     # 1. The two sides.
     offered = comparable.choose_task(offered)
-    columns = st.columns([1.35, 1.35, 0.8, 0.8])
+    columns = [*st.columns(2), *st.columns(2)]  # two rows: names of runs are long
     picked = comparable.pick_two(offered, columns)
     if picked is None:
         st.info(

@@ -101,7 +101,9 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
             alt = describe_last(f"{format_metric_name(newest.metric)} on the dev split", last)
             draw_figure(figure, "last_curve", alt=alt)
         elif curves:
-            draw_figure(training.plot_losses(curves), "last_curve")
+            last = {name: points[-1][1] for name, points in curves.items()}
+            alt = describe_last("Training loss by step", last)
+            draw_figure(training.plot_losses(curves), "last_curve", alt=alt)
     if newest.artifact:
         draw_artifact_details(newest.artifact)
 

@@ -70,7 +70,8 @@ def draw_running_job(job: Job, status: Status) -> None:
     )
     if len(curve.points) > 1:
         figure = plot_held_out_losses({job.target.name: curve}, height=220)
-        draw_figure(figure, f"held_out_{job.id}")
+        alt = f"Held-out loss, from {fraction(first)} to {fraction(last)} nats per character."
+        draw_figure(figure, f"held_out_{job.id}", alt=alt)
     # 3. The models saved during training.
     saved = list_intermediate_models(job.folder / CHECKPOINT)
     if saved:
@@ -279,7 +280,8 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
 def draw_gates(found: GateReport) -> None:
     """Draw the gates by layer and kind of token, and compare added tokens with all tokens."""
     gates = found.shares
-    draw_figure(plot_gates(gates), "gate_heat")
+    alt = "Heat map: mean weight of the extension module, by layer and kind of token."
+    draw_figure(plot_gates(gates), "gate_heat", alt=alt)
     read = f"{count(found.lines)} of {count(found.of)} lines"
     if gates.too_long:
         read += f"; {count(gates.too_long)} windows were too long for the model"
