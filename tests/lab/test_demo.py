@@ -16,7 +16,7 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab import demo
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.artifacts.corpora import list_texts, load_or_count_words, read_corpus
 from vocadapt.lab.artifacts.runs import find_trained_model, open_runs
 from vocadapt.lab.demo import (
     ADAPTED,
@@ -185,6 +185,7 @@ def test_the_word_counts_have_no_text():
     counts = load_or_count_words(None, corpus, splitter)
     numbers = Workspace(demo.DEMO).artifact(*COUNTED).manifest.numbers
     assert counts.words == numbers["words"] and min(counts.counts.values()) == numbers["min_count"]
+    assert [one.name for one in list_texts(Workspace(demo.DEMO))] == [NOTES[1]]
     for read in (
         lambda: list(corpus),
         lambda: load_or_count_words(None, corpus, Splitter.bert(False)),

@@ -16,7 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
-from vocadapt.lab.workspace.workspace import Workspace, explain_change, open_artifact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -64,6 +64,18 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
         for source, name in zip(corpus.files, files, strict=True):
             shutil.copyfile(check_file(source), draft / name)
     strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
+
+
+def list_texts(workspace: Workspace) -> list[Artifact]:
+    """List the corpora of a workspace that hold a text, not only word counts, newest first."""
+    return [one for one in workspace.artifacts("corpora") if not _has_counts_only(one.folder)]
+
+
+def _has_counts_only(folder: Path) -> bool:
+    try:
+        return COUNTS in strict_json.read(folder / RECORD)
+    except (InputError, OSError):
+        return False  # whoever reads it reports why it cannot be read
 
 
 def write_counts(counts: WordCounts, splitter: Splitter, draft: Path) -> None:

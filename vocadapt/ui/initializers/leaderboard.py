@@ -12,6 +12,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
     LeaderboardSettings,
     estimate_leaderboard_seconds,
 )
+from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_artifact_command
@@ -129,7 +130,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     )
     own = draw_own_settings(settings.rows, settings.methods_to_compare, "initializers")
     settings = replace(settings, rows=own)
-    corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
+    corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
     text = st.selectbox(
         "Text for masked loss",
         [NO_TEXT, *corpora],

@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.analysis.leaderboard.inputs import build_target_materials, build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import initialize_token
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.artifacts.corpora import list_texts, read_corpus
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import find_nearest
@@ -166,7 +166,7 @@ def _choose_training_text(
     """Draw the picker of the text on which token vectors are trained; return it after a click on the
     button, None before.
     """
-    corpora = workspace.artifacts("corpora")
+    corpora = list_texts(workspace)
     if not corpora:
         pickers.draw_empty_state(
             "A bare vocabulary has no token vectors.",

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
@@ -15,7 +16,7 @@ def draw(workspace: Workspace) -> None:
     # 1. The running job, and the selected result: its curves and gates.
     with st.container():
         panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)
-    pretrained, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
+    pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None
     if selected:
         result.draw_curves(pretrained, selected)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.step import Spec
@@ -36,7 +37,7 @@ def draw_form(workspace: Workspace) -> None:
             " space to compare, project and diagnose like word vectors. (A model's *input"
             " embeddings* need no text: select the model itself above.)"
         )
-        corpora = workspace.artifacts("corpora")
+        corpora = list_texts(workspace)
         if not corpora:
             pickers.draw_empty_state(
                 "There is no text in this workspace yet.",

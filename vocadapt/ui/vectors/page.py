@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link
@@ -12,7 +13,7 @@ from vocadapt.ui.vectors import view
 def draw(workspace: Workspace) -> None:
     """Draw the part."""
     # 1. The selected vectors: their words and frequencies.
-    found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
+    found, corpora = workspace.artifacts("vectors"), list_texts(workspace)
     if found:
         vectors = view.draw_headline(workspace, found)
         space = cache.space_of(vectors)
