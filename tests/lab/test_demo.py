@@ -34,6 +34,7 @@ from vocadapt.lab.demo import (
     TRY_RUN,
     VECTORS,
     DemoJob,
+    is_demo_complete,
     open_demo,
     run_demo,
     start_demo_jobs,
@@ -135,6 +136,8 @@ def test_the_jobs_make_what_is_missing_in_this_order(tmp_path, monkeypatch):
     start_demo_jobs(workspace)
     assert started[0] == ADAPTED and {PROJECTION, TRY_RUN} <= set(started[1:])
 
+    assert not is_demo_complete(workspace)
+
     # Neither what exists is made again, nor what a job is making.
     started.clear()
     with open_draft(workspace.folder(*PROJECTION)) as draft:
@@ -165,6 +168,7 @@ def test_the_command_waits_for_the_jobs_and_reports_their_results(tmp_path, caps
     opened, made = run_demo(workspace)
     assert opened.step == "open" and "demo-bert" in opened.did
     assert made.step == "projection" and made.numbers["shown"] == 11 and made.seconds > 0
+    assert is_demo_complete(workspace)
     stamp = workspace.artifact(*PROJECTION).stamp
     assert main(["demo", "--out", str(workspace.root), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -153,6 +153,16 @@ def is_demo_installed() -> bool:
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
 
+def is_demo_complete(workspace: Workspace) -> bool:
+    """Return whether a workspace has, or jobs are making, everything that the demo consists of."""
+    made = [job.place for job in list_demo_jobs(workspace)]
+    return not any(
+        name not in queue.list_promised_names(workspace, kind)
+        for kind, name in (*SHIPPED, *made)
+        if not workspace.folder(kind, name).exists()
+    )
+
+
 def open_demo(workspace: Workspace) -> list[Artifact]:
     """Copy the demo's artifacts into a workspace; those that it already has are left as they are.
 

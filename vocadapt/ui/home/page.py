@@ -10,12 +10,15 @@ from vocadapt.ui.home import view
 def draw(workspace: Workspace) -> None:
     """Draw the part."""
     # 1. An empty workspace: two ways to begin.
-    if is_demo_installed() and view.is_empty(workspace):
+    is_empty = view.is_empty(workspace)
+    if is_empty and is_demo_installed():
         view.draw_beginning(workspace)
     # 2. The walk and the lessons.
     view.draw_walk(workspace)
     # 3. What was made last.
     view.draw_recent(workspace)
+    if is_demo_installed() and not is_empty:
+        view.offer_demo(workspace)
     st.markdown(
         f":small[:gray[The workspace is the folder `{workspace.root}`. Your data does not leave this"
         " machine.]]"

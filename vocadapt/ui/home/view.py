@@ -1,11 +1,12 @@
 """Parts of the page Home: the five steps of the walk, recent artifacts, and the demo."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.demo import open_demo, start_demo_jobs
+from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
@@ -241,14 +242,28 @@ def draw_beginning(workspace: Workspace) -> None:
             "**See it work first**  \nThe demo fills every page within a minute, without a network:"
             " two small language models, vectors of 20 000 biomedical words, a task and its runs."
         )
-        if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
-            with mistakes.show_errors():
-                open_demo(workspace)
-                start_demo_jobs(workspace)
-                address.go_to("lens")
+        _draw_demo_button(workspace, "primary")
     with right, st.container(border=True, height="stretch"):
         st.markdown(
             "**Begin with your own text**  \nUpload a few megabytes of text of your field, or give"
             " the path of a file or folder on this machine."
         )
         draw_link("text", "Start with a text")
+
+
+def offer_demo(workspace: Workspace) -> None:
+    """Offer to add what a workspace lacks of the demo; nothing if it lacks nothing."""
+    if is_demo_complete(workspace):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="offer_demo"):
+        _draw_demo_button(workspace, "tertiary")
+        draw_note("adds what this workspace lacks of the demo; nothing else changes")
+
+
+def _draw_demo_button(workspace: Workspace, type: Literal["primary", "tertiary"]) -> None:
+    """Draw the button that opens the demo and starts its jobs; then the page Tokenizer lens opens."""
+    if st.button("Open the demo", type=type, icon=":material/explore:", key="open_demo"):
+        with mistakes.show_errors():
+            open_demo(workspace)
+            start_demo_jobs(workspace)
+            address.go_to("lens")
