@@ -2,18 +2,29 @@
 the steps open, back to the sentence to remember."""
 
 import re
+import shutil
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tests.browser.test_walk import drawn
-from vocadapt.lab.demo import open_demo
+from vocadapt.lab.demo import open_demo, run_demo
 from vocadapt.lab.workspace.lesson_progress import LessonProgress, load_progress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.lessons.content import load_lessons
+from vocadapt.ui.lessons.view import build_code
 
 pytestmark = pytest.mark.browser
 LESSONS = load_lessons()
 WIDTHS = (1440, 1152)
+
+
+@pytest.fixture(scope="module")
+def whole_demo(tmp_path_factory):
+    """The demo with what its jobs make; read only."""
+    workspace = Workspace(tmp_path_factory.mktemp("whole") / "demo")
+    list(run_demo(workspace))
+    return workspace
 
 
 @pytest.fixture
@@ -26,8 +37,11 @@ def classroom(serve, page, tmp_path):
     return workspace
 
 
-def walk(page, lesson):
-    """Take a lesson from the list to its end."""
+def walk(page, lesson, is_whole=False):
+    """Take a lesson from the list to its end.
+
+    is_whole: every artifact that it needs must be there.
+    """
     # 1. Open it and guess.
     main = page.get_by_test_id("stMain")
     main.get_by_role("link", name=f"{lesson.number} · {lesson.title}").click()
@@ -38,6 +52,10 @@ def walk(page, lesson):
     main.get_by_role("link", name="Open ").first.click()
     for number, step in enumerate(lesson.steps, start=1):
         follow_step(page, lesson, number, step)
+        if is_whole:
+            assert page.get_by_text("This step needs").count() == 0
+            assert page.get_by_text("This step is about the demo").count() == 0
+            assert page.get_by_text("This did not work").count() == 0
         label = f"Step {number + 1}"
         if number == len(lesson.steps):
             label = "Back to the lesson"
@@ -71,8 +89,10 @@ def follow_step(page, lesson, number, step):
     assert page.get_by_test_id("stException").count() == 0
     assert "workspace=class" in page.url
     assert f"lesson={lesson.name}" in page.url and f"lesson_step={number}" in page.url
-    for key in step.set:
-        assert f"{key}=" in page.url, (key, page.url)
+    # The address leaves out what is the default.
+    found = parse_qs(urlsplit(page.url).query)
+    for key, wanted in step.set.items():
+        assert found.get(key, list(wanted)) == list(wanted), key
 
 
 def test_a_lesson_is_walked_to_its_end_and_stays_done(classroom, page):
@@ -89,11 +109,22 @@ def test_a_lesson_is_walked_to_its_end_and_stays_done(classroom, page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
-def test_all_lessons_are_walked_to_their_end(width, classroom, page):
+def test_all_lessons_are_walked_to_their_end(width, whole_demo, serve, page, tmp_path):
+    workspace = Workspace(tmp_path / "class")
+    shutil.copytree(whole_demo.root, workspace.root)
     page.set_viewport_size({"width": width, "height": 980})
+    page.goto(f"{serve(tmp_path / 'first')}/lessons?workspace=class")
     for lesson in LESSONS:
-        walk(page, lesson)
+        walk(page, lesson, is_whole=True)
         page.get_by_role("link", name="All lessons").click()
         page.get_by_text(f"{lesson.number} of 8").wait_for()
         drawn(page)
-    assert len(load_progress(classroom)) == 8
+    assert len(load_progress(workspace)) == 8
+
+
+@pytest.mark.slow
+def test_the_code_of_every_step_runs_in_the_demo(whole_demo, capsys):
+    for lesson in LESSONS:
+        for step in lesson.steps:
+            exec(compile(build_code(step, whole_demo.root), lesson.name, "exec"), {})
+            assert capsys.readouterr().out.strip(), step.task

@@ -14,7 +14,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.runs import open_runs
-from vocadapt.lab.demo import DEMO, EXAMPLES
+from vocadapt.lab.demo import DEMO, EXAMPLES, open_demo
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
@@ -355,7 +355,31 @@ def test_a_class_is_reset_after_a_confirmation(open_page, demo):
     assert radio(open_lesson(open_page, demo), "guess").value is None
 
 
-# The bar on the pages that a step opens
+# The pages that a step opens, and the bar on top of them
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory):
+    """A workspace with everything that the demo ships; read only."""
+    workspace = Workspace(tmp_path_factory.mktemp("demo") / "class")
+    open_demo(workspace)
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("lesson", "number"),
+    [one for one in STEPS if is_shipped(one[0].steps[one[1] - 1])],
+    ids=[id for one, id in zip(STEPS, IDS, strict=True) if is_shipped(one[0].steps[one[1] - 1])],
+)
+def test_the_link_of_a_step_sets_the_state_of_its_page(lesson, number, open_page, shipped):
+    step = lesson.steps[number - 1]
+    query = {key: list(values) for key, values in step.set.items()}
+    app = open_page(step.part, shipped, **query)
+    assert not app.exception and not app.error
+    for key, wanted in query.items():
+        state = app.session_state[key]
+        found = state if isinstance(state, list | tuple) else [state]
+        assert list(map(str, found)) == wanted, key
 
 
 def test_the_bar_leads_back_and_records_the_step(open_page, demo):
