@@ -79,12 +79,12 @@ STOPS = (
     ),
     Stop(
         "projection",
-        "The neighborhood of *tachycardia* in the adapted model, by t-SNE; the list beside the"
+        "The neighborhood of *cancer* in the adapted model, by t-SNE; the list beside the"
         " picture is computed in the original space.",
         {
             "projection_space": "demo-adapted",
-            "projection_view": "demo-tachycardia",
-            "projection_word": "tachycardia",
+            "projection_view": "demo-cancer",
+            "projection_word": "cancer",
         },
     ),
     Stop(

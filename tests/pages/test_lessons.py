@@ -14,7 +14,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.runs import open_runs
-from vocadapt.lab.demo import DEMO, EXAMPLES, open_demo
+from vocadapt.lab.demo import DEMO, EXAMPLES, SHIPPED, list_demo_jobs, open_demo
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
@@ -111,6 +111,14 @@ def test_the_language_follows_the_visitor_where_there_are_lessons(
 
 
 # Their links and their code
+
+
+def test_every_artifact_that_a_lesson_needs_is_one_of_the_demo(tmp_path):
+    made = [job.place for job in list_demo_jobs(Workspace(tmp_path))]
+    known = {f"{kind}/{name}" for kind, name in (*SHIPPED, *made)}
+    for lesson, number in STEPS:
+        step = lesson.steps[number - 1]
+        assert step.needs and set(step.needs) <= known
 
 
 @pytest.mark.parametrize(("lesson", "number"), STEPS, ids=IDS)
