@@ -91,13 +91,13 @@ FULL = {
     FINETUNE: ["Fine-tune models"],
     RESULTS: [],  # nothing was fine-tuned in it
     ERRORS: [],  # nothing was fine-tuned in it
-    TRY: [],  # nothing was fine-tuned in it
-    DIAGNOSTICS: ["Each space", "Norm by frequency", "Lexical relations"],
+    TRY: ["What fits the mask", "Neighbors"],
+    DIAGNOSTICS: ["Vector length by frequency"],
     HOME: ["Recent"],
     LESSONS: [],
     STORAGE: ["Trash", "Whole workspace"],
     TEACHER: ["An hour", "Progress of the class", "Answers and questions"],
-    TEXT: ["Import another text"],
+    TEXT: ["How the model reads it", "Words split worst", "Import another text"],
     INITIALIZERS: ["One token under each initializer", "Initializers before training"],
     ADVISE: [
         "Tokens per word",

@@ -17,6 +17,7 @@ from typing import Any
 
 import vocadapt
 from vocadapt.errors import InputError
+from vocadapt.files import read_whole
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.change import BASE_TO_ADAPTED
@@ -214,7 +215,7 @@ def _copy_word_counts(workspace: Workspace) -> None:
                 continue
             target.mkdir(parents=True, exist_ok=True)
             draft = target / f".{source.name}.{os.getpid()}"
-            shutil.copyfile(source, draft)
+            draft.write_bytes(read_whole(source))
             os.replace(draft, target / source.name)
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, check_path
+from vocadapt.files import check_output_path, check_path, open_file
 from vocadapt.lab.housekeeping.trash import TRASH
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft
@@ -52,7 +52,9 @@ def copy_workspace(workspace: Workspace, target: Path, progress: Progress = sile
         for number, file in enumerate(files):
             progress(number / len(files), f"{number:,} of {len(files):,} files")
             (draft / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(workspace.root / file, draft / file)
+            with open_file(workspace.root / file) as source, open(draft / file, "xb") as place:
+                shutil.copyfileobj(source, place, BLOCK)
+            shutil.copystat(workspace.root / file, draft / file)
     return Workspace(target)
 
 

@@ -1,3 +1,4 @@
 """Predictions of a fine-tuned run: predict (logits of examples), plain_text (examples from plain
-text), answering (questions on a context of any length).
+text), answering (questions on a context of any length), fill_mask (masked
+words, with a model that was not fine-tuned).
 """

@@ -1,13 +1,15 @@
 """Tables with numbers formatted as everywhere else on the pages: 30 067, .235."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from vocadapt.ui.components.number_formats import count, fraction
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FRACTION, WHOLE = "%.3f", "%.0f"  # formats of columns, which are replaced by our own
 OTHER = "other"  # format of a column that does not show plain numbers, such as a bar
@@ -21,6 +23,8 @@ def draw_table(data: Any, **options: Any) -> Any:
     Numbers are formatted here and sorted as numbers. In a large table whole numbers are grouped as
     in the language of the browser.
     """
+    import pandas as pd
+
     config = dict(options.pop("column_config", None) or {})
     if isinstance(data, Mapping):
         data = pd.DataFrame(data)
@@ -29,7 +33,7 @@ def draw_table(data: Any, **options: Any) -> Any:
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
 
-def _format_numbers(frame: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _format_numbers(frame: "pd.DataFrame", config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return a table with formatted numbers, and the configuration of its columns without the
     formats that this replaces.
     """
@@ -49,7 +53,7 @@ def _format_numbers(frame: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any
 
 def _choose_formatter(column: Any, declared: str | None) -> Formatter | None:
     """Return the formatter of a column of numbers; None for other columns and formats."""
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+    if column.dtype.kind not in "iuf":  # whole numbers and floating-point numbers
         return None
     if declared == FRACTION:
         return fraction

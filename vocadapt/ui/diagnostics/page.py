@@ -44,15 +44,15 @@ def _draw_more(workspace: Workspace, spaces: Sequence[SelectedSpace], tables: Co
     this fragment.
     """
     file = None
-    related = _open_expander("Are related words similar?", "diagnostics_related", "link")
+    related = _open_expander("Are related words similar?", "related", "link")
     if related.open:
         with related:
             file = relations.draw_relations(workspace, spaces)
-    cosines = _open_expander("Mean cosines between the spaces", "diagnostics_cosines", "grid_on")
+    cosines = _open_expander("Mean cosines between the spaces", "cosines", "grid_on")
     if cosines.open:
         with cosines:
             view.draw_cosine_tables(spaces, tables)
-    hubs = _open_expander("Hubs", "diagnostics_hubs", "hub")
+    hubs = _open_expander("Hubs", "hubs", "hub")
     if hubs.open:
         with hubs:
             view.draw_hubs(spaces)
@@ -60,8 +60,12 @@ def _draw_more(workspace: Workspace, spaces: Sequence[SelectedSpace], tables: Co
     view.draw_details(spaces, tables, relations.build_arguments(spaces, file), files)
 
 
-def _open_expander(label: str, key: str, icon: str) -> ExpanderContainer:
+def _open_expander(label: str, name: str, icon: str) -> ExpanderContainer:
     """Open an expander whose state is in the address."""
     return st.expander(
-        label, key=key, icon=f":material/{icon}:", on_change="rerun", bind="query-params"
+        label,
+        key=f"diagnostics_{name}",
+        icon=f":material/{icon}:",
+        on_change="rerun",
+        bind="query-params",
     )

@@ -143,6 +143,18 @@ def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[st
         _set(key, [choice.display_name(value) for value in selected])
 
 
+def restore_tab(key: str, labels: Sequence[str]) -> None:
+    """Open the tab that a followed link names, before the tabs are drawn.
+
+    Streamlit itself ignores a link to the first tab, the default, while another one is open.
+    """
+    requested = st.query_params.get(key)
+    is_link = requested != st.session_state.get(f"{key}_linked")
+    st.session_state[f"{key}_linked"] = requested
+    if is_link and requested in labels and st.session_state.get(key) != requested:
+        st.session_state[key] = requested
+
+
 def restore_text(key: str, first: str) -> None:
     """Set the value of a text input, before it is drawn; text that the user deleted stays
     deleted.

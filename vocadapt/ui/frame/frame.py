@@ -46,6 +46,7 @@ def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
         return
     st.title(page.title)
     labels = [part.title for part in page.parts]
+    address.restore_tab(page.tab_key, labels)
     tabs = st.tabs(labels, key=page.tab_key, bind="query-params")
     for part, tab in zip(page.parts, tabs, strict=True):
         if tab.open:

@@ -2,5 +2,6 @@
 
 Read in this order: `page` (the order of its blocks), `controls` (what is selected, and the form of
 a job), `sources` (spaces, saved projections, colors), `view` (the main part), `chart` (the figure,
-its marks, and the tokens selected by lasso), `table` (the selected tokens, and exports).
+its marks, and the tokens selected by lasso), `table` (the selected tokens, and exports), `isolation` (a
+selection projected alone).
 """

@@ -1,5 +1,5 @@
 """Part Results.
 
-Read in this order: `page` (the order of its blocks), `view` (leaderboard and curves), `confusion`
-(confusion matrix).
+Read in this order: `page` (the order of its blocks), `view` (leaderboard), `curves`, `confusion`
+(confusion matrix), `compared_settings`.
 """

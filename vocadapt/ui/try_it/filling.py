@@ -119,7 +119,7 @@ def draw_details(name: str, text: str) -> None:
 
 def draw_text_input(model: LanguageModel) -> str:
     """Draw the text input with examples; the first text has a new word of the model."""
-    mask = model.vocabulary.roles.get("mask", "[MASK]")
+    mask = model.vocabulary.roles.get("mask", "")
     texts = [example.format(mask=mask) for example in EXAMPLES]
     new = [token for token in _list_new_words(model) if _is_word(model, token)]
     first = next((text for text in texts if _has_word(model, text, new)), texts[0])
