@@ -44,6 +44,7 @@ RETIRED = {  # pattern → what to write instead; add a word as soon as no text 
     "otherwise than": "differently from",
     "anew": "again, replaced",
     "the thesis": "Fast 2023",
+    "the paper": "author and year",
     "luck": "noise baseline",
     "re-paired": "paired at random",
     "length of the row": "embedding norm",
@@ -59,6 +60,8 @@ RETIRED = {  # pattern → what to write instead; add a word as soon as no text 
     "looked at": "selected",
     "says nothing": "does not apply",
 }
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+COMMAND = re.compile(r"(python -m vocadapt| --[a-z-]+ ?$)")  # a command, or its part after a value
 NAMES = {  # part of a public name → what to write instead
     "initialiser": "initializer",
     "neighbour": "neighbor",
@@ -136,6 +139,64 @@ def test_a_planted_retired_word_is_found(source):
 
 def test_standard_terms_pass():
     assert offenses('def find_neighbors(): """Return the k nearest neighbors."""') == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "vocadapt").rglob("*.toml")),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_no_data_that_a_page_shows_names_the_thesis(path):
+    """Benchmark cards and lessons are drawn as they are."""
+    text = re.sub(r"\s+", " ", path.read_text(encoding="utf-8"))
+    found = [word for word in ("the thesis", "the paper") if re.search(rf"\b{word}\b", text, re.I)]
+    assert not found
+
+
+def flags_in_sentences(source: str) -> list[str]:
+    """Strings of a page that name a flag of the command line in a sentence; the arguments of a
+    command, and commands themselves, are no sentences.
+    """
+    tree = ast.parse(source)
+    documented = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node not in documented
+        and FLAG.search(node.value)
+        and " " in node.value.strip()
+        and not COMMAND.match(node.value)
+    ]
+
+
+PAGES = [
+    *sorted((ROOT / "pages").rglob("*.py")),
+    *(
+        path
+        for path in sorted((ROOT / "vocadapt" / "ui").rglob("*.py"))
+        if path.parent.name != "serving"  # the command that starts the app
+    ),
+]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_sentence_of_a_page_names_a_flag(path):
+    assert flags_in_sentences(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_flag_in_a_sentence_is_found():
+    assert flags_in_sentences('st.markdown("On the command line: `change --null X Y`.")')
+    assert flags_in_sentences('st.text(f"Give --text {text} to the step.")')
+    command = 'draw_command(f"python -m vocadapt jobs show {id} --workspace {root}")'
+    assert not flags_in_sentences(command + '\nparts = ["--model", name]')
 
 
 def glossary() -> dict[str, str]:

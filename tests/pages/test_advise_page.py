@@ -40,9 +40,7 @@ def lenient(monkeypatch):
 def find_next_page(app):
     """The page that the link at the foot leads to."""
     return next(
-        link.proto.page
-        for link in reversed(app.get("page_link"))
-        if link.proto.label.startswith("Next:")
+        link.proto.page for link in reversed(app.get("page_link")) if "Next:" in link.proto.label
     )
 
 

@@ -6,10 +6,13 @@ import shutil
 from tests.material.lab import NEW
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
@@ -60,6 +63,31 @@ def test_a_text_without_counts_is_counted_on_request(open_page, seeded, tmp_path
     assert not app.exception and not app.error and len(app.metric) == 4
     app.button(key="count").click().run()
     assert not app.exception and len(app.metric) == 7
+
+
+def test_word_counts_without_a_text_are_said_to_have_no_sentences(
+    open_page, seeded, tiny_bert, tmp_path
+):
+    workspace = Workspace(tmp_path / "counts")
+    splitter = open_model(tiny_bert).splitter
+    counts = load_or_count_words(
+        seeded.root, read_corpus([seeded.folder("corpora", "trials")]), splitter
+    )
+    folder = workspace.folder("corpora", "counted")
+    folder.mkdir(parents=True)
+    write_counts(counts, splitter, folder)
+    manifest = Manifest("corpora", "counted", {}, numbers={"words": counts.words})
+    manifest.save(folder)
+    app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)})
+    assert not app.exception and not app.error
+    assert any("this text has no sentences" in block.value for block in app.markdown)
+    figures = {metric.label: metric.value for metric in app.metric}
+    assert figures["Files"] == "–" and "Words kept whole" in figures
+    # No word vectors can be trained on it.
+    app = open_page("advise", workspace, typed={"advise_model": str(tiny_bert)})
+    assert not app.exception and not app.error
+    assert any("holds word counts only" in block.value for block in app.markdown)
+    assert not any(button.key == "advise_train" for button in app.button)
 
 
 def test_hostile_lines_and_words_stay_text(open_page, tiny_bert, tmp_path):

@@ -29,7 +29,7 @@ WORD_RULES = {
         "at whitespace and at runs of ASCII punctuation, as the program released with Poerner et"
         " al. 2020"
     ),
-    "paper": "at whitespace only, as described in the paper (Poerner et al. 2020)",
+    "paper": "at whitespace only, as described by Poerner et al. 2020",
 }
 
 

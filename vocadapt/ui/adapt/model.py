@@ -14,7 +14,8 @@ from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
-from vocadapt.ui.frame import cache
+from vocadapt.ui.frame import address, cache
+from vocadapt.ui.frame.names import display_label, list_display_names
 from vocadapt.ui.lens.view import build_chips
 
 MAX_EXAMPLES = 6
@@ -143,7 +144,8 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
     text = st.text_input("Tokenize a text", value=example, key=f"cut_{artifact.name}")
     before = cache.model_of(str(artifact.folder / BASE))
     after = cache.model_of(str(artifact.folder))
-    name = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
+    path = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
+    name = display_label(path, list_display_names(address.workspace()))
     lines = []
     for label, note, opened in (
         ("before", name, before),

@@ -164,6 +164,13 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
     if queue.list_promised_names(workspace, "vectors"):
         st.markdown("Word vectors are being trained. This page continues when they are done.")
         return
+    if read_corpus([corpus.folder]).counted_by is not None:
+        st.markdown(
+            "The embeddings of new words are made from word vectors. This text holds word counts"
+            " only, so none can be trained on it: import vectors with the same name as the text."
+        )
+        draw_link("vectors", "Import word vectors")
+        return
     settings = Word2VecSettings()
     st.markdown(
         "The embeddings of new words are made from word vectors, and there are none of this text"

@@ -71,16 +71,11 @@ def draw_accuracy(
     if detail is not None:
         bands = compute_bands(evaluation_of(detail).anchors, words, ranking.column)
     if bands:
-        columns = st.columns(len(bands))
-        for column, band in zip(columns, bands, strict=True):
+        for column, band in zip(st.columns(len(bands)), bands, strict=True):
             value = band.found / band.words
-            column.metric(
-                f"{band.name.capitalize()} words",
-                ratio(value),
-                f"{fraction(value)} of {count(band.words)}; {describe_counts(band)}",
-                delta_color="off",
-                delta_arrow="off",
-            )
+            column.metric(f"{band.name.capitalize()} words", ratio(value))
+            about = f"{fraction(value)} of {count(band.words)}, {describe_counts(band)}"
+            draw_note(about, column)
     draw_note(NEW_WORDS)
 
 

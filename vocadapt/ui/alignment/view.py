@@ -69,22 +69,21 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
 
     A method other than the default (Poerner et al. 2020) is compared with it in both scores.
     """
-    row, columns = evaluated.get(chosen), st.columns(4)
+    row = evaluated.get(chosen)
     default = None
     if chosen != DEFAULT_METHOD:
         default = _find_comparable_default(row, evaluated)
     p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
-    columns[0].metric("Anchors", count(anchors), help=HELP["anchors"])
-    columns[1].metric(
-        "Held-out P@5", fraction(p5), _delta(p5, _score(default, "p@5")), help=HELP["p@5"]
-    )
-    columns[2].metric(
-        "With CSLS",
-        fraction(csls),
-        _delta(csls, _score(default, "p@5", csls=True)),
-        help=HELP["csls"],
-    )
-    columns[3].metric("Chance", chance(_score(row, "chance@5")), help=HELP["chance"])
+    base, base_csls = _score(default, "p@5"), _score(default, "p@5", csls=True)
+    # Side by side as far as they fit, never cut.
+    with st.container(horizontal=True, gap="large"):
+        st.metric("Anchors", count(anchors), help=HELP["anchors"], width="content")
+        st.metric("Held-out P@5", fraction(p5), _delta(p5, base), help=HELP["p@5"], width="content")
+        st.metric(
+            "With CSLS", fraction(csls), _delta(csls, base_csls), help=HELP["csls"], width="content"
+        )
+        level = chance(_score(row, "chance@5"))
+        st.metric("Chance", level, help=HELP["chance"], width="content")
 
 
 def warn_if_at_chance(row: MethodScores | None) -> None:

@@ -1,12 +1,13 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.ui.components import blocks, glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
@@ -115,13 +116,24 @@ def draw_sidebar() -> None:
             key=address.WORKSPACE,
             accept_new_options=True,
             bind=None if next_page else "query-params",  # see address.go_to
-            help=(
-                f"Selects the workspace, a folder in {plain(str(start.parent))}. Type a new"
-                " name to create one."
-            ),
+            help=f"Selects the workspace, a folder in {plain(str(start.parent))}.",
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
+        with st.popover("New workspace", icon=":material/add:", width="stretch"):
+            _draw_new_workspace(names)
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
         address.draw_script()
+
+
+def _draw_new_workspace(taken: Collection[str]) -> None:
+    """Draw the form of a new workspace; it is made when something is first written into it."""
+    with st.form("new_workspace", border=False), mistakes.show_errors():
+        name = st.text_input("Name of the workspace", placeholder="my-field").strip()
+        pressed = st.form_submit_button("Create")
+        if not pressed:
+            return
+        if name in taken:
+            raise InputError(f"There is a workspace {name!r} already.", "Type another name.")
+        address.go_to("home", **{address.WORKSPACE: check_name(name)})

@@ -52,11 +52,13 @@ class Transfer:
     """Materials of the initializers, and their cache key.
 
     inputs: role → path, the inputs of the step that compares initializers on these materials.
+    examples: tokens to look at first; () if none are known to be good ones.
     """
 
     key: Key
     materials: Materials
     inputs: Mapping[str, str]
+    examples: tuple[str, ...] = ()
 
 
 def list_targets(workspace: Workspace) -> dict[str, Artifact]:
@@ -79,7 +81,9 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     if isinstance(target, Artifact) and target.folder.parent.name == "vectors":
         key = (*key, str(target.folder), target.stamp)
         materials = _materials(key, base, cache.space_of(target), None)
-        return Transfer(key, materials, inputs | {"vectors": str(target.folder)})
+        added = frozenset(materials.plan.new_embeddings)
+        examples = tuple(word for word in word_query.examples_of(target, base) if word in added)
+        return Transfer(key, materials, inputs | {"vectors": str(target.folder)}, examples)
     # 2. A model: its tokens have embeddings.
     given = str(target.folder) if isinstance(target, Artifact) else target
     other = cache.model_of(given)
@@ -119,8 +123,8 @@ def draw_token_inspector(transfer: Transfer) -> None:
     key, materials = transfer.key, transfer.materials
     space = materials.similarity_space
     new = [token for token in materials.plan.new_embeddings if token in space]
-    examples = [token for token in new if len(token) > 5 and token.isalpha()]
-    examples = examples[: word_query.EXAMPLES]
+    long = [token for token in new if len(token) > 5 and token.isalpha()]
+    examples = transfer.examples or long[: word_query.EXAMPLES]
     found = word_query.draw_word_search(
         "initializers_token", "Type a token of the target", examples, list_tokens(materials)
     )

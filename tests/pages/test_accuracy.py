@@ -1,0 +1,74 @@
+"""The sentence under the lists of an alignment, and its frequency bands, by hand."""
+
+import numpy as np
+import pytest
+
+from vocadapt.lab.steps.alignment import AnchorScore
+from vocadapt.spaces.alignment.frequency_bands import FrequencyBand
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.alignment import accuracy, methods
+from vocadapt.ui.alignment.accuracy import Ranking
+
+HELD_OUT = {
+    "p@5": 0.33,
+    "chance@5": 5 / 5933,
+    "all_pieces": {"p@5": 0.31, "chance@5": 5 / 16000},
+    "csls": {
+        "p@5": 0.0,
+        "chance@5": 5 / 5933,
+        "all_pieces": {"p@5": 1.0, "chance@5": 5 / 16000},
+    },
+    "folds": 10,
+}
+ROW = methods.MethodScores(AlignmentSettings(), 5933, HELD_OUT)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "rate", "level", "column"),
+    [
+        (Ranking(False, False), "1 of 3 held-out", "1 in 1\u202f190", "rank"),
+        (Ranking(False, True), "3 of 10 held-out", "1 in 3\u202f200", "all_rank"),
+        (Ranking(True, False), "none of the held-out", "1 in 1\u202f190", "csls_rank"),
+        (Ranking(True, True), "all of the held-out", "1 in 3\u202f200", "csls_all_rank"),
+    ],
+)
+def test_the_sentence_fits_the_ranking_of_the_lists(ranking, rate, level, column):
+    said = accuracy.describe_accuracy(ROW, ranking)
+    assert f"**{rate} words that the model knows**" in said
+    assert f"chance {level}; n = 5\u202f933" in said
+    assert ranking.column == column and hasattr(AnchorScore("w", 0, 0.0, 0.0, 1), column)
+    assert (" by CSLS" in said) is ranking.csls
+
+
+def anchors(n, **ranks):
+    return tuple(AnchorScore(f"w{i}", 0, 0.5, 0.1, i % 10, **ranks) for i in range(n))
+
+
+def test_bands_need_counts_and_the_ranks_of_the_lists():
+    words = EmbeddingSpace(
+        tuple(f"w{i}" for i in range(30)), np.ones((30, 1), np.float32), np.arange(30, 0, -1)
+    )
+    bands = accuracy.compute_bands(anchors(30), words, "rank")
+    assert [(band.found, band.words) for band in bands] == [(5, 10)] * 3
+    assert accuracy.compute_bands(anchors(30), words, "csls_rank") == ()
+    assert accuracy.compute_bands(anchors(30, csls_rank=9), words, "csls_rank")[0].found == 0
+    uncounted = EmbeddingSpace(words.words, words.matrix)
+    assert accuracy.compute_bands(anchors(30), uncounted, "rank") == ()
+    assert accuracy.compute_bands(anchors(31), words, "rank") == ()  # w30 has no vector
+    assert accuracy.describe_counts(FrequencyBand("rare", 5, 5, 10, 1)) == "5 times in the text"
+
+
+def test_the_best_evaluated_method_that_can_be_shown_is_the_default():
+    def row(method, csls):
+        held_out = {"folds": 10, "csls": {"p@5": csls}}
+        return methods.MethodScores(AlignmentSettings(method), 9, held_out)
+
+    offered = {name: AlignmentSettings(name) for name in ("least-squares", "ridge", "kernel-ridge")}
+    evaluated = {
+        name: row(name, score) for name, score in zip(offered, (0.1, 0.3, 0.5), strict=True)
+    }
+    # Kernel ridge is the best, but slow to fit and not saved: its lists could not be shown.
+    assert methods.choose_default(offered, evaluated, []) == "ridge"
+    assert methods.choose_default(offered, {}, []) == "least-squares"
+    assert methods.choose_default(offered, {"other": row("ridge", 0.9)}, []) == "least-squares"
