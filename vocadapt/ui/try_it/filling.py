@@ -15,7 +15,7 @@ from vocadapt.training.finetune.encoding import BASE, ModelTokenizer, load_token
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
 from vocadapt.ui.components import example_texts, markup, word_links
-from vocadapt.ui.components.blocks import draw_command, draw_note, open_details
+from vocadapt.ui.components.blocks import draw_command, draw_metrics, draw_note, open_details
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.lens.view import build_chips
@@ -94,11 +94,11 @@ def draw_text(model: LanguageModel, text: str) -> None:
         return
     # 1. The tokens, which need no network.
     tokenizers = tokenizers_of(model)
-    markup.draw_tokenization_lines(
-        [_build_line(model, tokenizers, each, text) for each in tokenizers]
-    )
+    lines = [_build_line(model, tokenizers, each, text) for each in tokenizers]
+    markup.draw_tokenization_lines(lines)
     if len(tokenizers) > 1:
         st.markdown(LEGEND)
+    draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
     # 2. The masked word, and the neighbors of a word.
     _draw_words(model, text)
 

@@ -21,7 +21,13 @@ from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup
-from vocadapt.ui.components.blocks import draw_command, draw_note, draw_table, open_details
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_metrics,
+    draw_note,
+    draw_table,
+    open_details,
+)
 from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache
@@ -88,11 +94,11 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
     """Draw the tokenizations of an example, and the prediction and its scores under each."""
     if run.kind.head != QUESTION:
         text = text_of(example)
-        markup.draw_tokenization_lines(
-            [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
-        )
+        lines = [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
+        markup.draw_tokenization_lines(lines)
         if len(run.tokenizers) > 1:
             st.markdown(LEGEND)
+        draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
     # Load the network only now: what is above needs none and is shown immediately.
     prediction = cache.predict_cached(cache.network_of(folder), example)
     PREDICTIONS[run.kind.head](run, prediction, example)
