@@ -15,7 +15,7 @@ from vocadapt.ui.components.blocks import draw_link, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import shorten_name
+from vocadapt.ui.frame.names import display_name, icon_of, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
 MOST_RECENT = 8  # artifacts listed
@@ -104,7 +104,7 @@ def draw_walk(workspace: Workspace) -> None:
         following = [*is_open, True].index(True)  # after the last step: the lessons
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
-            _draw_step(place, step, state, place == following)
+            _draw_step(workspace, place, step, state, place == following)
     with st.container(border=True, key="walk_lessons"):
         about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
         about.markdown("**Lessons**  \nQuestions of a few minutes each, answered on these pages.")
@@ -112,12 +112,14 @@ def draw_walk(workspace: Workspace) -> None:
             _draw_action("lessons", following == len(WALK))
 
 
-def _draw_step(place: int, step: WalkStep, state: StepState, is_next: bool) -> None:
+def _draw_step(
+    workspace: Workspace, place: int, step: WalkStep, state: StepState, is_next: bool
+) -> None:
     about, result, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
     about.markdown(f"**{place + 1} · {step.title}** {STATES[state.state]}  \n{step.about}")
     with result:
         if state.found:
-            _draw_result(state.found[0])
+            _draw_result(state.found[0], workspace)
     with action:
         _draw_action(state.part, is_next)
 
@@ -139,14 +141,18 @@ def find_label(part: str) -> str:
     return PARTS[part].title
 
 
-def _draw_result(artifact: Artifact) -> None:
+def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
     """Draw the main figure of an artifact and its name, or its name alone if it has none."""
     label, value, basis = find_main_figure(artifact)
-    name = shorten_name(artifact.name)
+    name = _find_name(artifact, workspace)
     if value:
         draw_metric(st, label, value, f"{name} · {basis}")
     else:
         st.markdown(plain(name))
+
+
+def _find_name(artifact: Artifact, workspace: Workspace) -> str:
+    return shorten_name(display_name(workspace, artifact.kind, artifact.name))
 
 
 def find_state(step: WalkStep, workspace: Workspace) -> StepState:
@@ -219,7 +225,8 @@ def draw_recent(workspace: Workspace) -> None:
     for artifact in newest:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             part, query = find_result_link(artifact)
-            draw_link(part, shorten_name(artifact.name), **query)
+            name = _find_name(artifact, workspace)
+            draw_link(part, name, icon=icon_of(artifact.kind), **query)
             created = artifact.manifest.created[:16].replace("T", " ")
             draw_note(f"{ARTIFACTS[artifact.kind]} · {created}")
 
