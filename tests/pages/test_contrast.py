@@ -86,6 +86,13 @@ def test_titles_of_cards(scheme):
         assert all(contrast(ink, background) >= LEAST for background in backgrounds(scheme)), kind
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_white_text_of_primary_buttons_and_tags(scheme):
+    [(selector, background)] = declared(STYLE, scheme, "background-color")
+    assert "stBaseButton-primary" in selector and "data-tag" in selector
+    assert contrast(channels("#FFFFFF"), background) >= LEAST
+
+
 @pytest.mark.parametrize("style", [STYLE, error_html.STYLE], ids=["markup", "errors"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_texts_of_the_style_sheets(style, scheme):

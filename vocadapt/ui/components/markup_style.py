@@ -55,6 +55,8 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-strip i{grid-column:1/-1;display:block;height:.22rem;border-radius:.11rem;overflow:hidden;
  background:light-dark(#EDF0F3,#2A343E)}
 .va-strip u{display:block;height:100%;border-radius:.11rem;background:light-dark(#0B6FB3,#58AEE6)}
+button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContainer"] span[data-tag],
+ [data-testid="stMultiSelectTagsContainer"] div[data-tag]{background-color:light-dark(#0B6FB3,#1F74B5)}
 .va-wide,[data-testid="stTable"]{overflow-x:auto}
 [data-testid="stTable"] :is(th,td,p){overflow-wrap:normal;word-break:normal}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
