@@ -47,7 +47,7 @@ def choose_range(k: int) -> tuple[int, int]:
         0,
         k,
         held or (0, k),
-        key=KEPT,
+        key="change_kept",
         bind="query-params",
         help=HELP["kept"],
         on_change=_clear_brush,
