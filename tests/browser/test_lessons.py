@@ -89,10 +89,15 @@ def follow_step(page, lesson, number, step):
     assert page.get_by_test_id("stException").count() == 0
     assert "workspace=class" in page.url
     assert f"lesson={lesson.name}" in page.url and f"lesson_step={number}" in page.url
-    # The address leaves out what is the default.
+    # The address leaves out what is the default, and names the kind of a space: model · demo-bert.
     found = parse_qs(urlsplit(page.url).query)
     for key, wanted in step.set.items():
-        assert found.get(key, list(wanted)) == list(wanted), key
+        assert shorten(found.get(key, wanted)) == shorten(wanted), key
+
+
+def shorten(values):
+    """Return the last part of each value, its own name."""
+    return [value.split(" · ")[-1] for value in values]
 
 
 def test_a_lesson_is_walked_to_its_end_and_stays_done(classroom, page):
