@@ -30,9 +30,12 @@ def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str
 def draw_word(shown: ShownComparison, examples: list[str]) -> None:
     """Draw the three cards of the searched word."""
     change, baseline = shown.found.change, shown.found.baseline
-    word = word_query.draw_word_input(WORD, "Select or type a word", examples, change.index)
-    if not word:
+    typed = word_query.draw_word_input(WORD, "Select or type a word", examples, change.index)
+    words = tuple(dict.fromkeys((*change.words, *change.before.words, *change.after.words)))
+    search = word_query.search_typed(WORD, typed, words)
+    if search is None or search.word is None:
         return
+    word = search.word
     with mistakes.show_errors():
         found = _find_word(shown, word)
         names, before = (change.before.name, change.after.name), frozenset[str]()

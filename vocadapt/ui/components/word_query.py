@@ -110,6 +110,19 @@ def draw_word_search(
     word_links.listen(key)
     help = HOW_TO_SEARCH + (HOW_TO_COMBINE if formulas else "")
     typed = draw_word_input(key, label, examples, words, help, notes)
+    return search_typed(key, typed, words, splitter, formulas)
+
+
+def search_typed(
+    key: str,
+    typed: str,
+    words: Sequence[str],
+    splitter: Splitter | None = None,
+    formulas: bool = False,
+) -> WordSearch | None:
+    """Search a typed text as `draw_word_search` does, and draw suggestions; None if nothing is typed
+    or a message was shown.
+    """
     if not typed:
         return None
     found: WordSearch | None = None
