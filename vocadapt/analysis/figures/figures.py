@@ -356,7 +356,8 @@ def plot_overlap_histogram(
         )
         figure.update_layout(margin={"t": 24})  # for the legend
     # 3. Dragging selects bars; a tick for each number, if they fit side by side.
-    figure.update_layout(dragmode="select", selectdirection="h", clickmode="event+select")
+    # No click mode: Streamlit sets one that selects, unless the figure has its own.
+    figure.update_layout(dragmode="select", selectdirection="h")
     if len(counts) <= 21:
         figure.update_xaxes(dtick=1)
     return figure
