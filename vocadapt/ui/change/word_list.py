@@ -63,7 +63,7 @@ def _clear_brush() -> None:
 def draw_histogram(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
 ) -> None:
-    """Draw the histogram of neighbors kept; bars can be clicked, and a range of them dragged over."""
+    """Draw the histogram of neighbors kept; dragging over bars selects their range."""
     k = change.settings.k
     noise = None
     if baseline is not None:
@@ -78,7 +78,7 @@ def draw_histogram(
         config={"displayModeBar": False},
         alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
     )
-    draw_note(f"{describe_histogram(change)} Click a bar or drag over several to list their words.")
+    draw_note(f"{describe_histogram(change)} Drag over bars to list their words.")
 
 
 def describe_histogram(change: NeighborhoodChange) -> str:
