@@ -17,8 +17,13 @@ pytestmark = pytest.mark.browser
 AT_ONCE = 10  # seconds from the click to the first full page
 WIDTHS = (1440, 1152)
 FULL = ", ".join(
-    f'[data-testid="stMain"] [data-testid="{name}"]'
-    for name in ("stMetric", "stPlotlyChart", "stDataFrame", "stTable")
+    f'[data-testid="stMain"] {kind}'
+    for kind in (
+        '[data-testid="stMetric"]',
+        '[data-testid="stPlotlyChart"]',
+        '[data-testid="stDataFrame"]',
+        "table",
+    )
 )
 
 
