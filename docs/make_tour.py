@@ -48,7 +48,7 @@ STOPS = (
     ),
     Stop(
         "lens",
-        "*Tachycardia* is five wordpieces to the plain model and one token to the adapted one. A"
+        "*Tachycardia* is five wordpieces to the original model and one token to the adapted one. A"
         " green frame marks an added token.",
         {
             "lens_text": "Patients with tachycardia and hypertension had no fever.",
@@ -89,8 +89,8 @@ STOPS = (
     ),
     Stop(
         "errors",
-        "Two runs on the same sentences: which errors were fixed, which are new, how the words"
-        " concerned are tokenized, and whether the difference is more than chance.",
+        "Two runs on the same sentences: which errors were fixed, which are new, how the"
+        " affected words are tokenized, and whether the difference is more than chance.",
         {
             "errors_baseline": "demo-diseases-base · seed 1 · base",
             "errors_compared": "demo-diseases-adapted · seed 1 · pooled",

@@ -133,7 +133,7 @@ def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nul
     )
     assert figures(app)["Changed"] != "–"
     assert any("the noise baseline" in text and "quantile" in text for text in texts(app))
-    assert any("two trainings on the same text do not agree" in text for text in texts(app))
+    assert any("two training runs on the same text disagree" in text for text in texts(app))
     assert any("--noise-baseline" in block.value for block in app.code)
     assert {"noise baseline", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()

@@ -170,10 +170,10 @@ def test_clicking_the_selected_slice_shows_all_again():
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.errors.filters import select_slice, selected_slice
+        from vocadapt.ui.errors.filters import read_slice, select_slice
 
         st.button("suffix", on_click=select_slice, args=("suffix",))
-        st.text(selected_slice())
+        st.text(read_slice())
 
     app = AppTest.from_function(page).run()
     for expected in ("suffix", "all", "suffix"):

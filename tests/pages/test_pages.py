@@ -96,7 +96,7 @@ FULL = {
     HOME: ["Recent"],
     LESSONS: [],
     STORAGE: ["Trash", "Whole workspace"],
-    TEACHER: ["An hour", "Progress of the class", "Answers and questions"],
+    TEACHER: ["One-hour plan", "Progress of the class", "Answers and questions"],
     TEXT: ["How the model reads it", "Words split worst", "Import another text"],
     INITIALIZERS: ["One token under each initializer", "Initializers before training"],
     ADVISE: [

@@ -403,7 +403,7 @@ def test_two_groups_of_controls_are_visible(open_page, seeded):
         "projection_near",
         "projection_slice",
     }
-    assert [tab.label for tab in app.tabs][:4] == ["Tokens", "View", "New projection", "Own files"]
+    assert [tab.label for tab in app.tabs][:4] == ["Tokens", "View", "New projection", "Your files"]
 
 
 def test_a_selection_is_isolated_and_all_tokens_come_back(open_page, own):

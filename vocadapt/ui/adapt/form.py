@@ -89,7 +89,7 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     """Draw the form of a recipe and its inputs; return None, with a message, if an input is
     missing.
     """
-    # What is asked first is drawn first; the settings of experts are folded.
+    # The frequent settings come first; the expert settings are folded.
     model_box, preset_box, inputs_box = st.container(), st.container(), st.container()
     more = st.expander("More settings", icon=":material/tune:")
     # 1. The recipe, and the sources that it needs.

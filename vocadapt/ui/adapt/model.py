@@ -1,4 +1,4 @@
-"""Parts of the page Adapt: an adapted model, its certificate, and its tokenization of a text."""
+"""Blocks of the part Adapt: an adapted model, its certificate, and its tokenization of a text."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -15,7 +15,7 @@ from vocadapt.ui.jobs import panel
 
 
 def draw(workspace: Workspace) -> NextPart | None:
-    """Draw the part."""
+    """Draw the adapted models, and the form of a new one with its plan."""
     # 1. The adapted models of the workspace.
     adapted = list_adapted_models(workspace)
     if adapted:

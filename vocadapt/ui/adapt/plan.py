@@ -1,4 +1,4 @@
-"""Parts of the part Adapt: the plan of the selected recipe, and the size of an extension."""
+"""Blocks of the part Adapt: the plan of the selected recipe, and the size of an extension."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ FLOAT32 = 4  # bytes
 HELP = {
     "excluded": "Number of candidates that are missing in the model but are not added.",
     "saved": (
-        "Number of wordpieces that the text of the word vectors is shorter: each added word is one"
+        "Number of wordpieces by which the text becomes shorter: each added word is one"
         " token instead of several."
     ),
     "replaced": "Number of old tokens that are kept and get a new embedding.",
@@ -160,7 +160,7 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     wanted = plan.settings.max_added
     if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
         draw_note(
-            f"{count(wanted)} words were requested: the word vectors have no more that the model"
+            f"{count(wanted)} words were requested: the word vectors contain no more that the model"
             " lacks."
         )
     for why, words in plan.left_out.items():

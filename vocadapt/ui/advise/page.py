@@ -1,4 +1,4 @@
-"""The part Advise: recommend whether and how to extend the vocabulary for a text, from word counts
+"""The part Advice: recommend whether and how to extend the vocabulary for a text, from word counts
 alone.
 """
 
@@ -14,7 +14,7 @@ from vocadapt.ui.frame.pages import NextPart
 
 
 def draw(workspace: Workspace) -> NextPart | None:
-    """Draw the part."""
+    """Draw the verdict on a text and a model, its reasons, and the figures behind it."""
     corpora = workspace.artifacts("corpora")
     if not corpora:
         pickers.draw_empty_state(

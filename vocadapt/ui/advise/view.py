@@ -1,4 +1,4 @@
-"""Parts of the page Advise: verdict and reasons, figures, recipes, and split words."""
+"""Blocks of the part Advice: verdict and reasons, figures, recipes, and split words."""
 
 from pathlib import Path
 from typing import Literal
@@ -184,7 +184,7 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
             inputs = {"text": (str(corpus.folder),), "model": (model,)}
             name = workspace.find_free_name("vectors", corpus.name)
             panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
-        draw_link("vectors", "With other settings", vectors_corpus=corpus.name)
+        draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
 
 
 def draw_reasons(report: lab.AdviceReport) -> None:
@@ -199,11 +199,11 @@ def draw_reasons(report: lab.AdviceReport) -> None:
     sure = (
         f"Nothing was trained. The forecast is that for {_format_percent(expected.p5)} of 100 known"
         " words that are held out, the right wordpiece will be among the five nearest (95 %"
-        f" interval {interval}; chance {chance(expected.chance)}). It was fitted on 20 trainings on"
+        f" interval {interval}; chance {chance(expected.chance)}). It was fitted on 20 training runs on"
         " English texts."
     )
     if expected.outside:
-        sure += " This text or this model lies outside of what was measured: it may be wrong."
+        sure += " This text or model is outside their range, so the forecast may be wrong."
     st.markdown(f":gray[:material/help:] **How sure?** :small[{sure}]")
 
 

@@ -20,7 +20,7 @@ from vocadapt.ui.frame.cache import evaluation_of
 K = 5
 NEW_WORDS = (
     "New words are rarer than these, and the model knows no true wordpiece to check them against:"
-    " expect the rate of rare words at best."
+    " expect at best the accuracy of rare words."
 )
 
 

@@ -15,7 +15,7 @@ from vocadapt.ui.jobs import panel
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the neighbors of a word across an alignment, and the held-out evaluation."""
     found = workspace.artifacts("vectors")
     if not found:
         pickers.draw_empty_state(

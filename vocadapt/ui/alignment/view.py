@@ -1,4 +1,4 @@
-"""Parts of the page Alignment: figures, neighbor lists, and held-out evaluation of the methods."""
+"""Blocks of the part Alignment: figures, neighbor lists, and held-out evaluation of the methods."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
@@ -191,7 +191,7 @@ def _draw_four_lists(
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
-            f" k = {settings.k} · click a word to go on from it]"
+            f" k = {settings.k} · click a word to see its neighbors]"
         )
         st.download_button(
             "The four lists",

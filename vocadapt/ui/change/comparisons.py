@@ -306,7 +306,7 @@ def _draw_start(workspace: Workspace, spec: Spec, seconds: float) -> None:
         total = estimate_job_seconds(workspace, "change", seconds)
         st.markdown(
             f"Compares every word with every other in both spaces: about {format_estimate_bold(total)}."
-            " You can go on meanwhile."
+            " You can continue working meanwhile."
         )
         if st.button(
             "Compare", type="primary", icon=":material/compare_arrows:", key="change_start"

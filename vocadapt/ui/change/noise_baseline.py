@@ -27,7 +27,7 @@ HELP = (
     " lines. Only words that change more than between these two count as changed."
 )
 MEANING = (
-    "Noise baseline: two trainings on the same text do not agree either. A word counts as"
+    "Noise baseline: even two training runs on the same text disagree. A word counts as"
     " :violet[**changed**] if it keeps fewer neighbors than 95 % of words of similar frequency keep"
     " between those two."
 )
@@ -86,7 +86,7 @@ def offer_baseline(workspace: Workspace, spec: Spec) -> Spec | None:
     # 1. What is missing, and what a press does.
     seconds = artifact.manifest.seconds
     st.markdown(
-        f"**{NONE.capitalize()}.** Two trainings on the same text do not agree either: train"
+        f"**{NONE.capitalize()}.** Even two training runs on the same text disagree: train"
         f" **{plain(artifact.name)}** a second time to see by how much (about"
         f" {format_estimate(seconds)})."
     )

@@ -10,7 +10,7 @@ from vocadapt.ui.vectors import contextual
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw a comparison of two spaces, and the form of contextual vectors."""
     # 1. A finished comparison, or a new one of two spaces.
     with mistakes.show_errors():
         saved = comparisons.pick_saved(workspace)

@@ -11,7 +11,7 @@ from vocadapt.ui.components.number_formats import count, fraction
 if TYPE_CHECKING:
     import pandas as pd
 
-FRACTION, WHOLE = "%.3f", "%.0f"  # formats of columns, which are replaced by our own
+FRACTION, WHOLE = "%.3f", "%.0f"  # column formats, replaced by those of number_formats
 OTHER = "other"  # format of a column that does not show plain numbers, such as a bar
 MAX_STYLED = 10_000  # cells: formatting more would be slow
 Formatter = Callable[[Any], str]

@@ -149,7 +149,7 @@ def _draw_suggestions(key: str, found: WordSearch, total: int) -> None:
     if not found.is_unknown:
         return
     st.markdown(f"**{shown}** is not among the {count(total)} words.")
-    offers = (("Did you mean", found.similar), ("Words that begin so", found.completions))
+    offers = (("Did you mean", found.similar), ("Words with this beginning", found.completions))
     for title, words in offers:
         if words:
             draw_note(title)

@@ -15,7 +15,7 @@ from vocadapt.ui.diagnostics.cached import SelectedSpace
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw a card per space, the norms by frequency, and the folded statistics."""
     spaces = view.choose_spaces(workspace)
     if not spaces:
         pickers.draw_empty_state(
@@ -30,7 +30,7 @@ def draw(workspace: Workspace) -> None:
         )
         return
 
-    # 1. What a teacher explains first: a card per space, and one figure.
+    # 1. A card per space, and one figure.
     tables = cached.compute_tables(spaces)
     view.draw_cards(spaces, tables)
     view.draw_norms_by_frequency(spaces)

@@ -1,4 +1,4 @@
-"""Parts of the page Diagnostics: lexical relations in each space, from the bundled lists or the
+"""Blocks of the part Diagnostics: lexical relations in each space, from the bundled lists or the
 user's file.
 """
 

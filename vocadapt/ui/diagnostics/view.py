@@ -1,4 +1,4 @@
-"""Parts of the page Diagnostics: picker of spaces, a card of figures per space, vector lengths by
+"""Blocks of the part Diagnostics: picker of spaces, a card of figures per space, vector lengths by
 frequency, cosine tables, hubs, and details.
 """
 
@@ -52,7 +52,7 @@ NARROW_CONE, COMMON_DIRECTION = 0.3, 0.1  # mean cosine
 UNEVEN = 3.0  # ratio of the median norm to its 5th percentile
 WEAK = 0.1  # Spearman's correlation
 SKEWED = 5.0  # skewness of N_k
-ALIKE = 0.1  # difference of a ratio from 1
+ALIKE = 0.1  # largest difference from 1 of a ratio that counts as equal
 HELP = {
     "spaces": (
         f"Selects up to {MAX_SPACES} spaces: word vectors or models of this workspace. Or type the"
@@ -69,8 +69,8 @@ HELP = {
     ),
     "cosine": (
         "Mean cosine of two different tokens, over all pairs (Fast 2023, table 3.2). Near 0: the"
-        " vectors point in all directions. Near 1: they all point in one direction, so a cosine says"
-        " little."
+        " vectors point in all directions. Near 1: they all point in one direction, so cosines"
+        " are hard to interpret."
     ),
     "norm": "Mean length (norm) of the vectors of the original tokens ± standard deviation.",
     "bias": (

@@ -56,17 +56,17 @@ def format_cell(gold: str, predicted: str) -> str:
     return f"{escape_invisible(gold)}{ARROW}{escape_invisible(predicted)}"
 
 
-def selected_slice() -> str:
+def read_slice() -> str:
     """Return the name of the selected slice."""
     return str(st.session_state.get(SLICE) or ALL)
 
 
-def selected_outcome() -> str:
+def read_outcome() -> str:
     """Return the selected outcome."""
     return str(st.session_state.get(OUTCOME, FIXED))
 
 
-def search_text() -> str:
+def read_search() -> str:
     """Return the text in the search field."""
     return str(st.session_state.get(FIND) or "").strip()
 
@@ -87,9 +87,9 @@ def read_cell() -> str:
 
 def select_entries(compared: RunPair, slicing: Slicing) -> tuple[Entry, ...]:
     """Return the entries of the selected slice and cell that match the search."""
-    entries = slicing.entries(selected_slice())
-    if search_text():
-        entries = slicing.ledger.search(entries, search_text())
+    entries = slicing.entries(read_slice())
+    if read_search():
+        entries = slicing.ledger.search(entries, read_search())
     cell = read_cell()
     if cell:
         entries = tuple(_filter_by_cell(compared, entries, cell))
@@ -134,8 +134,8 @@ def draw_outcome_buttons(entries: Sequence[Entry]) -> str:
         with st.container(horizontal=True, gap="small"):
             for name in alarms:
                 _draw_outcome_button(name, counts[name], "content")
-    address.write(OUTCOME, [selected_outcome()])
-    return selected_outcome()
+    address.write(OUTCOME, [read_outcome()])
+    return read_outcome()
 
 
 def _restore_outcome(counts: Mapping[str, int], names: Sequence[str]) -> None:
@@ -143,7 +143,7 @@ def _restore_outcome(counts: Mapping[str, int], names: Sequence[str]) -> None:
     default = next((name for name in names if counts[name]), FIXED)
     address.restore_selection(OUTCOME, Choice(names.__contains__, default))
     # The entries of a cell often have one outcome only: show it.
-    if st.session_state.get(CELL) and not counts[selected_outcome()]:
+    if st.session_state.get(CELL) and not counts[read_outcome()]:
         st.session_state[OUTCOME] = default
 
 
@@ -153,7 +153,7 @@ def _draw_outcome_button(
     """Draw the button of an outcome with its number of entries, highlighted if it is selected."""
     label = f"**{count(n)}** {SHORT.get(name, name)}"
     kind: Literal["primary", "secondary"] = "primary"
-    if name != selected_outcome():
+    if name != read_outcome():
         kind = "secondary"
         # The text of a highlighted button is white: colors would be hard to read.
         if name in COLORS:
@@ -177,7 +177,7 @@ def _select_outcome(name: str) -> None:
 
 def select_slice(name: str) -> None:
     """Callback: select a slice; the selected one is cleared."""
-    st.session_state[SLICE] = ALL if name == selected_slice() else name
+    st.session_state[SLICE] = ALL if name == read_slice() else name
     _open_first_page()
 
 
@@ -195,14 +195,14 @@ def _open_first_page() -> None:
 def draw_active_filters(slicing: Slicing) -> None:
     """Draw a button for each filter that limits the list, which removes it."""
     shown = {}
-    if selected_slice() != ALL:
-        shown[SLICE] = f"Slice: {plain(name_slice(slicing, selected_slice()))}"
+    if read_slice() != ALL:
+        shown[SLICE] = f"Slice: {plain(name_slice(slicing, read_slice()))}"
     cell = str(st.session_state.get(CELL) or "")
     if cell:
         gold, _, predicted = cell.partition(ARROW)
         shown[CELL] = f"Gold {plain(gold[:60])}, compared run {plain(predicted[:60])}"
-    if search_text():
-        shown[FIND] = f"Search: {plain(search_text()[:60])}"
+    if read_search():
+        shown[FIND] = f"Search: {plain(read_search()[:60])}"
     if not shown:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):

@@ -1,4 +1,4 @@
-"""Parts of the page Error analysis about single examples: notes, words in context, and exports."""
+"""Blocks of the part Error analysis about single examples: notes, words in context, and exports."""
 
 import shlex
 from collections import Counter
@@ -23,7 +23,7 @@ from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
-from vocadapt.ui.errors.filters import selected_slice
+from vocadapt.ui.errors.filters import read_slice
 from vocadapt.ui.errors.view import ShownComparison
 from vocadapt.ui.frame import cache, mistakes
 
@@ -113,7 +113,7 @@ def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
 def draw_details(workspace: Workspace, shown: ShownComparison, slicing: Slicing) -> None:
     """Draw the folded block: the command, the test, tables of errors, and the report as files."""
     compared, settings = shown.compared, slicing.settings
-    name = selected_slice()
+    name = read_slice()
     command = build_command(compared, settings, name, _searchable_text(compared)[0])
     with open_details():
         draw_command(command, "The same in a terminal")
@@ -208,7 +208,7 @@ def build_command(
     tokenizations = [name for name in compared.tokenizations if name]
     if tokenizations:
         parts += ["--tokenization", *tokenizations]
-    # The command does not know slices of one's own. A suffix alone would select its own slice.
+    # The command does not know slices saved by the user. A suffix alone would select its own slice.
     if name.startswith(OWN):
         name = ALL
     if name != ALL or settings.suffix != default.suffix:

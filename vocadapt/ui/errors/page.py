@@ -11,7 +11,7 @@ from vocadapt.ui.frame import mistakes
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the examples on which two runs disagree, and the form that imports predictions."""
     # 1. The two runs, and the entries on which they differ.
     pickers.warn_of_unreadable_runs(workspace)
     offered = comparable.list_comparable(workspace)

@@ -1,4 +1,4 @@
-"""Parts of the page Error analysis: pickers, outcome counts, cards, slices, and scores by
+"""Blocks of the part Error analysis: pickers, outcome counts, cards, slices, and scores by
 tokenization.
 """
 
@@ -149,8 +149,8 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     # 1. The table; the selected slice is marked, and a click on a name selects it.
     scores, chosen = slicing.scores(), -1
     names = [one.name for one in scores]
-    if filters.selected_slice() in names:
-        chosen = names.index(filters.selected_slice())
+    if filters.read_slice() in names:
+        chosen = names.index(filters.read_slice())
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     links = word_links.build_links(filters.SLICE)
     markup.draw_plain_table(header, format_slices(scores), chosen, names, links)
@@ -178,7 +178,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
 
 def draw_scores_by_tokenization(slicing: Slicing) -> None:
     """Draw the score of each tokenization in the selected slice, if the runs have several."""
-    name = filters.selected_slice()
+    name = filters.read_slice()
     found = slicing.by_tokenization(name)
     if found:
         st.subheader("Score by tokenization")
@@ -191,7 +191,7 @@ def draw_scores_by_tokenization(slicing: Slicing) -> None:
 
 def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
     """State that no entry has this outcome; with a search, also which outcomes match it."""
-    query = filters.search_text()
+    query = filters.read_search()
     if not query:
         st.markdown(f":gray[There are no entries with this outcome: {plain(outcome)}.]")
         return

@@ -10,7 +10,7 @@ from vocadapt.ui.jobs import panel
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the newest results, and the forms of new runs and new tasks."""
     # 1. The running job, and the latest result.
     with st.container():
         panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)

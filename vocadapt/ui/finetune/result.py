@@ -1,4 +1,4 @@
-"""Parts of the page Fine-tune: the running job, and the newest runs."""
+"""Blocks of the part Fine-tune: the running job, and the newest runs."""
 
 from collections.abc import Sequence
 

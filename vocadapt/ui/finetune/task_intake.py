@@ -17,7 +17,7 @@ TASK = "finetune_task"  # key of the picker, and query parameter
 
 def draw_task_forms(workspace: Workspace) -> None:
     """Draw the forms that download a benchmark or import files; both select the new task."""
-    card, files = st.tabs(["Download a benchmark", "Own files"])
+    card, files = st.tabs(["Download a benchmark", "Your files"])
     with card, mistakes.show_errors():
         _draw_download_form(workspace)
     with files, mistakes.show_errors():

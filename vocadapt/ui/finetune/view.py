@@ -153,12 +153,12 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
         "Models",
         offered,
         MODELS,
-        lambda: _first_models(workspace, offered),
+        lambda: _choose_first_models(workspace, offered),
         help=HELP["models"],
     )
 
 
-def _first_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+def _choose_first_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
     """Return the models that are selected at first: the newest adapted model after the model that it
     was made from, to compare both; else the model of the newest run, or the first one.
     """

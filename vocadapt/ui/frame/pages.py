@@ -32,7 +32,7 @@ class Part:
     """A view of the lab: a whole page, or one tab of a page.
 
     name: prefix of its keys in the address. title: title of the page or label of the tab. about: one
-    sentence about what one sees there (Markdown). terms: terms of the glossary that it explains.
+    sentence about what it shows (Markdown). terms: terms of the glossary that it explains.
     steps: names of the steps whose job it shows. following: where to continue; the first one that
     the workspace is ready for is offered.
     """
@@ -99,13 +99,13 @@ LESSONS = Page(
                 " the answer on the pages of this lab."
             ),
             ("adapted tokenization", "alignment", "base tokenization", "projection", "wordpiece"),
-            following=(NextPart("lens", "Look at how a model splits a text of your own."),),
+            following=(NextPart("lens", "See how a model splits a text of your own."),),
         ),
         Part(
             "teacher",
             "Teacher",
             (
-                "A plan of an hour, the answers, what to ask, and how far the class is in this"
+                "A one-hour plan, the answers, questions to ask, and the progress of the class in this"
                 " workspace."
             ),
             ("workspace",),
@@ -132,8 +132,8 @@ JOBS = Page(
             "storage",
             "Workspace",
             (
-                "Everything that this workspace holds. Rename, annotate or delete it, and copy the"
-                " workspace or send it to somebody as one file."
+                "The contents of this workspace: rename, annotate or delete items, and copy the"
+                " workspace or share it as one file."
             ),
             ("artifact", "workspace"),
             following=(NextPart("home", "See what comes next."),),
@@ -161,7 +161,7 @@ LENS = Page(
                     "Find out whether new words are worth adding for your text.",
                     needs="corpora",
                 ),
-                NextPart("text", "Import a text of your own field."),
+                NextPart("text", "Import a text from your own field."),
             ),
         ),
         Part(
@@ -192,7 +192,7 @@ TEXT = Page(
             "text",
             "Text",
             (
-                "Import a text of your field and see which of its words the model splits into the"
+                "Import a text from your field and see which of its words the model splits into the"
                 " most wordpieces."
             ),
             ("fertility", "tokenization", "wordpiece"),
@@ -245,7 +245,7 @@ VECTORS = Page(
             (
                 NextPart(
                     "alignment",
-                    "Map these words to the model's embeddings.",
+                    "Align these words with the model's embeddings.",
                     {"alignment_vectors": "vectors_vectors"},
                     needs="vectors",
                 ),
@@ -390,7 +390,7 @@ COMPARE = Page(
             "change",
             "Neighborhood change",
             (
-                "Which words have :violet[**other neighbors**] than before? Compare two spaces, for"
+                "Which words have :violet[**different neighbors**] than before? Compare two spaces, for"
                 " example a model before and after adapting it."
             ),
             ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
@@ -499,8 +499,8 @@ ERRORS = Page(
             "errors",
             "Error analysis",
             (
-                "Compare two runs on the same examples: where they disagree, and how the words"
-                " concerned are split."
+                "Compare two runs on the same examples: where they disagree, and how the affected"
+                " words are split."
             ),
             (
                 "adapted tokenization",
@@ -516,7 +516,7 @@ ERRORS = Page(
             (
                 NextPart(
                     "try",
-                    "Edit such a sentence and predict it again.",
+                    "Edit one of these sentences and predict it again.",
                     needs="runs",
                 ),
             ),

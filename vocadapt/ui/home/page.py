@@ -8,8 +8,8 @@ from vocadapt.ui.home import view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
-    # 1. An empty workspace: two ways to begin.
+    """Draw the offer of the demo, the five steps, and the recent artifacts."""
+    # 1. An empty workspace: two ways to start.
     is_empty = view.is_empty(workspace)
     if is_empty and is_demo_installed():
         view.draw_beginning(workspace)

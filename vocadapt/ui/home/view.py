@@ -1,4 +1,4 @@
-"""Parts of the page Home: the five steps of the walk, recent artifacts, and the demo."""
+"""Blocks of the part Home: the five steps of the walk, recent artifacts, and the demo."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +22,7 @@ MOST_RECENT = 8  # artifacts listed
 COLUMNS = (2.2, 2, 1)  # of a step: what it is, its newest result, its link
 STATES = {
     "done": ":green-badge[:material/check_circle: done]",
-    "running": ":blue-badge[:material/progress_activity: being made]",
+    "running": ":blue-badge[:material/progress_activity: in progress]",
     "stale": ":violet-badge[:material/update: out of date]",
     "ready": ":gray-badge[:material/radio_button_unchecked: ready]",
     "later": ":gray-badge[:material/schedule: later]",
@@ -48,13 +48,13 @@ class WalkStep:
 WALK = (
     WalkStep(
         "Look at the words",
-        "Import a text of your field, and see into which wordpieces a model splits its words.",
+        "Import a text from your field, and see how a model splits its words into wordpieces.",
         (("corpora", "text"),),
         "lens",
     ),
     WalkStep(
         "Make vectors and align",
-        "Train vectors of these words, and map them to the model's embeddings.",
+        "Train vectors of these words, and align them with the model's embeddings.",
         (("vectors", "vectors"), ("alignments", "alignment")),
         "alignment",
     ),
@@ -242,7 +242,7 @@ def find_result_link(artifact: Artifact) -> tuple[str, dict[str, str]]:
 
 
 def draw_beginning(workspace: Workspace) -> None:
-    """Draw the ways to begin in an empty workspace: the demo, and one's own text."""
+    """Draw the ways to start in an empty workspace: the demo, and the user's text."""
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
         st.markdown(
@@ -252,7 +252,7 @@ def draw_beginning(workspace: Workspace) -> None:
         _draw_demo_button(workspace, "primary")
     with right, st.container(border=True, height="stretch"):
         st.markdown(
-            "**Begin with your own text**  \nUpload a few megabytes of text of your field, or give"
+            "**Begin with your own text**  \nUpload a few megabytes of text from your field, or give"
             " the path of a file or folder on this machine."
         )
         draw_link("text", "Start with a text")
@@ -264,7 +264,7 @@ def offer_demo(workspace: Workspace) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="offer_demo"):
         _draw_demo_button(workspace, "tertiary")
-        draw_note("adds what this workspace lacks of the demo; nothing else changes")
+        draw_note("Adds the parts of the demo that this workspace lacks; nothing else changes.")
 
 
 def _draw_demo_button(workspace: Workspace, type: Literal["primary", "tertiary"]) -> None:

@@ -8,7 +8,7 @@ from vocadapt.ui.initializers import leaderboard, view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw one token under each initializer, and the leaderboard."""
     # 1. The target, and the model that its tokens are added to.
     targets = view.list_targets(workspace)
     with st.container(horizontal=True):

@@ -1,4 +1,4 @@
-"""Parts of the page Initializers: the transfer, and one token under each initializer."""
+"""Blocks of the part Initializers: the transfer, and one token under each initializer."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -144,7 +144,7 @@ def draw_token_inspector(transfer: Transfer) -> None:
         draw_note(
             "The five nearest tokens by cosine; special tokens are left out. Below the name of each"
             " initializer are the source tokens of the embedding and their weights. A good embedding"
-            " has neighbors of similar meaning. Click a token to go on from it."
+            " has neighbors of similar meaning. Click a token to select it."
         )
 
 

@@ -5,6 +5,6 @@ from vocadapt.ui.jobs import view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the list of jobs, and the results of steps that have no page."""
     view.draw_jobs(workspace)
     view.draw_more_steps(workspace)

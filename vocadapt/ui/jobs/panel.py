@@ -1,4 +1,4 @@
-"""Parts of pages about jobs: start one, show its progress, cancel or resume it, say why it failed.
+"""Blocks about jobs on any part: start one, show its progress, cancel or resume it, say why it failed.
 
 Pages never wait for a job. The running job is shown in the header and in the sidebar
 (`jobs.overview`), so that a page does not move when a job starts or ends.

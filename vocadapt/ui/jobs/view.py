@@ -1,4 +1,4 @@
-"""Parts of the page Jobs: the list of jobs and the selected job, the links to the pages of their
+"""Blocks of the part Jobs: the list of jobs and the selected job, the links to the pages of their
 results, and the forms of steps without a page of their own.
 
 The list and the selected job are a fragment that reruns every second while a job runs or waits.

@@ -1,4 +1,4 @@
-"""Parts of the page Tokenizer lens: tokenizations of a whole text of the workspace, from its word
+"""Blocks of the part Lens: tokenizations of a whole text of the workspace, from its word
 counts.
 """
 

@@ -1,4 +1,4 @@
-"""The part Tokenizer lens: compare how several models tokenize a typed text and a whole corpus."""
+"""The part Lens: compare how several models tokenize a typed text and a whole corpus."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from vocadapt.ui.lens import corpus, view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the tokens of a typed text under each model, and statistics on a corpus."""
     # 1. The models, and a text.
     left, right = st.columns([1.7, 1], gap="large")
     with right:

@@ -1,4 +1,4 @@
-"""Parts of the page Tokenizer lens: the models, the text, and its tokens as rows of chips."""
+"""Blocks of the part Lens: the models, the text, and its tokens as rows of chips."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

@@ -28,7 +28,7 @@ EMPTY: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a lesson: a look at a part of the lab.
+    """A step of a lesson, which opens a part of the lab.
 
     say: what to do there and what to look for (Markdown). task: the same in one line, shown on that
     page. part: name of the part. set: its keys in the address. needs: artifacts that must be in the

@@ -10,7 +10,7 @@ from vocadapt.ui.lessons.progress import find_problem, read_progress
 
 
 def draw(workspace: Workspace) -> NextPart | None:
-    """Draw the part; an open lesson is followed by the list."""
+    """Draw the list of lessons, or the open lesson, which leads back to the list."""
     lessons = content.load_lessons(content.choose_language(st.context.locale))
     progress = read_progress(workspace)
     problem = find_problem(workspace)
@@ -25,4 +25,4 @@ def draw(workspace: Workspace) -> NextPart | None:
         view.draw_list(lessons, progress)
         return None
     view.draw_lesson(workspace, lessons, lesson, progress)
-    return NextPart("lessons", "See all lessons, and how far you are.")
+    return NextPart("lessons", "See all lessons and your progress.")

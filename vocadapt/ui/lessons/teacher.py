@@ -16,7 +16,7 @@ from vocadapt.ui.lessons.view import OPEN, Progress, format_claim, format_state
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the plan of an hour, the progress of the class, and the notes on each lesson."""
     language = content.choose_language(st.context.locale)
     lessons = content.load_lessons(language)
     progress = read_progress(workspace)
@@ -43,11 +43,11 @@ def plan_hour(lessons: Sequence[Lesson], hour: Hour) -> list[tuple[int, int, str
 
 def _draw_hour(lessons: Sequence[Lesson], hour: Hour) -> None:
     """Draw the plan of an hour as a table."""
-    st.subheader("An hour")
+    st.subheader("One-hour plan")
     st.markdown(hour.prepare)
     plan = plan_hour(lessons, hour)
     rows = [
-        {"begins at": f"{start // 60}:{start % 60:02}", "minutes": minutes, "what": say}
+        {"start": f"{start // 60}:{start % 60:02}", "minutes": minutes, "activity": say}
         for start, minutes, say in plan
     ]
     draw_table(rows, width="stretch", height="content")
@@ -102,7 +102,9 @@ def _draw_notes(lesson: Lesson) -> None:
             f"- {choice.answer} :small[:gray[{choice.feedback}]]" for choice in check.choices
         ]
         st.markdown("\n".join([f"**Check.** {check.question}\n", *choices]))
-        st.markdown("\n".join(["**Ask.**\n", *(f"- {question}" for question in notes.ask)]))
+        st.markdown(
+            "\n".join(["**Questions to ask.**\n", *(f"- {question}" for question in notes.ask)])
+        )
         for claim in lesson.claims:
             st.markdown(f"> {format_claim(claim)}")
         link = {OPEN: lesson.name}

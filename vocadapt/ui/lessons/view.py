@@ -28,14 +28,14 @@ def is_finished(lesson: Lesson, progress: Progress) -> bool:
 
 
 def format_state(lesson: Lesson, progress: Progress) -> str:
-    """Format how far a lesson is: done, step 2 of 3, begun, or not begun."""
+    """Format how far a lesson is: done, step 2 of 3, started, or not started."""
     if lesson.name not in progress:
-        return "not begun"
+        return "not started"
     if is_finished(lesson, progress):
         return "done"
     seen = min(progress[lesson.name].seen, len(lesson.steps))
     if not seen:
-        return "begun"
+        return "started"
     return f"step {seen} of {len(lesson.steps)}"
 
 
@@ -58,7 +58,7 @@ def draw_list(lessons: Sequence[Lesson], progress: Progress) -> None:
         ("Time left", f"{sum(lesson.minutes for lesson in left)} min"),
     )
     if left:
-        verb = "Continue with" if left[0].name in progress else "Begin with"
+        verb = "Continue with" if left[0].name in progress else "Start with"
         link = {OPEN: left[0].name}
         draw_link("lessons", f"**{verb} lesson {left[0].number}**: {left[0].title}", **link)
     for lesson in lessons:
@@ -82,7 +82,7 @@ def draw_lesson(
         workspace, lesson, "guess", f"**{lesson.question}**", lesson.guesses, own.guess
     )
     if guess is None:
-        draw_note("Guess first: the steps appear then.")
+        draw_note("Make a guess first: then the steps appear.")
         return
 
     # 2. The steps in the lab.

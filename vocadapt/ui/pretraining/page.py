@@ -12,7 +12,7 @@ from vocadapt.ui.pretraining import result, view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the loss curves and gates of a pretrained model, and the form of a new one."""
     # 1. The running job, and the selected result: its curves and gates.
     with st.container():
         panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)

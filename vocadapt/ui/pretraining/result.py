@@ -1,4 +1,4 @@
-"""Parts of the page Pretraining: a running job, figures and loss curves of pretrained models, and
+"""Blocks of the part Pretraining: a running job, figures and loss curves of pretrained models, and
 the gate weights of an exBERT by layer and kind of token.
 """
 

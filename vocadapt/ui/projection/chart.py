@@ -52,7 +52,7 @@ CONFIG = {
     "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "toImage"],
 }
 PICKED = "projection_picked"  # query parameter: the selected ids
-TABLE_TURN = "projection_table_renewed"  # session key: how often the table was ordered anew
+TABLE_TURN = "projection_table_renewed"  # session key: how often the table was reordered
 BY_HAND = "projection_by_hand"  # session key: (stamp of the space, all selected ids)
 MAX_IN_ADDRESS = 50  # ids; a larger selection can be saved as a slice
 MIN_TOKENS_OF_REGIONS = 20  # tokens of a projection whose regions have names

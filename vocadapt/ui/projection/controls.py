@@ -74,7 +74,7 @@ def open_set_up() -> SetUp:
     if st.session_state.pop(JOB_STARTED, False):
         st.session_state["set_up"] = False
     with st.popover("Set up", icon=":material/tune:", key="set_up", on_change="rerun"):
-        return SetUp(*st.tabs(["Tokens", "View", "New projection", "Own files"]))
+        return SetUp(*st.tabs(["Tokens", "View", "New projection", "Your files"]))
 
 
 def pick_first_space(workspace: Workspace) -> tuple[str, str]:
@@ -328,8 +328,8 @@ def draw_form(
 
 def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     """Draw the form that imports a layout of another program."""
-    st.markdown("**Own layout**", help=HELP["layout"])
-    draw_note("A table with the columns token, x and y: the picture of another program.")
+    st.markdown("**Your layout**", help=HELP["layout"])
+    draw_note("A table with the columns token, x and y, computed by another program.")
     files = intake.choose_files(workspace, LAYOUT_FORM, ("csv", "tsv", "txt"), several=False)
     if not files:
         return

@@ -15,7 +15,7 @@ from vocadapt.ui.projection.controls import SetUp
 
 @st.fragment
 def draw(workspace: Workspace) -> None:
-    """Draw the part. A control reruns only this fragment, not the page."""
+    """Draw the controls, forms and chart; a control reruns only this fragment, not the page."""
     with mistakes.show_errors():
         _draw(workspace)
 

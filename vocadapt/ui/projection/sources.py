@@ -236,7 +236,7 @@ def draw_coverage_note(column: Column | None, shown: OpenedProjection) -> None:
 
 def draw_upload_table(workspace: Workspace) -> None:
     """Draw the upload of a table of tokens and values, saved in the workspace as a color column."""
-    st.markdown("**Own colors**")
+    st.markdown("**Your colors**")
     st.markdown(
         ":small[One line per token: token,value. Numbers are shown on a color scale, words in"
         " up to eight colors.]"

@@ -11,7 +11,7 @@ from vocadapt.ui.results import compared_settings, confusion, curves, view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the leaderboard of a task, its curves, confusion matrix and settings."""
     pickers.warn_of_unreadable_runs(workspace)
     runs = [one for one in cache.load_runs(workspace) if one.tokenizations]
     if not runs:

@@ -1,4 +1,4 @@
-"""Parts of the page Results: leaderboard with a baseline, learning curves, means by task group, and
+"""Blocks of the part Results: leaderboard with a baseline, learning curves, means by task group, and
 exports.
 """
 
@@ -63,7 +63,7 @@ HELP = {
     ),
     "mean": "Mean over all seeds. Collapsed runs are included; their number is shown.",
     "collapsed": (
-        "Number of runs that predict no better than always the most frequent label: their training"
+        "Number of runs that are no better than always predicting the most frequent label: their training"
         " failed. Another seed or a lower learning rate often helps."
     ),
 }

@@ -10,7 +10,7 @@ from vocadapt.ui.storage import view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the items of the workspace, the trash, and the forms that copy and export it."""
     # 1. The artifacts and ended jobs; a selected one can be renamed, annotated and deleted.
     items = view.list_items(workspace)
     if items:
@@ -21,7 +21,7 @@ def draw(workspace: Workspace) -> None:
     else:
         pickers.draw_empty_state(
             "This workspace is empty.",
-            "Whatever you make in the lab is listed here.",
+            "Everything that you make in the lab is listed here.",
             "text",
             "Import a text",
         )

@@ -1,4 +1,4 @@
-"""Parts of Workspace: the table of artifacts and jobs, the selected one, the trash, and copies."""
+"""Blocks of the part Workspace: the table of artifacts and jobs, the selected one, the trash, and copies."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def _draw_rename_form(workspace: Workspace, item: Item) -> None:
 def _draw_note_form(workspace: Workspace, item: Item) -> None:
     text = st.text_area("Note", item.note, key=f"storage_note_{item.id}", height=80)
     if st.button(
-        "Save the note",
+        "Save note",
         icon=":material/edit_note:",
         disabled=text.strip() == item.note,
         key="storage_save",
@@ -166,11 +166,11 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
         words.markdown(f"{plain(entry.name)} · {kind} · {megabytes(entry.size)}")
         if button.button("Restore", key=f"storage_restore_{entry.id}", width="stretch"):
             restore(workspace, entry)
-            _finish(f"{plain(entry.name)} is back.")
+            _finish(f"{plain(entry.name)} was restored.")
     total = megabytes(sum(entry.size for entry in entries))
     with st.popover(f"Empty the trash · {total}", icon=":material/delete_forever:"):
-        st.markdown(f"{count(len(entries))} items are then deleted for good.")
-        if st.button("Delete for good", type="primary", key="storage_empty"):
+        st.markdown(f"{count(len(entries))} items will be deleted permanently.")
+        if st.button("Delete permanently", type="primary", key="storage_empty"):
             empty_trash(workspace)
             _finish("The trash is empty.")
 

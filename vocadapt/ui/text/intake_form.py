@@ -1,4 +1,4 @@
-"""Parts of Text: the form that imports a text, and a bundled text to try."""
+"""Blocks of the part Text: the form that imports a text, and a bundled text to try."""
 
 import streamlit as st
 

@@ -9,12 +9,12 @@ from vocadapt.ui.text import intake_form, view
 
 
 def draw(workspace: Workspace) -> NextPart | None:
-    """Draw the part."""
+    """Draw the selected text and how a model tokenizes it, and the form that imports one."""
     # 1. Without a text: the form, and a text to try.
     corpora = workspace.artifacts("corpora")
     if not corpora:
         st.markdown(
-            "**There is no text in this workspace yet.** Import a few megabytes of your field."
+            "**There is no text in this workspace yet.** Import a few megabytes of text from your field."
         )
         model = pickers.pick_model(workspace, "text_model")
         intake_form.draw_text_form(workspace, model)

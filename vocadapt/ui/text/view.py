@@ -1,4 +1,4 @@
-"""Parts of Text: what was read, how the model tokenizes it, and the words that it splits worst."""
+"""Blocks of the part Text: what was read, how the model tokenizes it, and the words that it splits worst."""
 
 from itertools import islice
 
@@ -54,7 +54,12 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
         kept = f"of {count(counts.lines_read or counts.lines)} read"
     draw_metrics(
         ("Files", count(numbers["files"]) if "files" in numbers else "–"),
-        ("Lines", lines, kept, "Lines that were kept, of those read: a line filter drops some."),
+        (
+            "Lines",
+            lines,
+            kept,
+            "Number of lines that were kept: the line filter drops some of the lines read.",
+        ),
         ("Words", words, None, "Running words: every occurrence counts."),
         ("Distinct words", distinct),
     )

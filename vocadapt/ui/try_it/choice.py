@@ -18,8 +18,8 @@ from vocadapt.ui.frame.address import Choice
 RUN, MODEL = "try_run", "try_model"  # query parameters; RUN is also the key of the picker
 MAX_NAMES = 4  # runs without weights that are named
 HELP = (
-    "Selects what reads your sentence: a run, that is a model fine-tuned on a task with one seed; or"
-    " a model that was not fine-tuned, which fills in masked words."
+    "Selects the model that reads your sentence: a run (fine-tuned on a task with one seed), or a"
+    " model that was not fine-tuned, which fills in masked words."
 )
 
 

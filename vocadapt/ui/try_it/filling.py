@@ -1,4 +1,4 @@
-"""Parts of the page Try it for a model that was not fine-tuned: the tokens of a sentence, the masked
+"""Blocks of the part Try it for a model that was not fine-tuned: the tokens of a sentence, the masked
 word filled in under each tokenization, and the neighbors of a word.
 """
 

@@ -11,7 +11,7 @@ from vocadapt.ui.try_it import choice, filling, view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the picker of a run or model, the text input, and the predictions."""
     pickers.warn_of_unreadable_runs(workspace)
     # 1. The run or model on the right, the text on the left.
     left, right = st.columns([1.7, 1], gap="large")

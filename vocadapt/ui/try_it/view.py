@@ -1,4 +1,4 @@
-"""Parts of the page Try it: run, text, tokens and predictions under each tokenization, votes, and
+"""Blocks of the part Try it: run, text, tokens and predictions under each tokenization, votes, and
 the prediction of a file of unlabeled text.
 """
 

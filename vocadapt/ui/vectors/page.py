@@ -11,7 +11,7 @@ from vocadapt.ui.vectors import view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the selected word vectors, and the forms that train or import others."""
     # 1. The selected vectors: their words and frequencies.
     found, corpora = workspace.artifacts("vectors"), list_texts(workspace)
     if found:

@@ -1,4 +1,4 @@
-"""Parts of the page Word vectors: the selected vectors, nearest neighbors, and word frequencies."""
+"""Blocks of the part Word vectors: the selected vectors, nearest neighbors, and word frequencies."""
 
 import os
 from contextlib import suppress

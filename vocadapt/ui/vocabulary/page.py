@@ -1,4 +1,4 @@
-"""The part Vocabulary: statistics and overlap of vocabularies, and the effect of reducing one."""
+"""The part Vocabulary size: statistics and overlap of vocabularies, and the effect of reducing one."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from vocadapt.ui.vocabulary import view as vocabulary_view
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the part."""
+    """Draw the reduction of a vocabulary, and the comparison of vocabularies."""
     # 1. The models, and the text that the reduction is measured on.
     left, right = st.columns([2, 1], gap="large")
     with left:

@@ -1,4 +1,4 @@
-"""Parts of the page Vocabulary: comparison by overlap, token length, and frequency by id."""
+"""Blocks of the part Vocabulary size: comparison by overlap, token length, and frequency by id."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Parts of the page Vocabulary: reduction of a vocabulary, its effect on a text, and each token."""
+"""Blocks of the part Vocabulary size: reduction of a vocabulary, its effect on a text, and each token."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
