@@ -5,9 +5,11 @@ Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which
 
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import IO
 from uuid import uuid4
@@ -23,6 +25,16 @@ from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 from vocadapt.progress import Progress, silent
 
+# What the zip module raises for a damaged file or one that it cannot read.
+UNREADABLE = (
+    BadZipFile,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    UnicodeError,
+    zlib.error,
+    LZMAError,
+)
 LEFT_OUT = {"jobs", UPLOADS, TRASH}
 MAX_FILES = 100_000  # files of an exported workspace
 BLOCK = 1 << 20
@@ -105,7 +117,7 @@ def open_export(source: Path | IO[bytes], target: Path) -> Workspace:
             with convert_write_errors(target), _folder_draft(target) as draft:
                 for member in members:
                     _unpack(archive, member, draft)
-    except (BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise InputError(
             f"This is not an exported workspace: {error}.", "Choose a file that vocadapt exported."
         ) from error
@@ -123,7 +135,8 @@ def _check_members(members: list[ZipInfo]) -> None:
         path = PurePosixPath(member.filename)
         is_link = (member.external_attr >> 16) & 0o170000 == 0o120000
         is_hidden = any(part.startswith(".") for part in path.parts)
-        is_known = len(path.parts) == 1 or path.parts[0] in (*ARTIFACTS, "counts", "slices")
+        folder = next(iter(path.parts), "")  # "" for a member without a name
+        is_known = len(path.parts) == 1 or folder in (*ARTIFACTS, "counts", "slices")
         if path.is_absolute() or is_link or is_hidden or not is_known or "\\" in member.filename:
             raise InputError(
                 f"{member.filename[:200]!r} does not belong to an exported workspace.",

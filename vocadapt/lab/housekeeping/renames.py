@@ -5,7 +5,7 @@ Old names are recorded in `<workspace>/renamed.json`, so that links to them stil
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -13,7 +13,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
-from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, compute_stamp
+from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_stamp
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
@@ -53,13 +53,15 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
     Its note moves with it, artifacts made from it stay up to date, and old links still open it.
     Raises InputError if the name is invalid or taken, or if a job is using the artifact.
     """
-    # 1. Check everything before something is changed.
+    # 1. Check everything before something is changed. No job is started while the lock is held.
     kind, old = artifact.kind, artifact.name
     target = workspace.folder(kind, name)
-    check_unused(workspace, artifact)
     with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        check_unused(workspace, artifact)
         if target.exists():
             raise InputError(f"{kind}/{name} exists already.", "Choose another name.")
+        if name in queue.list_promised_names(workspace, kind):
+            raise InputError(f"A job is making {kind}/{name}.", "Choose another name.")
 
         # 2. Record the new name first: if the process is killed, the next renaming continues.
         names = load_renames(workspace)
@@ -127,7 +129,9 @@ def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:
             for role, given in artifact.manifest.inputs.items()
         }
         if inputs != artifact.manifest.inputs:
-            replace(artifact.manifest, inputs=inputs).save(artifact.folder)
+            # Not `save`: it would also list the files that the step did not write.
+            changed = replace(artifact.manifest, inputs=inputs)
+            strict_json.write(artifact.folder / MANIFEST, asdict(changed))
             stamps[artifact.stamp] = compute_stamp(artifact.folder)
 
 

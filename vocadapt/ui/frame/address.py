@@ -21,10 +21,12 @@ server's value did not change (`enter`, `_was_just_entered`).
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab.housekeeping.renames import find_new_name
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name
@@ -32,6 +34,9 @@ from vocadapt.ui.frame.pages import find_link
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
+LESSON = "lesson"  # query parameter of a page that a lesson opened; others begin with it
+# Ends of the query parameters that hold typed text, or the open tab.
+TYPED = ("_word", "_token", "_around", "_text", "_tab")
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
 VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
 SCROLL = "scroll_to_top"  # session key: changes when the page is to scroll to its top
@@ -196,12 +201,20 @@ def mark_new(key: str, value: str) -> None:
 
 
 def follow_renames(workspace: Workspace) -> None:
-    """Replace old names of renamed artifacts in the address by their new names, and say so."""
+    """Replace old names of renamed artifacts in the address by their new names, and say so.
+
+    A workspace, a lesson, a typed word, a tab or a setting may have the same name: those stay.
+    """
     for key in list(st.query_params):
+        if key == WORKSPACE or key.startswith(LESSON) or key.endswith(TYPED):
+            continue
         values = st.query_params.get_all(key)
         renamed = {value: find_new_name(workspace, value) for value in values if is_name(value)}
         renamed = {old: new for old, new in renamed.items() if new}
-        if renamed:
+        if not renamed:
+            continue
+        # Streamlit refuses to change what it has bound itself: a setting, never an artifact.
+        with suppress(StreamlitAPIException):
             st.query_params[key] = [renamed.get(value, value) for value in values]
             for old, new in renamed.items():
                 st.toast(f"{old} was renamed: it is now {new}.", icon=":material/edit:")

@@ -11,13 +11,13 @@ from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.blocks import draw_link, draw_metrics, draw_note
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, QueryValue
 from vocadapt.ui.lessons.content import Claim, Lesson, Step
 from vocadapt.ui.lessons.progress import record_progress
 
 OPEN = "lessons_lesson"  # query parameter: name of the open lesson
-LESSON, STEP = "lesson", "lesson_step"  # query parameters of a page that a step opened
+LESSON, STEP = address.LESSON, "lesson_step"  # query parameters of a page that a step opened
 CODE_START = "from pathlib import Path\n\nworkspace = Path({root!r})\n"
 Progress = Mapping[str, LessonProgress]
 

@@ -69,11 +69,15 @@ def list_items(workspace: Workspace) -> list[Item]:
     return items
 
 
-def draw_items(items: list[Item]) -> Item | None:
-    """Draw the table of artifacts and jobs; return the selected one."""
+def draw_message() -> None:
+    """Say what was done in the last run."""
     message = st.session_state.pop(MESSAGE, "")
     if message:
         st.success(message, icon=":material/check:")
+
+
+def draw_items(items: list[Item]) -> Item | None:
+    """Draw the table of artifacts and jobs; return the selected one."""
     total = megabytes(sum(item.size for item in items))
     draw_note(f"{count(len(items))} items, {total}. Select a row to rename, annotate or delete it.")
     rows = [
@@ -86,12 +90,14 @@ def draw_items(items: list[Item]) -> Item | None:
         }
         for item in items
     ]
+    # Other items have other rows: a new key clears the selected row.
+    listed = hash(tuple(item.id for item in items))
     event = st.dataframe(
         rows,
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"storage_items_{len(items)}",
+        key=f"storage_items_{listed}",
     )
     places = event.selection.rows
     return items[places[0]] if places and places[0] < len(items) else None
