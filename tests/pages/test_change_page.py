@@ -102,7 +102,7 @@ def test_without_a_noise_baseline_the_page_says_so_and_offers_one(open_page, see
     assert not app.exception and not app.error
     assert any("No noise baseline: overlap cannot be called change" in text for text in texts(app))
     assert figures(app)["Words compared"] == "38"  # 39 without the full stop
-    assert "Changed" not in figures(app) and figures(app)["With other neighbors"] != "–"
+    assert "Changed" not in figures(app) and figures(app)["Different neighbors"] != "–"
     assert {"null_seed", "null_lines"} <= {button.key for button in app.button}
     assert "Only before" in markup(app) and "In both" in markup(app) and "Only after" in markup(app)
     assert any("change --before" in block.value and "-k 5" in block.value for block in app.code)

@@ -91,13 +91,13 @@ FULL = {
     FINETUNE: ["Fine-tune models"],
     RESULTS: [],  # nothing was fine-tuned in it
     ERRORS: [],  # nothing was fine-tuned in it
-    TRY: ["What fits the mask", "Neighbors"],
+    TRY: ["Predictions for the mask", "Neighbors"],
     DIAGNOSTICS: ["Vector length by frequency"],
     HOME: ["Recent"],
     LESSONS: [],
     STORAGE: ["Trash", "Whole workspace"],
     TEACHER: ["One-hour plan", "Progress of the class", "Answers and questions"],
-    TEXT: ["How the model reads it", "Words split worst", "Import another text"],
+    TEXT: ["How the model reads it", "Most heavily split words", "Import another text"],
     INITIALIZERS: ["One token under each initializer", "Initializers before training"],
     ADVISE: [
         "Tokens per word",

@@ -53,7 +53,7 @@ def choose_baseline(
 
 
 def explain_baseline(found: Comparison) -> str:
-    """Return what the noise baseline of a comparison says, or why it has none; "" if one can be made."""
+    """Explain the noise baseline of a comparison, or why it has none; "" if one can be computed."""
     change, baseline = found.change, found.baseline
     if baseline is not None:
         return MEANING

@@ -1,4 +1,4 @@
-"""The parts of a comparison on the page: figures, noise baseline, words, details."""
+"""Blocks of a comparison on the part Neighborhood change: figures, noise baseline, words, details."""
 
 import shlex
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -
     unchanged = int(change.histogram[-1])
     other = 1 - unchanged / len(change.words)
     last = (
-        "With other neighbors",
+        "Different neighbors",
         fraction(other),
         f"{count(unchanged)} words keep all",
         HELP["other"],

@@ -63,7 +63,7 @@ __all__ = [
 # Mean cosine above which a warning is shown. BERT's embeddings, and word vectors trained on a few
 # million words, have .0 to .5.
 CROWDED = 0.8
-NEW_BADGE = ":green-badge[:material/new_releases: new]"  # beside what a job has just made
+NEW_BADGE = ":green-badge[:material/new_releases: new]"  # next to a result that a job has just made
 MODEL_HELP = (
     "Selects a model; or type a folder on this machine or a hub name. A hub model that is not"
     " on this machine yet, such as bert-base-uncased, is downloaded when it is first used."
@@ -301,7 +301,7 @@ def pick_run(
 
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
-    """Return what a menu of runs shows: task and model, or the name that the user chose."""
+    """Return the labels of runs in a menu: task and model, or the name that the user chose."""
     names = list_display_names(workspace)
     found: dict[str, str] = {}
     for name, one in offered.items():

@@ -1,4 +1,4 @@
-"""What limits the list of the page Error analysis: the outcome, the slice, a cell of the confusion
+"""Filters of the list on the part Error analysis: the outcome, the slice, a cell of the confusion
 matrix, the type of error and the search. Each is chosen by a click, kept in the address, and removed
 by a button.
 """

@@ -158,7 +158,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     small = [one.title for one in scores if one.is_small]
     if small:
         draw_note(
-            f"Too few to read a difference from: slices of fewer than {MIN_UNITS} units"
+            f"Too few units to interpret a difference: slices of fewer than {MIN_UNITS} units"
             f" ({plain(', '.join(small))})."
         )
     with st.popover("Slice settings", icon=":material/tune:"):

@@ -66,7 +66,7 @@ def display_name(workspace: Workspace, kind: str, name: str) -> str:
 
 
 def build_labels(workspace: Workspace, offered: Iterable[str]) -> dict[str, str]:
-    """Return what a menu shows for each of its options: display names, without kinds.
+    """Return the label of each option of a menu: its display name, without its kind.
 
     offered: names of artifacts, possibly with a kind before or more after them. An option that
     would look like an earlier one is shown in full.
@@ -128,7 +128,7 @@ def _is_suggested(name: str, wish: str) -> bool:
 
 def _drop_shared_words(name: str, other: str) -> str:
     """Remove the words from the beginning of a name that another one begins with: demo-biomedical
-    beside demo-bert is biomedical.
+    becomes biomedical if the other is demo-bert.
     """
     words, others = name.split("-"), other.split("-")
     while len(words) > 1 and others and words[0] == others[0]:

@@ -346,7 +346,7 @@ TRY_IT = Page(
             "try",
             "Try it",
             (
-                "Type a sentence and see what a model makes of it: with its old"
+                "Type a sentence and see what a model predicts: with its original"
                 " :blue[**wordpieces**], with the :green[**new words**], and with both pooled."
             ),
             (
@@ -376,7 +376,7 @@ PROJECTION = Page(
             ),
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
             ("projection", "import-layout"),
-            (NextPart("change", "See which words changed their neighbors."),),
+            (NextPart("change", "See which words have different neighbors."),),
         ),
     ),
 )
@@ -409,7 +409,7 @@ COMPARE = Page(
             (
                 NextPart(
                     "change",
-                    "See which words changed their neighbors.",
+                    "See which words have different neighbors.",
                 ),
             ),
         ),

@@ -31,8 +31,8 @@ def draw(workspace: Workspace) -> None:
     if not shown:
         pickers.draw_empty_state(
             "There is no target yet.",
-            "Type a target above: the folder of another model, or a `vocab.txt`. Or make word vectors"
-            " from a text of your domain.",
+            "Type a target above: the folder of another model, or a `vocab.txt` file. Or make word"
+            " vectors from a text of your domain.",
             "vectors",
             "Make word vectors",
         )

@@ -177,7 +177,7 @@ def load_hour(language: str = LANGUAGE) -> Hour:
 
 
 def find_lesson(lessons: Sequence[Lesson], name: str) -> Lesson | None:
-    """Return the lesson of a name, None if there is none."""
+    """Return the lesson with a name, None if there is none."""
     return next((lesson for lesson in lessons if lesson.name == name), None)
 
 

@@ -18,7 +18,7 @@ from vocadapt.ui.frame.mistakes import format_in_one_line
 
 
 def read_progress(workspace: Workspace) -> dict[str, LessonProgress]:
-    """Return the progress of each lesson that was begun: the saved one, and that of this session."""
+    """Return the progress of each lesson that was started: the saved one, and that of this session."""
     unsaved = _get_unsaved(workspace)
     try:
         progress = load_progress(workspace)

@@ -1,4 +1,4 @@
-"""The part Teacher: the plan of an hour, the answers, what to ask, and the progress of the class."""
+"""The part Teacher: the plan of an hour, the answers, questions to ask, and the progress of the class."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def draw(workspace: Workspace) -> None:
 
 
 def plan_hour(lessons: Sequence[Lesson], hour: Hour) -> list[tuple[int, int, str]]:
-    """Return the plan of an hour: minute of the beginning, minutes, and what to do."""
+    """Return the plan of an hour: start minute, minutes, and activity."""
     by_name = {lesson.name: lesson for lesson in lessons}
     plan, start = [], 0
     for item in hour.items:
@@ -112,7 +112,7 @@ def _draw_notes(lesson: Lesson) -> None:
 
 
 def _name_choice(answers: Sequence[str], chosen: int | None) -> str:
-    """Return the text of a choice, a dash before one."""
+    """Return the text of a choice, a dash if none was made."""
     if chosen is None or chosen >= len(answers):
         return "–"
     return answers[chosen].replace("*", "")

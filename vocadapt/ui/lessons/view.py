@@ -126,7 +126,7 @@ def draw_lesson(
 def draw_step_link(
     lesson: Lesson, number: int, label: str, icon: str = ":material/arrow_forward:"
 ) -> None:
-    """Draw the link that opens the page of a step, in the state that the step is about.
+    """Draw the link that opens the page of a step, in the state that the step describes.
 
     number: of the step, from 1.
     """
@@ -193,7 +193,7 @@ def _draw_choices(
     answers: Sequence[str],
     chosen: int | None,
 ) -> int | None:
-    """Draw a question with its answers; return the number of the chosen one, None before a choice.
+    """Draw a question with its answers; return the number of the chosen one, None if none is chosen.
 
     name: "guess" or "answer", the field of the progress.
     """

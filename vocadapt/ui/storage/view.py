@@ -25,7 +25,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import address
 
-MESSAGE = "storage_message"  # session key: what was done, to be said after the rerun
+MESSAGE = "storage_message"  # session key: the message shown after the rerun
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Item:
 
     @property
     def kind(self) -> str:
-        """What it is, in the singular."""
+        """Name of its kind, in the singular."""
         return ARTIFACTS.get(self.id.partition("/")[0], "job")
 
     @property
@@ -147,8 +147,8 @@ def _draw_delete_button(workspace: Workspace, item: Item) -> None:
         if dependents:
             names = ", ".join(f"{plain(one.name)} ({ARTIFACTS[one.kind]})" for one in dependents)
             st.warning(
-                f"Made from it: {names}. Without it they are out of date, and some cannot be"
-                " opened any more.",
+                f"Made from it: {names}. If you delete it, they will be out of date, and some can"
+                " no longer be opened.",
                 icon=":material/account_tree:",
             )
         st.markdown(f"**{plain(item.name)}** moves to the trash, from which it can be restored.")
@@ -184,7 +184,7 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
 def draw_copies(workspace: Workspace, is_full: bool) -> None:
     """Draw the forms that copy and export the workspace, and open an exported one."""
     st.subheader("Whole workspace")
-    draw_note("Copies hold all artifacts and notes, but no jobs, uploads or trash.")
+    draw_note("Copies contain all artifacts and notes, but no jobs, uploads or trash.")
     if is_full:
         _draw_copy_form(workspace)
         st.download_button(
@@ -222,6 +222,6 @@ def _format_start(job: Job) -> str:
 
 
 def _finish(message: str) -> None:
-    """Rerun the page, and then say what was done."""
+    """Rerun the page, then show a message."""
     st.session_state[MESSAGE] = message
     st.rerun()

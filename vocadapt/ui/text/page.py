@@ -1,4 +1,4 @@
-"""The part Text: what was read of a text, how a model tokenizes it, and the form that imports one."""
+"""The part Text: the size of a text, how a model tokenizes it, and the form that imports one."""
 
 import streamlit as st
 

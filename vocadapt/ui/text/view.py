@@ -1,4 +1,4 @@
-"""Blocks of the part Text: what was read, how the model tokenizes it, and the words that it splits worst."""
+"""Blocks of the part Text: its size, how the model tokenizes it, and the words that it splits worst."""
 
 from itertools import islice
 
@@ -25,7 +25,7 @@ HELP = {
 
 
 def draw_text(workspace: Workspace, corpus: Artifact, model: str) -> None:
-    """Draw what was read of a text and its tokenization by a model; without word counts, offer to
+    """Draw the size of a text and its tokenization by a model; without word counts, offer to
     count.
     """
     _follow_word_link()
@@ -103,7 +103,7 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
     if not found:
         st.markdown("The model splits no word of this text.")
         return
-    st.subheader("Words split worst")
+    st.subheader("Most heavily split words")
     draw_note(
         f"{count(len(found))} words: those of {SEVERE} or more wordpieces first, the most frequent"
         " at the top. Click a word to see it in the lens."

@@ -25,7 +25,7 @@ HELP = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """What reads the sentence: the folder of a run, or the folder or hub name of a model."""
+    """The selected run or model: the folder of a run, or the folder or hub name of a model."""
 
     run: str = ""
     model: str = ""

@@ -35,7 +35,7 @@ EXAMPLES = (
 )
 OTHER_EXAMPLE = "The {mask} of {word} was described."
 COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
-NOTES = {BASE: "candidates: {} old wordpieces"}
+NOTES = {BASE: "candidates: {} original wordpieces"}
 NEW_NOTE = "candidates: {} wordpieces, new words included"
 LEGEND = (
     ":small[:green[**framed**] :gray[= a new word, which the base tokenization splits · hover over"
@@ -107,7 +107,7 @@ def draw_details(name: str, text: str) -> None:
     """Draw Details & export: the tokens in a terminal, and the filling in Python."""
     with open_details():
         draw_command(["lens", text, "--model", name], "The tokens in a terminal")
-        st.markdown("The filling in Python")
+        st.markdown("The predictions in Python")
         st.code(
             "from vocadapt.models.language_model import open_model\n"
             "from vocadapt.training.prediction.fill_mask import fill_mask\n"
@@ -177,7 +177,7 @@ def _draw_words(model: LanguageModel, text: str) -> None:
     with st.container(key="va_stacked_filling"):
         left, right = st.columns([2, 1], gap="large")
     with left:
-        st.subheader("What fits the mask")
+        st.subheader("Predictions for the mask")
         filled = _fill(model, text)
     with right:
         st.subheader("Neighbors")
@@ -202,7 +202,7 @@ def _fill(model: LanguageModel, text: str) -> Mapping[str, Filling]:
         st.markdown(
             "This model cannot fill in a masked word: it was saved as"
             f" {markup.plain(model.architecture or 'no model class')}, without the"
-            " masked-language-model head. Its tokens and neighbors are shown all the same."
+            " masked-language-model head. Its tokens and neighbors are shown anyway."
         )
         return {}
     try:
