@@ -111,7 +111,7 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
     ]
     mine = tmp_path / "mine.tsv"
     mine.write_text("a\tb\tapart\na\tc\tnear\nb\tc\tnear\nnot\there\tnear\n")
-    app.segmented_control(key="diagnostics_pairs").set_value("Own file").run()
+    app.segmented_control(key="diagnostics_pairs").set_value("Your file").run()
     assert not app.exception and len(app.dataframe) == 0
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     assert not app.exception and not app.error
@@ -130,7 +130,7 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
 )
 def test_a_bad_file_is_a_message(content, open_page, plane, tmp_path):
     (tmp_path / "bad.tsv").write_bytes(content)
-    app = open_page(PAGE, plane, diagnostics_related="true", diagnostics_pairs="Own file")
+    app = open_page(PAGE, plane, diagnostics_related="true", diagnostics_pairs="Your file")
     app.text_input(key="pair_file_path").set_value(str(tmp_path / "bad.tsv")).run()
     assert not app.exception and app.error
     assert any("Details & export" in expander.label for expander in app.expander)
@@ -144,7 +144,7 @@ def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
         hostile,
         diagnostics_related="true",
         diagnostics_hubs="true",
-        diagnostics_pairs="Own file",
+        diagnostics_pairs="Your file",
         diagnostics_spaces="word vectors · hostile",
     )
     app.text_input(key="pair_file_path").set_value(str(mine)).run()

@@ -22,7 +22,7 @@ from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.frame import mistakes
 
-BUNDLED, OWN = "Bundled lists", "Own file"
+BUNDLED, OWN = "Bundled lists", "Your file"
 TYPES = ("txt", "tsv", "csv")
 FILE_FORMATS = (
     "Two words per line, optionally followed by a score or the name of their relation; or"

@@ -243,7 +243,7 @@ def draw_upload_table(workspace: Workspace) -> None:
     )
     turn = st.session_state.setdefault("projection_table_turn", 0)
     given = st.file_uploader(
-        "Own table",
+        "Your table",
         type=["csv", "tsv", "txt"],
         key=f"projection_table_{turn}",
         max_upload_size=20,
