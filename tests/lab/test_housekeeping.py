@@ -182,6 +182,7 @@ def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
         "models/../../out",
         "jobs/x/run.sh",
         "models/.hidden",
+        ".",
         "a\\b",
         "x/y",
     ],

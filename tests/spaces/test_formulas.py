@@ -36,3 +36,8 @@ def test_words_that_cancel_out_are_a_sentence():
         compute_formula(Formula((Term("king", 1.0), Term("king", -1.0))), SPACE)
     with pytest.raises(InputError, match="cancel out"):
         compute_formula(Formula((Term("man", 1.0), Term("apple", 1.0))), SPACE)
+
+
+def test_a_word_without_a_vector_is_a_sentence():
+    with pytest.raises(InputError, match="none of 'zebra'"):
+        compute_formula(Formula((Term("king", 1.0), Term("zebra", -1.0))), SPACE)

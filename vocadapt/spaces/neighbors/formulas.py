@@ -13,8 +13,15 @@ MIN_NORM = 1e-4  # of the sum of unit vectors: below it, only rounding errors ar
 def compute_formula(formula: Formula, space: EmbeddingSpace) -> Matrix:
     """Return the weighted sum of the unit vectors of a formula's words (dim,) float32.
 
-    Raises InputError if the vectors cancel out, and KeyError for an unknown word.
+    Raises InputError for a word without a vector, and if the vectors cancel out.
     """
+    unknown = [term.word for term in formula.terms if term.word not in space]
+    if unknown:
+        named = ", ".join(repr(word[:60]) for word in unknown)
+        raise InputError(
+            f"The formula needs a vector of each word, but {space.name} has none of {named}.",
+            "Use words that have a vector.",
+        )
     weights = np.array([term.weight for term in formula.terms], dtype=np.float32)
     vector = np.asarray(weights @ space.unit[space.rows(term.word for term in formula.terms)])
     if not float(np.linalg.norm(vector)) > MIN_NORM:

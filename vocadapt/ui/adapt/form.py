@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.reports.advice import AdviceReport
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.reports.recommendation import (
@@ -290,6 +291,8 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
         return None
     kind, label, problem, remedy = REQUIRED_INPUTS[need]
     found = workspace.artifacts(kind)
+    if need == "text":  # nothing can be trained on word counts alone
+        found = list_texts(workspace)
     if found:
         return pickers.pick(label, found, f"adapt_{kind}")
     part, link = "text", "Import a text"

@@ -105,8 +105,8 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
         return
     st.subheader("Most heavily split words")
     draw_note(
-        f"{count(len(found))} words: those of {SEVERE} or more wordpieces first, the most frequent"
-        " at the top. Click a word to see it in the lens."
+        f"The first {count(len(found))} split words: those of {SEVERE} or more wordpieces first, the"
+        " most frequent at the top. Click a word to see it in the lens."
     )
     word_links.listen(WORD, _request_lens)
     opened = cache.model_of(model)
