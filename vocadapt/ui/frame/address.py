@@ -36,7 +36,7 @@ WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
 LESSON = "lesson"  # query parameter of a page that a lesson opened; others begin with it
 # Ends of the query parameters that hold typed text, or the open tab.
-TYPED = ("_word", "_token", "_around", "_text", "_tab")
+TYPED = ("_word", "_token", "_around", "_text", "_find", "_holding", "_tab")
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
 VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
 SCROLL = "scroll_to_top"  # session key: changes when the page is to scroll to its top

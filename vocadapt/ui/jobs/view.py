@@ -51,7 +51,7 @@ def draw_jobs(workspace: Workspace) -> None:
                 "Long steps run as jobs: they continue when this page is closed, and are listed"
                 " here. To start one, import a text."
             ),
-            "vectors",
+            "text",
             "Start with a text",
         )
         return

@@ -184,7 +184,10 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
 def draw_copies(workspace: Workspace, is_full: bool) -> None:
     """Draw the forms that copy and export the workspace, and open an exported one."""
     st.subheader("Whole workspace")
-    draw_note("Copies contain all artifacts and notes, but no jobs, uploads or trash.")
+    draw_note(
+        "Copies contain all artifacts and notes, but no jobs, uploads or trash, and no text that was"
+        " imported by its path."
+    )
     if is_full:
         _draw_copy_form(workspace)
         st.download_button(
