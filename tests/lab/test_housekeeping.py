@@ -238,3 +238,28 @@ def test_the_same_by_command(workspace, tmp_path, capsys):
     assert "models/mine" in list_names(Workspace(tmp_path / "opened"))
     code, _, err = run("rename", "mine", "x", *place)
     assert code == 2 and "models/demo-bert" in err
+
+
+def write_export(path, record):
+    """An exported workspace with one corpus, whose record names these files."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "corpora/text/manifest.json",
+            '{"kind": "corpora", "name": "text", "settings": {}, "inputs": {}}',
+        )
+        archive.writestr("corpora/text/corpus.json", json.dumps(record))
+
+
+def test_an_opened_file_reads_no_path_that_is_not_allowed(tmp_path):
+    def refuse(path):
+        raise InputError(f"{path}: not allowed.", "")
+
+    write_export(tmp_path / "w.zip", {"files": ["/etc/passwd"], "settings": {}})
+    with pytest.raises(InputError, match="/etc/passwd: not allowed"):
+        open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
+    write_export(tmp_path / "w.zip", {"files": ["../../../secret.txt"], "settings": {}})
+    with pytest.raises(InputError, match="leads out of the workspace"):
+        open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["w.zip"]
+    write_export(tmp_path / "w.zip", {"files": ["files/0000-text.txt"], "settings": {}})
+    assert open_export(tmp_path / "w.zip", tmp_path / "w", refuse).artifacts("corpora")

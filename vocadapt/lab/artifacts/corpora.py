@@ -44,6 +44,8 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
             "Give it as the only text, without options for text.",
         )
     record = strict_json.read(artifact / RECORD)
+    if not {COUNTS, "files"} & set(record):
+        raise InputError(f"{artifact / RECORD} names no text.", "Import the text again.")
     if COUNTS in record:
         splitter = build_settings(Splitter, record["splitter"], str(artifact))
         return Corpus((artifact / record[COUNTS],), counted_by=splitter)

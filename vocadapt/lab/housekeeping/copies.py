@@ -5,8 +5,9 @@ Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which
 
 import os
 import shutil
+import tomllib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from lzma import LZMAError
@@ -16,14 +17,18 @@ from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, check_path, open_file
+from vocadapt.files import check_output_path, check_path, open_file, read_document
+from vocadapt.lab.artifacts.corpora import COUNTS
+from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
 from vocadapt.lab.housekeeping.trash import TRASH
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft
-from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 from vocadapt.progress import Progress, silent
+from vocadapt.training.tasks.task import TASK
 
 # What the zip module raises for a damaged file or one that it cannot read.
 UNREADABLE = (
@@ -98,11 +103,16 @@ def _name_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
     return ((workspace.root / file, file.as_posix()) for file in list_files(workspace))
 
 
-def open_export(source: Path | IO[bytes], target: Path) -> Workspace:
+def open_export(
+    source: Path | IO[bytes], target: Path, check_allowed: Callable[[Path], None] | None = None
+) -> Workspace:
     """Unpack an exported workspace to a folder that does not exist yet, or is empty.
 
     The file comes from elsewhere: names that lead out of the folder, links, unknown folders and
     files that are larger than they claim are refused. Raises InputError, and leaves nothing behind.
+
+    check_allowed: raises InputError for a path outside of the workspace that its artifacts must not
+    read, such as a text that was imported by its path.
     """
     # 1. Open the file, and check its list of members.
     _check_empty(target)
@@ -117,11 +127,56 @@ def open_export(source: Path | IO[bytes], target: Path) -> Workspace:
             with convert_write_errors(target), _folder_draft(target) as draft:
                 for member in members:
                     _unpack(archive, member, draft)
+                for path in list_outside_paths(draft):
+                    if check_allowed:
+                        check_allowed(path)
     except UNREADABLE as error:
         raise InputError(
             f"This is not an exported workspace: {error}.", "Choose a file that vocadapt exported."
         ) from error
     return Workspace(target)
+
+
+def list_outside_paths(root: Path) -> list[Path]:
+    """List the files outside of a workspace that its corpora, tasks and manifests name.
+
+    Raises InputError for a record that cannot be read, or a relative path that leads out.
+    """
+    found = []
+    for record in sorted(root.glob("*/*/*")):
+        for path in _read_paths(record):
+            given = Path(path).expanduser()
+            # A manifest names its inputs relative to the workspace, the others relative to themselves.
+            base = root if record.name == MANIFEST else record.parent
+            if given.is_absolute():
+                found.append(given)
+            elif not (base / given).resolve().is_relative_to(root.resolve()):
+                raise InputError(
+                    f"{record.relative_to(root)} names {path[:200]!r}, which leads out of the"
+                    " workspace.",
+                    "Choose a file that vocadapt exported.",
+                )
+    return found
+
+
+def _read_paths(record: Path) -> list[str]:
+    """Return the paths that a record names; [] for other files."""
+    found: list[object] = []
+    try:
+        if record.name == MANIFEST:
+            for given in Manifest.load(record.parent).inputs.values():
+                found += given.paths
+        elif record.name == CORPUS:
+            values = strict_json.read(record)
+            found += [*values.get("files", []), values.get(COUNTS)]
+        elif record.name == TASK:
+            found += tomllib.loads(read_document(record)).values()
+    except (TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(
+            f"{record.name} of {record.parent.name} cannot be read: {error}.",
+            "Choose a file that vocadapt exported.",
+        ) from error
+    return [path for path in found if isinstance(path, str)]
 
 
 def _check_members(members: list[ZipInfo]) -> None:

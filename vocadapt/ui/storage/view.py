@@ -24,6 +24,7 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import address
+from vocadapt.ui.serving import paths
 
 MESSAGE = "storage_message"  # session key: the message shown after the rerun
 
@@ -206,7 +207,9 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
             "Open", type="primary", disabled=not (upload and name), key="storage_open"
         )
         if is_pressed and upload:
-            opened = open_export(upload, workspace.root.parent / check_name(name))
+            opened = open_export(
+                upload, workspace.root.parent / check_name(name), paths.check_allowed
+            )
             address.go_to("home", workspace=opened.root.name)
 
 
