@@ -494,7 +494,7 @@ def check_pages_of_task_kind(workspace: Path) -> None:
     labels = [table.value["label"].tolist() for table in page.dataframe if "label" in table.value]
     assert labels == [["1", "2", "4"]]
     page = draw_part("results", workspace)
-    assert any("texts; rows: gold" in line.value for line in page.markdown)
+    assert any("texts. **Rows: gold" in line.value for line in page.markdown)
 
 
 def test_the_pages_of_a_task_kind(in_extended_process, finetuned):

@@ -144,6 +144,16 @@ compare tagged.tsv pipe --gold tagged.tsv --kind ner
 compare tagged.tsv tagged.tsv --gold pipe --kind ner
 compare tagged.tsv tagged.tsv --gold tagged.tsv --kind ner --html pipe
 jobs list --workspace pipe
+workspace list --workspace pipe
+workspace rename models/x y --workspace pipe
+workspace note models/x text --workspace pipe
+workspace delete models/x --workspace pipe
+workspace trash --workspace pipe
+workspace restore x --workspace pipe
+workspace empty-trash --workspace pipe
+workspace copy --out copy --workspace pipe
+workspace export --out export.zip --workspace pipe
+workspace open pipe --out opened
 jobs show x --workspace pipe
 jobs cancel x --workspace pipe
 jobs resume x --workspace pipe

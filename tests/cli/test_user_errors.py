@@ -325,6 +325,36 @@ jobs cancel ../../x
 jobs resume
 jobs resume nothing --workspace w
 jobs resume nothing --wait now
+workspace list --workspace empty.txt
+workspace list extra
+workspace list --workspace
+workspace rename models/none new --workspace w
+workspace rename models none --workspace w
+workspace rename ../x/y new --workspace w
+workspace note models/none text --workspace w
+workspace note jobs/none text --workspace w
+workspace note models --workspace w
+workspace delete models/none --workspace w
+workspace delete jobs/../x --workspace w
+workspace delete --yes --workspace w
+workspace trash --workspace empty.txt
+workspace trash extra
+workspace trash --workspace
+workspace restore none --workspace w
+workspace restore ../x --workspace w
+workspace restore --workspace w
+workspace empty-trash --workspace empty.txt
+workspace empty-trash now
+workspace empty-trash --workspace
+workspace copy --workspace w
+workspace copy --out {text} --workspace w
+workspace copy --out copy --workspace empty.txt
+workspace export --workspace w
+workspace export --out export.zip --workspace w
+workspace export --out none/export.zip --workspace w
+workspace open missing.zip --out opened
+workspace open empty.txt --out opened
+workspace open empty.txt
 app --port x
 app --prot 1
 app --workspace empty.txt

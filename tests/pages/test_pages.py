@@ -509,7 +509,7 @@ def few_anchors(root, model, words):
 
 def test_home_of_an_empty_workspace_offers_the_demo_first_and_writes_nothing(open_page, tmp_path):
     app = open_page(HOME, tmp_path / "new")
-    assert not app.exception and [one.label for one in app.button] == ["Open the demo"]
+    assert not app.exception and [one.label for one in app.main.button] == ["Open the demo"]
     assert not (tmp_path / "new").exists()
 
 
@@ -523,7 +523,7 @@ def test_home_of_the_demo_shows_figures_and_the_next_step(open_page, tmp_path):
         "Words of text",
         "Held-out P@5",
     }
-    assert [one.key for one in app.button] == ["walk_next", "open_demo"], "its jobs did not run"
+    assert [one.key for one in app.main.button] == ["walk_next", "open_demo"], "no job has run"
     assert app.button(key="walk_next").label == "Adapt", "a job makes the adapted model"
 
 

@@ -194,7 +194,8 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
     """
     kind, numbers = artifact.kind, artifact.manifest.numbers
     if kind == "corpora" and "words" in numbers:
-        return "Words of text", count(numbers["words"]), f"{count(numbers['distinct'])} different"
+        note = f"{count(numbers['distinct'])} different" if "distinct" in numbers else ""
+        return "Words of text", count(numbers["words"]), note
     if kind == "vectors":
         return "Words with a vector", count(numbers["words"]), f"{numbers['dim']} dimensions"
     if kind == "alignments":
