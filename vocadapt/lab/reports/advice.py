@@ -53,6 +53,8 @@ def build_advice_answer(
     answer = {**advice, "first": None, "task_file": None, "counts": "counted"}
     if report.advice.recommended:
         advice["recommended"]["command"] = build_recommended_command(model)
+    if report.advice.recipes:
+        answer["first"] = build_training_command(text, model, settings)
     for entry, recipe in zip(advice["recipes"], report.advice.recipes, strict=True):
         entry["command"] = build_adapt_command(recipe, model)
     if task:
