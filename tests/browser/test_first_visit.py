@@ -1,30 +1,39 @@
 import time
+from urllib.parse import urlencode
 
 import pytest
 
+from vocadapt.ui.frame.pages import HOME, PAGES
+
 pytestmark = pytest.mark.browser
 
-DEEP_LINKS = {
-    "": "Home",
-    "advise": "Advise",
-    "jobs": "Jobs",
-    "vectors": "Word vectors",
-    "alignment": "Alignment",
-    "lens": "Tokenizer lens",
-    "vocabulary": "Vocabulary",
-    "initializers": "Initializers",
-    "adapt": "Adapt",
+ADDRESSES = ["" if page is HOME else page.name for page in PAGES]
+TABS = {
+    f"{page.name}?{urlencode({page.tab_key: part.title})}": part.title
+    for page in PAGES
+    for part in page.parts[1:]
 }
 
 
-@pytest.mark.parametrize("path", DEEP_LINKS)
+@pytest.mark.parametrize("path", ADDRESSES)
 def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve, page, path):
     page.goto(f"{serve()}/{path}")
+    check_first_visit(page)
+
+
+def test_a_visit_may_be_a_deep_link_to_a_tab(serve, page):
+    address = serve()
+    for path, title in TABS.items():
+        page.goto(f"{address}/{path}")
+        check_first_visit(page)
+        page.get_by_role("tab", name=title, exact=True, selected=True).wait_for()
+
+
+def check_first_visit(page):
+    """Check that a page comes with the whole navigation, without a dialog or an exception."""
     page.get_by_role("heading", level=1).wait_for()
     navigation = page.get_by_test_id("stSidebarNav")
-    assert [name in navigation.inner_text() for name in DEEP_LINKS.values()] == [True] * len(
-        DEEP_LINKS
-    )
+    assert [one.title for one in PAGES if one.title not in navigation.inner_text()] == []
     page.get_by_test_id("stSidebar").get_by_text("Workspace").first.wait_for()
     page.wait_for_timeout(500)
     assert page.get_by_role("dialog").count() == 0
@@ -36,7 +45,7 @@ def test_first_text_comes_within_three_seconds(serve, page):
     address, seconds = serve(), []
     for _ in range(3):
         start = time.perf_counter()
-        page.goto(f"{address}/alignment")
+        page.goto(f"{address}/vectors?vectors_tab=Alignment")
         page.get_by_role("heading", level=1).wait_for()
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 3
@@ -46,7 +55,7 @@ def test_no_page_asks_another_machine_for_anything(serve, page):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     address = serve()
-    for path in DEEP_LINKS:
+    for path in (*ADDRESSES, *TABS):
         page.goto(f"{address}/{path}")
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_timeout(500)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn, go
+from tests.browser.test_walk import JOB, drawn, go, open_expander
 from tests.material.lab import NEW
 from tests.material.workspaces import seed_workspace
 
@@ -25,6 +25,7 @@ def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, 
     drawn(page)
     expect(shown_in(page, "Word vectors")).to_have_value("trials-vectors")
     page.wait_for_url(re.compile("vectors_vectors=trials-vectors"))  # the default, too
+    open_expander(page, "Make more word vectors")  # there are vectors of its text already
     page.get_by_role("button", name="Train word vectors").click()
     expect(shown_in(page, "Word vectors")).to_have_value("trials", timeout=JOB)
     page.wait_for_url(re.compile("vectors_vectors=trials(&|$)"))
@@ -63,7 +64,7 @@ def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
 
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
-    page.goto(f"{serve(root)}/alignment")
+    page.goto(f"{serve(root)}/vectors?vectors_tab=Alignment")
     drawn(page)
     word = page.get_by_role("textbox", name="Type a word")
     shown_in(page, "Method").click()
@@ -86,7 +87,10 @@ def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
     page.wait_for_url(re.compile("projection_view="))
     drawn(page)
     page.go_back()
-    page.get_by_role("heading", level=1, name="Alignment").wait_for()
+    page.get_by_role("heading", level=1, name="Word vectors").wait_for()
+    expect(page.get_by_role("tab", name="Alignment", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
     expect(word).to_have_value(NEW[2])
     expect(shown_in(page, "Method")).to_have_value("Procrustes")
 

@@ -1,4 +1,4 @@
-"""The pages Vocabulary, Initializers and Adapt in a real Chromium, with a tiny model and text."""
+"""The parts Vocabulary size, Initializers and Adapt in a real Chromium, with a tiny model and text."""
 
 import re
 from pathlib import Path
@@ -65,7 +65,8 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     )  # what goes stands first
     page.get_by_test_id("concordance").get_by_text((TINY_TOKENS + WORDS)[KEPT]).first.wait_for()
 
-    go(page, "Initializers")
+    go(page, "Adapt")
+    page.get_by_role("tab", name="Initializers").click()
     page.get_by_test_id("neighbors").wait_for()
     drawn(page)
     token = page.get_by_role("textbox", name="Type a token of the target")
@@ -78,7 +79,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     page.reload()
     expect(page.get_by_role("textbox", name="Type a token of the target")).to_have_value(NEW[1])
 
-    page.goto(re.sub(r"/initializers.*", "/adapt?adapt_preset=reduced-last-25", page.url))
+    page.goto(re.sub(r"/adapt.*", "/adapt?adapt_preset=reduced-last-25", page.url))
     page.get_by_role("button", name="Adapt the model").click()
     page.get_by_text("Certificate passed").wait_for(timeout=JOB)
     assert page.get_by_test_id("stException").count() == 0
@@ -90,7 +91,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
 def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, root):
     target = root.parent / "vocab.txt"
     target.write_text("".join(f"{token}\n" for token in [*TINY_TOKENS, *NEW]), encoding="utf-8")
-    page.goto(f"{serve(root)}/initializers")
+    page.goto(f"{serve(root)}/adapt?adapt_tab=Initializers")
     box = page.get_by_role("combobox", name=re.compile("Target"))
     box.wait_for()
     drawn(page)

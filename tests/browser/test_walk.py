@@ -20,11 +20,23 @@ def go(page, name):
     page.get_by_role("heading", level=1, name=name).wait_for()
 
 
+def open_tab(page, name):
+    """Open a tab of the page: what it draws is fetched only then."""
+    tab = page.get_by_role("tab", name=name, exact=True)
+    tab.click()
+    page.locator('[role="tab"][aria-selected="true"]', has_text=name).wait_for()
+
+
+def open_expander(page, name):
+    """Unfold the expander that holds a form."""
+    page.get_by_test_id("stExpander").locator("summary", has_text=name).click()
+
+
 def letter_by_letter(word):
-    """The note of the card that asks the model's own rows: the tiny model has no pieces longer than
-    a letter for these.
+    """The note of the card that searches the model's own wordpieces: the tiny model has no pieces
+    longer than a letter for these.
     """
-    return f"mean of {word[0]} {' '.join(f'##{letter}' for letter in word[1:])}, within the model"
+    return f"mean of {word[0]} {' '.join(f'##{letter}' for letter in word[1:])}, among"
 
 
 def drawn(page):
@@ -49,20 +61,23 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
 
     page.goto(serve(workspace))
     page.get_by_role("link", name="Start with a text").click()
-    page.get_by_role("heading", level=1, name="Word vectors").wait_for()
+    page.get_by_role("heading", level=1, name="Your text").wait_for()
 
     choose_model(page, tiny_bert)
     page.locator("input[type=file]").first.set_input_files(text)
     page.get_by_text(re.compile(r"trials\.txt · \d")).wait_for()
     page.get_by_role("button", name="Import and count").click()
-    page.get_by_role("tab", name="2 · Train").click()
-    page.get_by_text(re.compile("distinct words occur")).wait_for(timeout=JOB)
+    distinct = page.get_by_test_id("stMetric").filter(has_text="Distinct words")
+    distinct.wait_for(timeout=JOB)
+    assert re.search(r"\d", distinct.get_by_test_id("stMetricValue").inner_text())
 
+    go(page, "Word vectors")
+    page.get_by_text(re.compile("distinct words occur")).wait_for()
     page.get_by_role("button", name="Train word vectors").click()
     page.get_by_role("heading", name="Nearest words").wait_for(timeout=JOB)
     page.get_by_test_id("neighbors").wait_for()
 
-    go(page, "Alignment")
+    open_tab(page, "Alignment")
     page.get_by_role("button", name="Evaluate all methods").click()
     page.get_by_text("Best on this data").wait_for(timeout=JOB)
     # the result is there at once, and no panel of the ended job draws the page again while a word
@@ -75,7 +90,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     word.press("Enter")
     page.get_by_text(letter_by_letter(NEW[0])).wait_for()
     assert page.get_by_test_id("neighbors").locator(".va-card").count() == 4
-    page.wait_for_url(re.compile(f"word={NEW[0]}"))
+    page.wait_for_url(re.compile(f"alignment_word={NEW[0]}"))
 
     go(page, "Adapt")
     page.get_by_role("button", name="Adapt the model").click()
@@ -99,6 +114,7 @@ def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(f"{serve(root)}/vectors")
+    open_expander(page, "Make more word vectors")  # there are vectors of its text already
     page.get_by_role("spinbutton", name="Epochs").fill("100")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     page.get_by_role("button", name="Train word vectors").click()
@@ -112,7 +128,7 @@ def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
 def test_a_neighbor_query_answers_within_half_a_second(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
-    page.goto(f"{serve(root)}/alignment")
+    page.goto(f"{serve(root)}/vectors?vectors_tab=Alignment")
     page.get_by_test_id("neighbors").wait_for()
     page.wait_for_timeout(1500)
     seconds = []
@@ -130,7 +146,7 @@ def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(
-        f"{serve(root)}/alignment?alignment_word={NEW[2]}&alignment_method=Procrustes&alignment_k=5&alignment_csls=true"
+        f"{serve(root)}/vectors?vectors_tab=Alignment&alignment_word={NEW[2]}&alignment_method=Procrustes&alignment_k=5&alignment_csls=true"
     )
     from playwright.sync_api import expect
 
