@@ -134,14 +134,15 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
 
     # 3. The rest must be a picture.
     kept = np.array(list(places.values()), dtype=np.int64)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         xy = layout.xy[kept].astype(np.float32)
+        extent = np.ptp(xy, axis=0).max(initial=0)
     if len(kept) < MIN_TOKENS:
         problem = "; ".join(
             [f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed", *notes]
         )
         raise InputError(f"{problem}.", "Choose the space whose tokens the file has.")
-    if not (np.isfinite(xy).all() and np.ptp(xy, axis=0).max() > 0):
+    if not 0 < extent < np.inf:  # also false if the extent is not a number
         raise InputError(
             f"The {len(kept):,} tokens have no finite extent in the layout.",
             "Give each token a place of its own.",

@@ -77,8 +77,7 @@ class Task:
 
 
 def _findings(task: Task) -> Iterable[str]:
-    if task.about:
-        yield task.about
+    yield from filter(None, [task.about])
     trained = None
     if "train" in task.splits:
         trained = task.kind.labels_of(task.splits["train"].examples)

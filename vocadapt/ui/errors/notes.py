@@ -197,9 +197,7 @@ def build_command(
     """
     # 1. What is compared.
     spec, default = compared.spec, SliceSettings()
-    parts = [*PROGRAM, "compare", spec.first]
-    if spec.second != spec.first:
-        parts.append(spec.second)
+    parts = [*PROGRAM, "compare", *dict.fromkeys((spec.first, spec.second))]
     for flag in ("gold", "kind", "scorer"):
         value = getattr(spec, flag)
         if value:

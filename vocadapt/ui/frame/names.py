@@ -117,7 +117,7 @@ def _describe_model(name: str, models: Mapping[str, Artifact]) -> str:
     origin = next((Path(one.paths[0]).stem for one in origins), "")
     if not origin or not (name == ADAPTED[1] or _is_suggested(name, f"{base}-{origin}")):
         return name
-    number = name.removeprefix(f"{base}-{origin}") if name != ADAPTED[1] else ""
+    number = name.partition(f"{base}-{origin}")[2]  # "" if there is none
     return f"{shown_base} + {_drop_shared_words(origin, base)}{number.replace('-', ' ')}"
 
 

@@ -193,9 +193,8 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
     All are "" if it has none.
     """
     kind, numbers = artifact.kind, artifact.manifest.numbers
-    if kind == "corpora" and "words" in numbers:
-        note = f"{count(numbers['distinct'])} different" if "distinct" in numbers else ""
-        return "Words of text", count(numbers["words"]), note
+    if kind == "corpora" and "distinct" in numbers:
+        return "Words of text", count(numbers["words"]), f"{count(numbers['distinct'])} different"
     if kind == "vectors":
         return "Words with a vector", count(numbers["words"]), f"{numbers['dim']} dimensions"
     if kind == "alignments":
@@ -208,9 +207,7 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
         return "Neighbors preserved", fraction(numbers["preservation"]), basis
     if kind == "runs" and numbers.get("mean"):
         mean = fraction(numbers["mean"][numbers["metric"]])
-        basis = ", ".join(
-            filter(None, (plain(numbers["cut"]), plain(numbers.get("classes") or "")))
-        )
+        basis = ", ".join(map(plain, filter(None, (numbers["cut"], numbers.get("classes")))))
         return format_metric_name(numbers["metric"]), mean, basis
     return "", "", ""
 

@@ -91,6 +91,9 @@ def draw_selection(
     """Draw the tokens of the projection as a table, in which the selected ones are selected, and the
     widgets to isolate, save and download the selection.
     """
+    slice_id, name = "", "selected"
+    if chosen.slice:
+        slice_id = name = chosen.slice.id
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 1. The title, and the picker of slices.
         title = "Selected tokens"
@@ -114,8 +117,7 @@ def draw_selection(
                 key="clear_selection",
                 on_click=clear_selection,
             )
-            slice = chosen.slice.id if chosen.slice else ""
-            draw_isolate_button(shown.spaces[0], chosen.ids, slice)
+            draw_isolate_button(shown.spaces[0], chosen.ids, slice_id)
     if chosen.slice:
         _describe_slice(workspace, shown, chosen, chosen.slice)
     # 2. The table, and the widgets to save and download the selection.
@@ -125,7 +127,6 @@ def draw_selection(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if chosen.slice is None:
             _save_form(workspace, shown, chosen)
-        name = chosen.slice.id if chosen.slice else "selected"
         make = partial(build_selection_table, shown, chosen.ids, column)
         draw_downloads(build_table_downloads(make, name))
     if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:

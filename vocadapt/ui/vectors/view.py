@@ -112,13 +112,12 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     space, opened_model = cache.space_of(vectors), None
     with suppress(InputError):  # the model may not be on this machine
         opened_model = cache.model_of(model) if model else None
-    splitter = opened_model.splitter if opened_model else None
     found = word_query.draw_word_search(
         "vectors_word",
         "Type a word",
         word_query.examples_of(vectors, opened_model),
         space.words,
-        splitter,
+        getattr(opened_model, "splitter", None),
         formulas=True,
     )
     if found is None:
