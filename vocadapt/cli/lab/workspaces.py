@@ -14,16 +14,16 @@ from vocadapt.lab.housekeeping.trash import (
     empty_trash,
     find_deleted,
     list_trash,
-    measure_folder,
     restore,
 )
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import check_free_file
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 
-MEGABYTE = 1e6
+MEGABYTE = 1e6  # bytes, as sizes are shown in the lab
 
 
 def _open(options: Options) -> Workspace:
@@ -53,7 +53,7 @@ def _list(options: Options) -> Answer:
             text = ""
             if note:
                 text = " ".join(note.text.split())
-            megabytes = measure_folder(one.folder) / MEGABYTE
+            megabytes = measure_files([str(one.folder)]) / MEGABYTE
             made = one.manifest.created[:16].replace("T", " ")
             rows.append((f"{kind}/{one.name}", made, f"{megabytes:.1f}", text))
     text = f"There are no artifacts in {workspace.root}."

@@ -12,26 +12,36 @@ from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_stamp
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
 FILE = "renamed.json"  # {"models/old": "models/new"}
+_RENAMES = CachedReader(strict_json.read)  # pages look for old names on every rerun
 
 
 def list_dependents(workspace: Workspace, artifact: Artifact) -> list[Artifact]:
     """List the artifacts that were made from an artifact, directly or indirectly, newest first."""
-    everything = [one for kind in ARTIFACTS for one in workspace.artifacts(kind)]
-    found: list[Artifact] = []
-    waiting = [artifact]
+    # 1. What was made directly from each artifact, by `kind/name`.
+    made_from: dict[str, dict[str, Artifact]] = {}
+    for kind in ARTIFACTS:
+        for one in workspace.artifacts(kind):
+            paths = [path for given in one.manifest.inputs.values() for path in given.paths]
+            for path in paths:
+                source = "/".join(Path(path).parts[:2])
+                made_from.setdefault(source, {})[f"{kind}/{one.name}"] = one
+
+    # 2. Follow it from the given artifact.
+    found: dict[str, Artifact] = {}
+    waiting = [f"{artifact.kind}/{artifact.name}"]
     while waiting:
-        source = waiting.pop()
-        for one in everything:
-            if one not in found and one != artifact and _uses(one, source, workspace):
-                found.append(one)
-                waiting.append(one)
-    return sorted(found, key=lambda one: one.manifest.created, reverse=True)
+        for name, one in made_from.get(waiting.pop(), {}).items():
+            if name not in found:
+                found[name] = one
+                waiting.append(name)
+    return sorted(found.values(), key=lambda one: one.manifest.created, reverse=True)
 
 
 def check_unused(workspace: Workspace, artifact: Artifact) -> None:
@@ -90,7 +100,7 @@ def load_renames(workspace: Workspace) -> dict[str, str]:
     path = workspace.root / FILE
     if not path.is_file():
         return {}
-    names = strict_json.read(path)
+    names = _RENAMES(path)
     if not all(isinstance(name, str) for name in names.values()):
         raise InputError(f"{path}: expected names of artifacts.", "Correct or remove the file.")
     return names
@@ -147,14 +157,6 @@ def _update_input(
             path = f"{new}{slash}{inside}"
         paths.append(path)
     return replace(given, paths=tuple(paths), stamp=stamps.get(given.stamp, given.stamp))
-
-
-def _uses(artifact: Artifact, source: Artifact, workspace: Workspace) -> bool:
-    return any(
-        _is_inside(workspace.root / path, source.folder)
-        for given in artifact.manifest.inputs.values()
-        for path in given.paths
-    )
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

@@ -14,6 +14,7 @@ from uuid import uuid4
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import check_unused
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_kinds
@@ -59,7 +60,9 @@ def list_trash(workspace: Workspace) -> list[Deleted]:
             when = datetime.strptime(entry.rpartition("-")[0], TIME).replace(tzinfo=UTC)
             if kind in list_kinds():
                 deleted = when.isoformat(timespec="seconds")
-                found.append(Deleted(entry, kind, folder.name, deleted, measure_folder(folder)))
+                found.append(
+                    Deleted(entry, kind, folder.name, deleted, measure_files([str(folder)]))
+                )
     return found
 
 
@@ -101,18 +104,8 @@ def empty_trash(workspace: Workspace) -> int:
     return sum(entry.size for entry in entries)
 
 
-def measure_folder(folder: Path) -> int:
-    """Return the bytes of all files in a folder."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):  # removed meanwhile
-                total += os.lstat(os.path.join(place, name)).st_size
-    return total
-
-
 def _discard(workspace: Workspace, kind: str, folder: Path) -> Deleted:
-    size = measure_folder(folder)
+    size = measure_files([str(folder)])
     now = datetime.now(UTC)
     entry = f"{now.strftime(TIME)}-{uuid4().hex[:6]}"
     place = workspace.root / TRASH / entry / kind

@@ -73,11 +73,11 @@ class Task:
         """Sentences to report before training: the remark of its author, labels unseen in training,
         splits with one class or no labels, repairs.
         """
-        return tuple(_findings(self))
+        remarks = [self.about] if self.about else []
+        return (*remarks, *_findings(self))
 
 
 def _findings(task: Task) -> Iterable[str]:
-    yield from filter(None, [task.about])
     trained = None
     if "train" in task.splits:
         trained = task.kind.labels_of(task.splits["train"].examples)

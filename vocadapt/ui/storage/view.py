@@ -12,11 +12,11 @@ from vocadapt.lab.housekeeping.trash import (
     delete_artifact,
     delete_job,
     empty_trash,
-    measure_folder,
     restore,
 )
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
@@ -66,7 +66,7 @@ def list_items(workspace: Workspace) -> list[Item]:
         text = ""
         if id in notes:
             text = notes[id].text
-        items.append(Item(id, source, created, measure_folder(folder), text))
+        items.append(Item(id, source, created, measure_files([str(folder)]), text))
     return items
 
 

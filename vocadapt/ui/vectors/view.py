@@ -109,15 +109,17 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
 
     model: examples are words that it splits; None for any words.
     """
-    space, opened_model = cache.space_of(vectors), None
+    space, opened_model, splitter = cache.space_of(vectors), None, None
     with suppress(InputError):  # the model may not be on this machine
-        opened_model = cache.model_of(model) if model else None
+        if model:
+            opened_model = cache.model_of(model)
+            splitter = opened_model.splitter
     found = word_query.draw_word_search(
         "vectors_word",
         "Type a word",
         word_query.examples_of(vectors, opened_model),
         space.words,
-        getattr(opened_model, "splitter", None),
+        splitter,
         formulas=True,
     )
     if found is None:
