@@ -12,6 +12,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace
+from vocadapt.lab.artifacts.saved_results import load_result
 from vocadapt.lab.steps.noise_baselines import (
     BOOTSTRAP,
     SEED,
@@ -24,7 +25,6 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, build_settings, setting
-from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.neighbors.change import (
     WHOLE_WORDS,
     ChangeSettings,
@@ -222,20 +222,10 @@ def save_comparison(found: Comparison, folder: Path) -> None:
 
 def load_comparison(folder: Path) -> Comparison:
     """Read a saved comparison; raises InputError if the folder has none, or a damaged one."""
-    for name in (FACTS, TENSORS):
-        if not (folder / name).is_file():
-            raise InputError(
-                f"{folder}: expected a comparison of neighborhoods, {name} is missing.",
-                "Compare the spaces again.",
-            )
-    facts = strict_json.read(folder / FACTS)
-    stored = {name: tensor.rows() for name, tensor in index_tensors(folder / TENSORS).items()}
-    try:
-        return _build_comparison(facts, stored)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(
-            f"{folder}: the comparison is damaged ({error}).", "Compare the spaces again."
-        ) from error
+    remedy = "Compare the spaces again."
+    return load_result(
+        folder, (FACTS, TENSORS), _build_comparison, "comparison of neighborhoods", remedy
+    )
 
 
 def estimate_comparison(artifact: Artifact) -> float:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.open_space import OpenedSpace
+from vocadapt.lab.artifacts.saved_results import load_result
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import build_settings
 from vocadapt.spaces.io.storage import VECTORS
-from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
     Projection,
@@ -261,19 +261,8 @@ def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
 
 def load_projection(folder: Path) -> ProjectionArtifact:
     """Read a saved projection; raises InputError if the folder has none, or a damaged one."""
-    for name in (FACTS, COORDINATES):
-        if not (folder / name).is_file():
-            raise InputError(
-                f"{folder}: expected a projection, {name} is missing.", "Compute it again."
-            )
-    facts = strict_json.read(folder / FACTS)
-    stored = {name: tensor.rows() for name, tensor in index_tensors(folder / COORDINATES).items()}
-    try:
-        return _build_artifact(facts, stored)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(
-            f"{folder}: the projection is damaged ({error}).", "Compute it again."
-        ) from error
+    files = FACTS, COORDINATES
+    return load_result(folder, files, _build_artifact, "projection", "Compute it again.")
 
 
 def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
