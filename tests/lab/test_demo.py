@@ -34,12 +34,16 @@ from vocadapt.lab.demo import (
     TRY_RUN,
     VECTORS,
     DemoJob,
+    find_demo_artifact,
     is_demo_complete,
     open_demo,
     run_demo,
     start_demo_jobs,
 )
+from vocadapt.lab.housekeeping.renames import rename_artifact
+from vocadapt.lab.housekeeping.trash import delete_artifact, delete_job
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.reports.example_words import read_demo_examples
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.pretrain import PretrainStep
@@ -78,6 +82,46 @@ def test_opening_the_demo_copies_what_is_shipped_once(tmp_path):
     open_demo(workspace)
     assert list_files(workspace) == before
     assert demo.is_demo_installed()
+
+
+def test_renamed_artifacts_are_recognized_and_only_what_is_missing_is_added(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path / "w")
+    open_demo(workspace)
+    for place in (MODEL, VECTORS, TASK):
+        rename_artifact(workspace, workspace.artifact(*place), f"my-{place[1]}")
+    # The examples of the vectors are shown under their new name, and nothing is added.
+    assert read_demo_examples(workspace.artifact("vectors", "my-demo-biomedical"))
+    before = list_files(workspace)
+    opened = open_demo(workspace)
+    assert list_files(workspace) == before
+    assert {"my-demo-bert", "my-demo-biomedical", "my-demo-diseases"} <= {
+        one.name for one in opened
+    }
+    # What was deleted is added, and refers to the new names.
+    delete_artifact(workspace, workspace.artifact(*MAP))
+    shutil.rmtree(workspace.folder("vectors", "my-demo-biomedical"))
+    open_demo(workspace)
+    added = workspace.artifact(*MAP)
+    assert added.manifest.inputs["model"].paths == ("models/my-demo-bert",)
+    assert workspace.folder(*VECTORS).is_dir() and not workspace.folder(*MODEL).exists()
+    assert added.explain_staleness(workspace) == []
+    # Another artifact has taken the old name: the demo's is still the renamed one.
+    with open_draft(workspace.folder(*MODEL)) as draft:
+        Manifest(*MODEL, {}).save(draft)
+    assert find_demo_artifact(workspace, MODEL).name == "my-demo-bert"
+    open_demo(workspace)
+
+    # The jobs use the new names, and what they made is not made again under its old one.
+    started = []
+    monkeypatch.setattr(queue, "start", lambda workspace, spec, name: started.append((spec, name)))
+    with open_draft(workspace.folder(*PROJECTION)) as draft:
+        Manifest(*PROJECTION, {}).save(draft)
+    rename_artifact(workspace, workspace.artifact(*PROJECTION), "mine")
+    start_demo_jobs(workspace)
+    specs = {name: spec for spec, name in started}
+    assert set(specs) == {ADAPTED[1], demo.CHANGE[1], TRY_RUN[1]}
+    assert specs[ADAPTED[1]].one("model") == str(workspace.folder("models", "my-demo-bert"))
+    assert specs[TRY_RUN[1]].one("task") == str(workspace.folder("tasks", "my-demo-diseases"))
 
 
 def test_artifacts_of_the_same_names_are_named_and_nothing_is_written(tmp_path):
@@ -175,6 +219,25 @@ def test_the_command_waits_for_the_jobs_and_reports_their_results(tmp_path, caps
     assert [step["step"] for step in answer["steps"]] == ["open", "projection"]
     assert workspace.artifact(*PROJECTION).stamp == stamp, "what is there is not made again"
     assert len(queue.list_jobs(workspace)) == 1
+
+
+def test_a_canceled_job_of_an_earlier_run_does_not_matter(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path / "w")
+    monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("heart"))
+    running = run_demo(workspace)
+    next(running)
+    [job] = start_demo_jobs(workspace)
+    job.cancel(grace=0.1)
+    assert job.wait(20).state == "canceled"
+    # The rest of the run reports what happened; a new run makes it anew.
+    running.close()
+    _, made = run_demo(workspace)
+    assert made.did == "made projections/demo-cancer" and made.seconds > 0
+    assert [one.status().state for one in queue.list_jobs(workspace)] == ["done", "canceled"]
+    # Even if the canceled job is the only one left in the list.
+    delete_job(workspace, queue.list_jobs(workspace)[0])
+    _, kept = run_demo(workspace)
+    assert kept.did == "kept projections/demo-cancer" and len(queue.list_jobs(workspace)) == 1
 
 
 def test_a_job_of_the_demo_that_fails_is_reported(tmp_path, monkeypatch):

@@ -1,7 +1,10 @@
 """Artifacts are renamed, deleted and restored; workspaces are copied, exported and opened elsewhere."""
 
+import errno
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -10,6 +13,7 @@ from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.housekeeping import renames, trash
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
 from vocadapt.lab.housekeeping.renames import (
     find_new_name,
@@ -24,7 +28,10 @@ from vocadapt.lab.housekeeping.trash import (
     list_trash,
     restore,
 )
-from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.jobs.queue import remove_remains
+from vocadapt.lab.workspace.drafts import open_draft
+from vocadapt.lab.workspace.locks import hold_lock, is_locked
+from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -95,10 +102,149 @@ def test_a_renaming_that_was_killed_is_continued_by_the_next_one(workspace):
     stale = list_stale(workspace)
     vectors = workspace.artifact("vectors", "trials-vectors")
     vectors.folder.rename(vectors.folder.with_name("moved"))  # killed before the manifests
-    (workspace.root / "renamed.json").write_text('{"vectors/trials-vectors": "vectors/moved"}')
+    record = {"vectors/trials-vectors": vectors.manifest.created}
+    (workspace.root / "renamed.json").write_text(json.dumps(record))
     assert list_stale(workspace) != stale
     rename_artifact(workspace, workspace.artifact("models", "trials-model"), "other")
     assert list_stale(workspace) == stale
+
+
+def make_model(workspace, name):
+    """A model without files, made now."""
+    with open_draft(workspace.folder("models", name)) as draft:
+        Manifest("models", name, {}).save(draft)
+    return workspace.artifact("models", name)
+
+
+def rename(workspace, old, new):
+    return rename_artifact(workspace, workspace.artifact("models", old), new)
+
+
+def test_a_later_artifact_of_an_old_name_is_never_opened_for_the_first_nor_the_first_for_it(
+    tmp_path,
+):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+    rename(workspace, "a", "b")
+    assert find_new_name(workspace, "a") == "b"
+    # Another a: the name is its own while it exists, and ambiguous when it is gone.
+    deleted = delete_artifact(workspace, make_model(workspace, "a"))
+    assert find_new_name(workspace, "a") == ""
+    restore(workspace, deleted)
+    rename(workspace, "a", "c")
+    assert find_new_name(workspace, "a") == ""
+    assert find_new_name(workspace, "b") == find_new_name(workspace, "c") == ""
+
+
+def test_a_later_artifact_of_the_new_name_is_not_opened_by_the_old_one(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+    deleted = delete_artifact(workspace, rename(workspace, "a", "b"))
+    make_model(workspace, "b")
+    assert find_new_name(workspace, "a") == ""
+    # The first one comes back under a third name: the old link opens it there.
+    restore(workspace, deleted, "c")
+    assert find_new_name(workspace, "a") == "c"
+
+
+def test_names_that_change_in_a_cycle_lead_to_the_right_artifacts(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for name in "ab":
+        make_model(workspace, name)
+    made = {name: workspace.artifact("models", name).manifest.created for name in "ab"}
+    for old, new in ("ax", "ba", "xb"):  # a and b change places
+        rename(workspace, old, new)
+    now = {one.name: one.manifest.created for one in workspace.artifacts("models")}
+    assert now == {"a": made["b"], "b": made["a"]}
+    assert find_new_name(workspace, "x") == "b"
+    assert find_new_name(workspace, "a") == find_new_name(workspace, "b") == ""
+    # Back and forth: the first name is in use again, and the other one leads to it.
+    for old, new in ("ac", "ca", "ac", "ca"):
+        rename(workspace, old, new)
+    assert find_new_name(workspace, "c") == "a" and find_new_name(workspace, "a") == ""
+
+
+def test_an_old_name_of_one_kind_is_not_taken_for_an_artifact_of_another_kind(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+    with open_draft(workspace.folder("vectors", "a")) as draft:
+        Manifest("vectors", "a", {}).save(draft)
+    rename(workspace, "a", "b")
+    assert find_new_name(workspace, "a") == "" and find_new_name(workspace, "a", "vectors") == ""
+    assert find_new_name(workspace, "a", "models") == "b"
+
+
+def test_what_was_made_from_a_second_artifact_of_a_name_does_not_refer_to_the_first(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+    rename(workspace, "a", "b")
+    second = make_model(workspace, "a")
+    with open_draft(workspace.folder("vectors", "v")) as draft:
+        Manifest("vectors", "v", {}, {"model": Input(("models/a",), second.stamp)}).save(draft)
+    rename(workspace, "a", "c")
+    vectors = workspace.artifact("vectors", "v")
+    assert vectors.manifest.inputs["model"].paths == ("models/c",)
+    delete_artifact(workspace, workspace.artifact("models", "c"))
+    rename(workspace, "b", "d")
+    vectors = workspace.artifact("vectors", "v")
+    assert vectors.explain_staleness(workspace) == ["models c is gone"]
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"models/a": 1}', '{"x/a": "b", "models": "c"}'])
+def test_a_broken_record_of_names_is_a_message_or_ignored(content, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+    (workspace.root / "renamed.json").write_text(content)
+    try:
+        assert find_new_name(workspace, "a") == ""
+        rename(workspace, "a", "b")
+    except InputError as error:
+        assert "renamed.json" in error.problem
+
+
+def test_an_artifact_that_another_session_has_deleted_is_a_message(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    artifact = make_model(workspace, "a")
+    delete_artifact(workspace, artifact)
+    for act in (
+        lambda: delete_artifact(workspace, artifact),
+        lambda: rename_artifact(workspace, artifact, "b"),
+    ):
+        with pytest.raises(InputError, match="does not exist any more"):
+            act()
+
+
+@pytest.mark.parametrize("act", ["rename", "delete"])
+def test_a_job_that_starts_meanwhile_is_seen(act, tmp_path, monkeypatch):
+    """Until the lock is held a job may still start: its use is checked after that."""
+    workspace = Workspace(tmp_path / "w")
+    artifact, locked = make_model(workspace, "a"), []
+
+    def check(workspace, artifact):
+        assert is_locked(workspace.root)
+        locked.append(artifact.name)
+        raise InputError("in use", "")
+
+    monkeypatch.setattr(renames, "check_unused", check)
+    monkeypatch.setattr(trash, "check_unused", check)
+    with pytest.raises(InputError, match="in use"):
+        if act == "rename":
+            rename_artifact(workspace, artifact, "b")
+        else:
+            delete_artifact(workspace, artifact)
+    assert locked == ["a"] and artifact.folder.is_dir()
+
+
+def test_a_note_goes_to_the_trash_and_comes_back_with_its_artifact(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    save_note(workspace, "models/a", "the first one", ["mine"])
+    deleted = delete_artifact(workspace, make_model(workspace, "a"))
+    assert load_notes(workspace) == {}
+    make_model(workspace, "a")
+    restore(workspace, deleted, "b")
+    note = load_notes(workspace)["models/b"]
+    assert (note.text, note.tags) == ("the first one", ("mine",)) and list_trash(workspace) == []
+    assert list(load_notes(workspace)) == ["models/b"]
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "con", "x" * 81])
@@ -172,6 +318,48 @@ def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
         with pytest.raises(InputError, match="exists already"):
             act()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+KILLED_COPY = """
+import os, sys
+from pathlib import Path
+from vocadapt.lab.housekeeping import copies
+from vocadapt.lab.workspace.workspace import Workspace
+copies.shutil.copyfileobj = lambda *given: os.kill(os.getpid(), 9)
+copies.copy_workspace(Workspace(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_copy_left_is_removed_by_the_next_one_or_by_a_job(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+
+    def kill_copy():
+        command = [sys.executable, "-c", KILLED_COPY, str(workspace.root), str(tmp_path / "copy")]
+        assert subprocess.run(command, check=False).returncode == -9
+        [left] = tmp_path.glob(".copy.*")
+        return left
+
+    left = kill_copy()
+    with hold_lock(left):  # as if its writer were alive
+        copy_workspace(workspace, tmp_path / "another")
+        assert left.is_dir()
+    copy_workspace(workspace, tmp_path / "copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "copy", "w"]
+    shutil.rmtree(tmp_path / "copy")
+    kill_copy()
+    remove_remains(workspace)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "w"]
+
+
+def test_a_copy_on_a_full_disk_leaves_nothing(workspace, tmp_path, monkeypatch):
+    def fill(*given):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfileobj", fill)
+    with pytest.raises(InputError, match="disk is full"):
+        copy_workspace(workspace, tmp_path / "copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trials"]
 
 
 @pytest.mark.parametrize(

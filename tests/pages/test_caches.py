@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.ui.frame.cache import STAMPS
+
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     *sorted((ROOT / "vocadapt").rglob("*.py")),
@@ -55,3 +59,11 @@ def test_a_cache_without_a_bound_is_found():
     ]
     assert all(unbounded(f"{form}\ndef f(a): pass") for form in forms)
     assert not unbounded("@st.cache_data(max_entries=3)\ndef f(a): pass\n@cache\ndef g(): pass")
+
+
+def test_a_text_counted_by_another_splitter_has_another_stamp(tmp_path):
+    path = tmp_path / "counts.tsv"
+    path.write_text("word\t1\n")
+    splitters = (None, Splitter.bert(True), Splitter.bert(False))
+    stamps = {STAMPS[Corpus](Corpus((path,), counted_by=splitter)) for splitter in splitters}
+    assert len(stamps) == 3

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.test_pages import texts
+from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import list_trash
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
@@ -103,3 +104,36 @@ def test_an_old_name_in_a_link_opens_the_renamed_artifact(open_page, workspace):
     press(app, "storage_rename")
     app = open_page("lens", workspace, lens_models="trials-model")
     assert not app.exception and app.query_params["lens_models"] in ("mine", ["mine"])
+
+
+def test_a_link_to_a_deleted_artifact_says_that_another_one_is_selected(open_page, workspace):
+    app = open_page("alignment", workspace, alignment_vectors="*gone*")
+    assert not app.exception
+    [message] = [toast.value for toast in app.toast]
+    assert "which is not in this workspace" in message and r"\*gone\*" in message
+    app.run()
+    assert not app.toast, "it is said once"
+
+
+def test_an_old_name_is_read_by_its_kind_and_with_what_stands_beside_it(open_page, workspace):
+    rename_artifact(workspace, workspace.artifact("vectors", "trials-vectors"), "trials-model")
+    rename_artifact(workspace, workspace.artifact("models", "trials-model"), "mine")
+    # A model and vectors have had the same name: the parameter tells which one is meant.
+    app = open_page("alignment", workspace, alignment_vectors="trials-model")
+    assert not app.exception and app.query_params["alignment_vectors"] in (
+        "trials-model",
+        ["trials-model"],
+    )
+    assert not app.toast
+    app = open_page("projection", workspace, projection_space="model · trials-model")
+    assert not app.exception and app.query_params["projection_space"] in (
+        "model · mine",
+        ["model · mine"],
+    )
+
+
+def test_a_broken_record_of_old_names_is_a_message_beside_the_page(open_page, workspace):
+    (workspace.root / "renamed.json").write_text("{")
+    app = open_page("lens", workspace, lens_models="trials-model")
+    assert not app.exception and app.text_area(key="lens_text")
+    assert app.error and any("renamed.json" in text.value for text in app.text)

@@ -4,14 +4,16 @@
 workspace. Jobs make what is too large to be shipped: an adapted model, a projection of it, its
 neighborhoods compared with those of its base model, and a fine-tuned network. `run_demo` waits for
 them.
+
+An artifact of the demo that was renamed is recognized by its manifest (`find_demo_artifact`).
 """
 
 import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,17 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Numbers, Spec
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
-from vocadapt.lab.workspace.manifest import MANIFEST, compute_stamp
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.workspace.manifest import (
+    ARTIFACTS,
+    MANIFEST,
+    Manifest,
+    compute_stamp,
+    read_manifest,
+)
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name, open_artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.io.word_files import find_gensim_file
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -138,8 +147,39 @@ def _plan_job(
     inputs: Mapping[str, Place],
     weight: float,
 ) -> DemoJob:
-    paths = {role: (str(workspace.folder(*given)),) for role, given in inputs.items()}
+    paths = {role: (str(_find_folder(workspace, given)),) for role, given in inputs.items()}
     return DemoJob(place, title, Spec(*step, paths), weight)
+
+
+def find_demo_artifact(workspace: Workspace, place: Place) -> Artifact | None:
+    """Return an artifact of the demo, which may have been renamed; None if the workspace lacks it."""
+    with suppress(InputError):  # there is none of this name
+        kept = open_artifact(workspace.folder(*place))
+        if is_of_demo(kept, place):
+            return kept
+    renamed = (one for one in workspace.artifacts(place[0]) if is_of_demo(one, place))
+    return next(renamed, None)
+
+
+def is_of_demo(artifact: Artifact, place: Place) -> bool:
+    """Return whether an artifact is that of the demo; `place`: its kind, and the name it had first.
+
+    Its inputs may have been renamed, which changes its manifest: so they are not compared.
+    """
+    manifest, shipped = artifact.manifest, DEMO.joinpath(*place)
+    if place not in SHIPPED:
+        return manifest.name == place[1]
+    if not (shipped / MANIFEST).is_file():
+        return False
+    return replace(manifest, inputs={}) == replace(read_manifest(shipped), inputs={})
+
+
+def _find_folder(workspace: Workspace, place: Place) -> Path:
+    """Return the folder of an artifact of the demo, or the folder that it will have."""
+    found = find_demo_artifact(workspace, place)
+    if found is None:
+        return workspace.folder(*place)
+    return found.folder
 
 
 def find_news_text() -> Path:
@@ -156,16 +196,21 @@ def is_demo_installed() -> bool:
 
 def is_demo_complete(workspace: Workspace) -> bool:
     """Return whether a workspace has, or jobs are making, everything that the demo consists of."""
-    made = [job.place for job in list_demo_jobs(workspace)]
-    return not any(
-        name not in queue.list_promised_names(workspace, kind)
-        for kind, name in (*SHIPPED, *made)
-        if not workspace.folder(kind, name).exists()
-    )
+    if not all(_has_or_makes(workspace, place) for place in SHIPPED):
+        return False
+    return all(_has_or_makes(workspace, job.place) for job in list_demo_jobs(workspace))
+
+
+def _has_or_makes(workspace: Workspace, place: Place) -> bool:
+    if _find_folder(workspace, place).exists():
+        return True
+    kind, name = place
+    return name in queue.list_promised_names(workspace, kind)
 
 
 def open_demo(workspace: Workspace) -> list[Artifact]:
-    """Copy the demo's artifacts into a workspace; those that it already has are left as they are.
+    """Copy the demo's artifacts into a workspace; those that it already has, under any name, are
+    left as they are.
 
     Raises InputError if they are not part of this installation, if the workspace has other
     artifacts of the same names, and if they cannot be written. Nothing is copied in the first two
@@ -174,36 +219,50 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
     # 1. Which artifacts are missing? Nothing is written if a name is taken.
     if not is_demo_installed():
         raise InputError(f"The demo is not part of this installation: {DEMO}.", NOT_INSTALLED)
-    missing = [place for place in SHIPPED if not workspace.folder(*place).exists()]
-    taken = [
-        "/".join(place)
-        for place in SHIPPED
-        if place not in missing and _is_another(workspace, place)
-    ]
+    missing = [place for place in SHIPPED if find_demo_artifact(workspace, place) is None]
+    taken = ["/".join(place) for place in missing if workspace.folder(*place).exists()]
     if taken:
         raise InputError(
             f"This workspace has other artifacts with names of the demo: {', '.join(taken)}.",
-            "Open the demo in a new workspace; nothing was changed in this one.",
+            "Rename those, or open the demo in a new workspace; nothing was changed in this one.",
         )
 
     # 2. Copy them.
     needed = measure_files(str(DEMO / kind / name) for kind, name in missing)
     if missing:
         check_disk_space(workspace.root, FLOOR + needed)
+    stamps: dict[str, str] = {}
     with ExitStack() as stack:
         for kind, name in missing:
             draft = stack.enter_context(open_draft(workspace.folder(kind, name)))
             shutil.copytree(DEMO / kind / name, draft, dirs_exist_ok=True)
+            _update_inputs(workspace, draft, stamps)
     _copy_word_counts(workspace)
-    return [workspace.artifact(kind, name) for kind, name in SHIPPED]
+    return [open_artifact(_find_folder(workspace, place)) for place in SHIPPED]
 
 
-def _is_another(workspace: Workspace, place: Place) -> bool:
-    """Return whether a folder of the workspace is not the demo's artifact of this name."""
-    folder = workspace.folder(*place)
-    if not (folder / MANIFEST).is_file():
-        return True
-    return compute_stamp(folder) != compute_stamp(DEMO.joinpath(*place))
+def _update_inputs(workspace: Workspace, draft: Path, stamps: dict[str, str]) -> None:
+    """Let a copied artifact refer to renamed artifacts of the demo by their new names.
+
+    stamps: shipped stamp of an artifact that was copied before -> its stamp if it was changed here.
+    """
+    manifest, shipped_stamp = Manifest.load(draft), compute_stamp(draft)
+    inputs = {}
+    for role, given in manifest.inputs.items():
+        kind, _, name = given.paths[0].partition("/")
+        stamp = stamps.get(given.stamp, given.stamp)
+        found = None
+        if kind in ARTIFACTS and is_name(name):
+            found = find_demo_artifact(workspace, (kind, name))
+        if found is None:  # copied with this one, or not made yet
+            inputs[role] = replace(given, stamp=stamp)
+            continue
+        if stamp and not given.seen:  # an artifact, not files
+            stamp = found.stamp
+        inputs[role] = replace(given, paths=(f"{kind}/{found.name}",), stamp=stamp)
+    if inputs != manifest.inputs:
+        strict_json.write(draft / MANIFEST, asdict(replace(manifest, inputs=inputs)))
+        stamps[shipped_stamp] = compute_stamp(draft)
 
 
 def _copy_word_counts(workspace: Workspace) -> None:
@@ -224,7 +283,7 @@ def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
     started = []
     for job in list_demo_jobs(workspace):
         kind, name = job.place
-        if workspace.folder(kind, name).exists():
+        if _find_folder(workspace, job.place).exists():
             continue
         if name not in queue.list_promised_names(workspace, kind):
             started.append(queue.start(workspace, job.spec, name))
@@ -240,25 +299,27 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
     start = time.perf_counter()
     opened = open_demo(workspace)
     names = ", ".join(artifact.name for artifact in opened)
-    yield DemoStepResult("open", f"copied {names}", time.perf_counter() - start, "", {})
+    yield DemoStepResult("open", f"opened {names}", time.perf_counter() - start, "", {})
     planned = list_demo_jobs(workspace)
     total, done = sum(job.weight for job in planned), 0.0
     started = start_demo_jobs(workspace)
-    jobs = {job.target: job for job in reversed(queue.list_jobs(workspace))}  # the newest of each
+    # Earlier jobs that have ended do not matter: what they did not make is made anew.
+    running = [job for job in queue.list_jobs(workspace) if job.status().alive]
+    jobs = {job.target: job for job in (*running, *started)}
 
     # 2. Wait for them in turn.
     try:
         for one in planned:
             step_progress = part(progress, done / total, (done + one.weight) / total, one.title)
             done += one.weight
-            folder = workspace.folder(*one.place)
-            seconds = 0.0
+            folder, seconds = _find_folder(workspace, one.place), 0.0
+            verb = "kept"
             if folder in jobs:
-                seconds = _wait_for(jobs[folder], step_progress)
-            manifest = workspace.artifact(*one.place).manifest
-            did = f"made {'/'.join(one.place)}"
+                seconds, verb = _wait_for(jobs[folder], step_progress), "made"
+            numbers = dict(open_artifact(folder).manifest.numbers)
+            did = f"{verb} {one.spec.kind}/{folder.name}"
             command = build_command(one.spec, folder)
-            yield DemoStepResult(one.title, did, seconds, command, dict(manifest.numbers))
+            yield DemoStepResult(one.title, did, seconds, command, numbers)
     finally:
         for job in started:
             if job.status().alive:

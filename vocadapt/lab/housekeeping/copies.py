@@ -13,7 +13,6 @@ from io import FileIO
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import IO
-from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
@@ -23,7 +22,7 @@ from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
 from vocadapt.lab.housekeeping.trash import TRASH
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft
+from vocadapt.lab.workspace.drafts import convert_write_errors, make_draft, open_file_draft
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
@@ -224,16 +223,15 @@ def _check_empty(target: Path) -> None:
 @contextmanager
 def _folder_draft(target: Path) -> Iterator[Path]:
     """Yield a new folder beside the target, which becomes the target when the block ends, and is
-    removed if the block raises.
+    removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.parent / f".{target.name}.{uuid4().hex[:12]}.copy"
-    draft.mkdir()
+    draft, lock = make_draft(target)
     try:
         yield draft
         if target.exists():  # an empty folder
             target.rmdir()
         os.rename(draft, target)
     finally:
+        os.close(lock)
         shutil.rmtree(draft, ignore_errors=True)

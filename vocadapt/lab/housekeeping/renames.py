@@ -1,6 +1,8 @@
 """New names of artifacts: the folder is renamed, and all that was made from it refers to the new name.
 
-Old names are recorded in `<workspace>/renamed.json`, so that links to them still work.
+`<workspace>/renamed.json` records which artifact had a name, so that links to old names still work.
+An artifact is recognized by the time at which it was made, which no renaming changes: so chains and
+cycles of renamings need no care, and a later artifact of the same name is not taken for it.
 """
 
 import os
@@ -18,7 +20,9 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
-FILE = "renamed.json"  # {"models/old": "models/new"}
+# {"models/old": "2026-11-23T14:10:44.514409+00:00"}: old name -> when the artifact was made that had
+# it; "" if several artifacts had it.
+FILE = "renamed.json"
 _RENAMES = CachedReader(strict_json.read)  # pages look for old names on every rerun
 
 
@@ -67,25 +71,20 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
     kind, old = artifact.kind, artifact.name
     target = workspace.folder(kind, name)
     with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        check_exists(artifact)
         check_unused(workspace, artifact)
         if target.exists():
             raise InputError(f"{kind}/{name} exists already.", "Choose another name.")
         if name in queue.list_promised_names(workspace, kind):
             raise InputError(f"A job is making {kind}/{name}.", "Choose another name.")
 
-        # 2. Record the new name first: if the process is killed, the next renaming continues.
-        names = load_renames(workspace)
-        names = {before: after for before, after in names.items() if before != f"{kind}/{name}"}
-        names = {
-            before: f"{kind}/{name}" if after == f"{kind}/{old}" else after
-            for before, after in names.items()
-        }
-        names[f"{kind}/{old}"] = f"{kind}/{name}"
-        strict_json.write(workspace.root / FILE, names)
+        # 2. Record the old name first: if the process is killed, the next renaming continues.
+        record_name(workspace, artifact)
+        new_names = _find_new_names(workspace)
 
         # 3. Rename the folder, and the paths in the manifests of what was made from it.
         os.rename(artifact.folder, target)
-        _update_inputs(workspace, names)
+        _update_inputs(workspace, {**new_names, f"{kind}/{old}": f"{kind}/{name}"})
 
     # 4. Move its note.
     note = load_notes(workspace).get(f"{kind}/{old}")
@@ -95,33 +94,68 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
     return open_artifact(target)
 
 
-def load_renames(workspace: Workspace) -> dict[str, str]:
-    """Return the renamed artifacts of a workspace: `kind/old` -> `kind/new`."""
+def check_exists(artifact: Artifact) -> None:
+    """Raise InputError if another session has renamed or deleted an artifact."""
+    if not artifact.folder.exists():
+        raise InputError(
+            f"{artifact.kind}/{artifact.name} does not exist any more.", "Reload the page."
+        )
+
+
+def load_former_names(workspace: Workspace) -> dict[str, str]:
+    """Return the recorded names of a workspace: `kind/name` -> when the artifact was made that had
+    it, "" if several had it.
+    """
     path = workspace.root / FILE
     if not path.is_file():
         return {}
     names = _RENAMES(path)
-    if not all(isinstance(name, str) for name in names.values()):
+    if not all(isinstance(made, str) for made in names.values()):
         raise InputError(f"{path}: expected names of artifacts.", "Correct or remove the file.")
     return names
 
 
-def find_new_name(workspace: Workspace, name: str) -> str:
-    """Return the new name of an artifact that had a name before; "" if it was not renamed, or if
-    several kinds of artifacts had this name.
+def record_name(workspace: Workspace, artifact: Artifact) -> None:
+    """Record that an artifact has its name, before it loses it; the lock of the workspace is held."""
+    names = load_former_names(workspace)
+    key, made = f"{artifact.kind}/{artifact.name}", artifact.manifest.created
+    if names.get(key, made) != made:
+        made = ""  # another artifact had this name before: a link may mean either
+    strict_json.write(workspace.root / FILE, {**names, key: made})
+
+
+def find_new_name(workspace: Workspace, name: str, kind: str = "") -> str:
+    """Return the new name of an artifact that had a name before.
+
+    kind: of the artifact; "" if unknown. Returns "" if the artifact was not renamed, if it was
+    deleted, and if the name does not tell which artifact is meant: because an artifact has it now,
+    several artifacts had it, or artifacts of several kinds if `kind` is "".
     """
-    found = [after for before, after in load_renames(workspace).items() if _named(before, name)]
+    kinds = [kind] if kind else list(ARTIFACTS)
+    former = load_former_names(workspace)
+    before = [one for one in kinds if f"{one}/{name}" in former]
+    if len(before) != 1 or any(workspace.folder(one, name).exists() for one in kinds):
+        return ""
+    return _find_by_date(workspace, before[0], former[f"{before[0]}/{name}"])
+
+
+def _find_new_names(workspace: Workspace) -> dict[str, str]:
+    """Return every old name whose artifact is known and its new one, as `kind/name`."""
+    found = {}
+    for old, made in load_former_names(workspace).items():
+        kind, _, name = old.partition("/")
+        new = _find_by_date(workspace, kind, made) if kind in ARTIFACTS else ""
+        if new and new != name:
+            found[old] = f"{kind}/{new}"
+    return found
+
+
+def _find_by_date(workspace: Workspace, kind: str, made: str) -> str:
+    """Return the name of the artifact that was made at a time; "" unless there is exactly one."""
+    found = [one.name for one in workspace.artifacts(kind) if one.manifest.created == made]
     if len(found) != 1:
         return ""
-    kind, _, new = found[0].partition("/")
-    # Another artifact may have the old name now.
-    if workspace.folder(kind, name).exists() or not workspace.folder(kind, new).exists():
-        return ""
-    return new
-
-
-def _named(before: str, name: str) -> bool:
-    return before.partition("/")[2] == name
+    return found[0]
 
 
 def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:

@@ -1,25 +1,29 @@
 """The trash of a workspace: deleted artifacts and jobs, which can be restored until it is emptied.
 
-An entry is the folder `<workspace>/trash/<id>/<kind>/<name>/`; the id begins with the time of deletion.
+An entry is the folder `<workspace>/trash/<id>/<kind>/<name>/`, with the note on the item in
+`<workspace>/trash/<id>/note.json`; the id begins with the time of deletion.
 """
 
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.lab.housekeeping.renames import check_unused
+from vocadapt.lab.housekeeping.renames import check_exists, check_unused, record_name
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
+from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_kinds
 
-TRASH = "trash"
+TRASH, NOTE = "trash", "note.json"
 TIME = "%Y%m%d-%H%M%S-%f"
 
 
@@ -39,16 +43,29 @@ class Deleted:
 
 
 def delete_artifact(workspace: Workspace, artifact: Artifact) -> Deleted:
-    """Move an artifact to the trash; raise InputError if a job is using it."""
-    check_unused(workspace, artifact)
-    return _discard(workspace, artifact.kind, artifact.folder)
+    """Move an artifact to the trash, with its note; raise InputError if a job is using it."""
+    # No job is started while the lock is held.
+    with _lock_workspace(workspace):
+        check_exists(artifact)
+        check_unused(workspace, artifact)
+        record_name(workspace, artifact)  # a later artifact of this name is another one
+        deleted = _discard(workspace, artifact.kind, artifact.folder)
+    _discard_note(workspace, deleted)
+    return deleted
 
 
 def delete_job(workspace: Workspace, job: Job) -> Deleted:
-    """Move a job to the trash, but not what it made; raise InputError if it has not ended."""
-    if job.status().alive:
-        raise InputError(f"The job {job.id} has not ended.", "Cancel it first.")
-    return _discard(workspace, "jobs", job.folder)
+    """Move a job to the trash, with its note, but not what it made; raise InputError if it has not
+    ended.
+    """
+    with _lock_workspace(workspace):  # no job is resumed while the lock is held
+        if not job.folder.exists():
+            raise InputError(f"The job {job.id} does not exist any more.", "Reload the page.")
+        if job.status().alive:
+            raise InputError(f"The job {job.id} has not ended.", "Cancel it first.")
+        deleted = _discard(workspace, "jobs", job.folder)
+    _discard_note(workspace, deleted)
+    return deleted
 
 
 def list_trash(workspace: Workspace) -> list[Deleted]:
@@ -82,7 +99,8 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
     Raises InputError if the name is taken.
     """
     target = workspace.folder(entry.kind, name or entry.name)
-    with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+    place = workspace.root / TRASH / entry.id
+    with _lock_workspace(workspace):
         if target.exists():
             raise InputError(
                 f"{entry.kind}/{target.name} exists already.",
@@ -91,7 +109,10 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
         source = find_deleted(workspace, entry.id).find_folder(workspace)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.rename(source, target)
-        shutil.rmtree(workspace.root / TRASH / entry.id, ignore_errors=True)
+    if (place / NOTE).is_file():
+        note = strict_json.read(place / NOTE)
+        save_note(workspace, f"{entry.kind}/{target.name}", note["text"], note["tags"])
+    shutil.rmtree(place, ignore_errors=True)
     return target
 
 
@@ -105,17 +126,32 @@ def empty_trash(workspace: Workspace) -> int:
 
 
 def _discard(workspace: Workspace, kind: str, folder: Path) -> Deleted:
+    """Move a folder to the trash; the lock of the workspace is held."""
     size = measure_files([str(folder)])
     now = datetime.now(UTC)
     entry = f"{now.strftime(TIME)}-{uuid4().hex[:6]}"
     place = workspace.root / TRASH / entry / kind
-    with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
-        place.mkdir(parents=True)
-        try:
-            os.rename(folder, place / folder.name)
-        except FileNotFoundError as error:
-            shutil.rmtree(place.parent, ignore_errors=True)
-            raise InputError(
-                f"{kind}/{folder.name} does not exist any more.", "Reload the page."
-            ) from error
+    place.mkdir(parents=True)
+    try:
+        os.rename(folder, place / folder.name)
+    except OSError:
+        shutil.rmtree(place.parent, ignore_errors=True)
+        raise
     return Deleted(entry, kind, folder.name, now.isoformat(timespec="seconds"), size)
+
+
+def _discard_note(workspace: Workspace, deleted: Deleted) -> None:
+    """Move the note on a deleted item to its place in the trash."""
+    item = f"{deleted.kind}/{deleted.name}"
+    note = load_notes(workspace).get(item)
+    if note:
+        kept = {"text": note.text, "tags": list(note.tags)}
+        strict_json.write(workspace.root / TRASH / deleted.id / NOTE, kept)
+        save_note(workspace, item, "")
+
+
+@contextmanager
+def _lock_workspace(workspace: Workspace) -> Iterator[None]:
+    """Hold the lock of a workspace; raise InputError for what cannot be written."""
+    with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        yield

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -116,9 +116,11 @@ def remove_remains(workspace: Workspace) -> None:
     """Remove what killed processes left behind: drafts, jobs that never started, checkpoints of
     finished jobs.
     """
-    # 1. Remove drafts of artifacts and of word counts.
+    # 1. Remove drafts of artifacts, of word counts, and of copied workspaces beside this one.
     for kind in ARTIFACTS:
         remove_abandoned_drafts(workspace.root / kind)
+    with suppress(OSError):  # the parent folder may belong to another user
+        remove_abandoned_drafts(workspace.root.parent)
     remove_stale_counts(workspace.root)
 
     # 2. For each job whose process has ended, remove its folder if it never started, the drafts of

@@ -6,7 +6,6 @@ from itertools import islice
 from vocadapt.files import read_json_object
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.workspace.manifest import MANIFEST, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 
@@ -24,10 +23,7 @@ class ExampleWord:
 
 def read_demo_examples(vectors: Artifact) -> tuple[ExampleWord, ...]:
     """Return the measured examples of the demo's word vectors; () for other vectors."""
-    shipped = demo.DEMO.joinpath(*demo.VECTORS, MANIFEST)
-    if not (shipped.is_file() and demo.EXAMPLES.is_file()):
-        return ()
-    if compute_stamp(shipped.parent) != vectors.stamp:
+    if not (demo.is_of_demo(vectors, demo.VECTORS) and demo.EXAMPLES.is_file()):
         return ()
     examples = read_json_object(demo.EXAMPLES)["examples"]
     return tuple(ExampleWord(one["word"], one["right"]) for one in examples)

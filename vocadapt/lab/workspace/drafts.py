@@ -39,7 +39,7 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
     draft = None
     try:
         # 2. Let the block fill a draft. The lock shows other processes that its writer is alive.
-        draft, lock = _make(folder)
+        draft, lock = make_draft(folder)
         try:
             yield draft
             if not (draft / MANIFEST).is_file():
@@ -184,8 +184,12 @@ def is_disk_full(error: BaseException) -> bool:
     return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
 
 
-def _make(folder: Path) -> tuple[Path, int]:
-    """Remove abandoned drafts next to `folder`, then create and lock a new draft there."""
+def make_draft(folder: Path) -> tuple[Path, int]:
+    """Remove abandoned drafts next to `folder`, then create and lock a new draft there.
+
+    Returns the draft and the descriptor of its lock. Raises InputError if it cannot be created, and
+    OSError if the disk is full.
+    """
     with suppress(OSError):  # such as files of another user
         remove_abandoned_drafts(folder.parent)
     lock = None

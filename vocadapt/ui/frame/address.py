@@ -29,7 +29,10 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab.housekeeping.renames import find_new_name
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.frame.names import MAX_NAME_LENGTH, SPACE_KINDS
 from vocadapt.ui.frame.pages import find_link
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
@@ -37,6 +40,9 @@ WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace
 LESSON = "lesson"  # query parameter of a page that a lesson opened; others begin with it
 # Ends of the query parameters that hold typed text, or the open tab.
 TYPED = ("_word", "_token", "_around", "_text", "_find", "_holding", "_tab")
+# The kind of artifact that a parameter names, by the end of the parameter: vectors_corpus -> corpora.
+KIND_OF_KEY = {name: kind for kind, one in ARTIFACTS.items() for name in (kind, one)}
+SEPARATOR = " · "  # between the name of an artifact and its kind or details
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
 VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
 SCROLL = "scroll_to_top"  # session key: changes when the page is to scroll to its top
@@ -113,11 +119,10 @@ def restore_selection(key: str, choice: Choice) -> None:
     artifact; 4. the previous selection; 5. `choice.first`.
     """
     # 1. The value of `show_next`, and 2. that of a link: the first one that is allowed.
-    requested = [
-        st.session_state.pop(f"{key}_next", None),
-        *_read_followed_link(key, choice.allowed),
-    ]
+    link = _read_followed_link(key, choice.allowed)
+    requested = [st.session_state.pop(f"{key}_next", None), *link]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
+    _report_missing(link, wanted)
     # 3. A new artifact, and 4. the previous selection, if it is still offered.
     has_new_artifact = _has_new_artifact(key, choice.newest)
     selected = st.session_state.get(key)
@@ -138,7 +143,9 @@ def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[st
     the previous selection, or `first()`.
     """
     requested = st.session_state.pop(f"{key}_next", None)
-    link = [value for value in _read_followed_link(key, choice.allowed) if choice.allowed(value)]
+    followed = _read_followed_link(key, choice.allowed)
+    link = [value for value in followed if choice.allowed(value)]
+    _report_missing(followed, link)
     selected = link or st.session_state.get(key)
     if requested is not None and choice.allowed(requested):
         selected = [requested]
@@ -209,7 +216,7 @@ def follow_renames(workspace: Workspace) -> None:
         if key == WORKSPACE or key.startswith(LESSON) or key.endswith(TYPED):
             continue
         values = st.query_params.get_all(key)
-        renamed = {value: find_new_name(workspace, value) for value in values if is_name(value)}
+        renamed = {value: _find_new_value(workspace, key, value) for value in values}
         renamed = {old: new for old, new in renamed.items() if new}
         if not renamed:
             continue
@@ -217,7 +224,29 @@ def follow_renames(workspace: Workspace) -> None:
         with suppress(StreamlitAPIException):
             st.query_params[key] = [renamed.get(value, value) for value in values]
             for old, new in renamed.items():
-                st.toast(f"{old} was renamed: it is now {new}.", icon=":material/edit:")
+                st.toast(
+                    f"{plain(old)} was renamed: it is now {plain(new)}.", icon=":material/edit:"
+                )
+
+
+def _find_new_value(workspace: Workspace, key: str, value: str) -> str:
+    """Return the value of a parameter with the new name of its artifact; "" if it has no other one.
+
+    A value is a name, which may have its kind before it or details after it: "model · demo-bert",
+    "demo-diseases-base · seed 1". The end of a parameter tells the kind too: adapt_model.
+    """
+    # 1. The kind, if the value or the parameter tells it.
+    kind = KIND_OF_KEY.get(key.rpartition("_")[2], "")
+    prefix = ""
+    for labeled, label in SPACE_KINDS.items():
+        if value.startswith(f"{label}{SEPARATOR}"):
+            kind, prefix = labeled, f"{label}{SEPARATOR}"
+    # 2. The new name, in place of the old one.
+    name, separator, details = value.removeprefix(prefix).partition(SEPARATOR)
+    new = find_new_name(workspace, name, kind) if is_name(name) else ""
+    if not new:
+        return ""
+    return f"{prefix}{new}{separator}{details}"
 
 
 def is_new(key: str, value: str) -> bool:
@@ -255,6 +284,17 @@ def _read_followed_link(key: str, allowed: Callable[[str], bool] = bool) -> list
         _was_just_entered(key) and [value for value in values if allowed(value)] != in_address
     )
     return in_address if is_older else []
+
+
+def _report_missing(link: Sequence[str], found: Sequence[str]) -> None:
+    """Say which values of a followed link are not offered: of a deleted artifact, for example."""
+    for value in dict.fromkeys(link):
+        if value and value not in found:
+            st.toast(
+                f"The link names {plain(value[:MAX_NAME_LENGTH])}, which is not in this workspace."
+                " Something else is selected instead.",
+                icon=":material/link_off:",
+            )
 
 
 def _was_just_entered(key: str) -> bool:

@@ -61,7 +61,8 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     """
     address.enter(part.name)
     workspace = address.workspace()
-    address.follow_renames(workspace)
+    with mistakes.show_errors():
+        address.follow_renames(workspace)
     bar.draw_lesson_bar(workspace)
     st.markdown(part.about)
     glossary.offer_terms(*part.terms)

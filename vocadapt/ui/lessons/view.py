@@ -5,7 +5,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.demo import is_demo_installed, open_demo, start_demo_jobs
+from vocadapt.lab.demo import (
+    find_demo_artifact,
+    is_demo_installed,
+    open_demo,
+    start_demo_jobs,
+)
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
@@ -41,12 +46,14 @@ def format_state(lesson: Lesson, progress: Progress) -> str:
 
 def list_missing(workspace: Workspace, step: Step) -> list[str]:
     """Return the artifacts that a step needs and the workspace lacks, as kind/name."""
-    found = {
-        f"{one.kind}/{one.name}"
-        for kind in {place.partition("/")[0] for place in step.needs}
-        for one in workspace.artifacts(kind)
-    }
-    return [place for place in step.needs if place not in found]
+    return [place for place in step.needs if not _has_artifact(workspace, place)]
+
+
+def _has_artifact(workspace: Workspace, place: str) -> bool:
+    """Return whether a workspace has an artifact of the demo, which may have been renamed."""
+    kind, _, name = place.partition("/")
+    own = any(one.name == name for one in workspace.artifacts(kind))
+    return own or find_demo_artifact(workspace, (kind, name)) is not None
 
 
 def draw_list(lessons: Sequence[Lesson], progress: Progress) -> None:
