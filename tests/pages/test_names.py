@@ -1,13 +1,12 @@
 """One name for one thing: what menus show, and that every form of a name still resolves."""
 
-from types import SimpleNamespace
-
 import pytest
 
+from tests.material.runs import write_runs
 from vocadapt.lab.demo import ADAPTED
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.pickers import display_run
+from vocadapt.training.tasks.examples import Sentence
 from vocadapt.ui.frame import names
 
 SHOWN = "demo-bert + biomedical"
@@ -100,11 +99,76 @@ def test_every_kind_of_artifact_has_an_icon():
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("ner-demo-adapted", f"ner · {SHOWN}"), ("mine", "mine"), ("ner2", "ner2")],
+    [
+        ("ner-demo-adapted", f"ner · {SHOWN}"),
+        ("ner-demo-adapted-2", f"ner · {SHOWN} 2"),
+        ("demo-diseases-adapted", f"ner · {SHOWN}"),
+        ("mine", "mine"),
+        ("ner2", "ner2"),
+        ("ner-best-of-all", "ner-best-of-all"),
+    ],
 )
-def test_runs_are_named_by_task_and_model(name, shown):
-    run_set = SimpleNamespace(name=name, record={"task": "tasks/ner"}, model="models/demo-adapted")
-    assert display_run(run_set, {"demo-adapted": SHOWN}) == shown
+def test_runs_are_named_by_task_and_model(workspace, name, shown):
+    make(workspace, name, "runs", {"task": "tasks/ner"}, model=f"models/{ADAPTED[1]}")
+    assert names.display_name(workspace, "runs", name) == shown
+
+
+def test_a_run_of_a_hub_model_is_named_by_its_last_part(workspace):
+    snapshot = "/cache/models--org--bert-tiny/snapshots/0f3a"
+    make(workspace, "ner-bert-tiny", "runs", {"task": "ner"}, model=snapshot)
+    assert names.display_name(workspace, "runs", "ner-bert-tiny") == "ner · bert-tiny"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("demo-biomedical-to-demo-adapted", f"demo-biomedical → {SHOWN}"),
+        ("demo-biomedical-to-demo-adapted-3", f"demo-biomedical → {SHOWN} 3"),
+        ("demo-base-to-adapted", f"demo-biomedical → {SHOWN}"),
+        ("mine", "mine"),
+    ],
+)
+def test_comparisons_are_named_by_their_spaces(workspace, name, shown):
+    spaces = {"before": "vectors/demo-biomedical", "after": f"models/{ADAPTED[1]}"}
+    make(workspace, name, "changes", **spaces)
+    assert names.display_name(workspace, "changes", name) == shown
+
+
+@pytest.mark.parametrize("given", ["{root}/models/{name}", "models/{name}", "{name}"])
+def test_a_model_is_shown_by_its_display_name_however_it_is_given(workspace, given):
+    place = given.format(root=workspace.root, name=ADAPTED[1])
+    assert names.display_model(workspace, place) == SHOWN
+    vectors = given.replace("models", "vectors").format(root=workspace.root, name="demo-biomedical")
+    assert names.display_model(workspace, vectors) == "demo-biomedical"
+
+
+def test_pages_show_the_display_names_of_runs_and_keep_the_folders_in_the_address(
+    open_page, workspace
+):
+    """Menus, tables and the legends of figures."""
+    sentences = [Sentence(("a", "b"), ("O", "B-D")), Sentence(("c", "d"), ("O", "O"))]
+    right = {"base": [one.tags for one in sentences]}
+    for name, model in (("ner-demo-bert", "demo-bert"), ("ner-demo-adapted", ADAPTED[1])):
+        folder = write_runs(workspace, name, sentences, {1: right}, task="ner", model=model)
+        inputs = {"model": Input((f"models/{model}",), "")}
+        Manifest("runs", name, {}, inputs, {"task": "ner"}).save(folder)
+    app = open_page("results", workspace)
+    baseline = app.selectbox(key="results_baseline")
+    assert baseline.options == ["ner · demo-bert · base", f"ner · {SHOWN} · base"]
+    assert baseline.value == "ner-demo-bert · base"
+    tables = [one.value for one in app.dataframe]
+    shown = {name for table in tables if "run" in table for name in table["run"]}
+    assert shown == {"ner · demo-bert", f"ner · {SHOWN}"}
+    assert app.multiselect(key="curves").value == [
+        f"ner · {SHOWN} · seed 1",
+        "ner · demo-bert · seed 1",
+    ]
+    settings = next(table for table in tables if "setting" in table)
+    assert {f"ner · {SHOWN}", "ner · demo-bert"} <= set(settings)
+    app = open_page("errors", workspace)
+    picker = app.selectbox(key="errors_compared")
+    assert f"ner · {SHOWN} · seed 1 · base" in picker.options
+    assert picker.value == "ner-demo-adapted · seed 1 · base"
 
 
 def test_a_long_name_is_shortened_in_its_middle():

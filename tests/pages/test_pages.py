@@ -100,7 +100,7 @@ FULL = {
     TEXT: ["How the model reads it", "Most heavily split words", "Import another text"],
     INITIALIZERS: ["One token under each initializer", "Initializers before training"],
     ADVISE: [
-        "Tokens per word",
+        "Wordpieces per word",
         "Most frequent split words",
         "Gains and costs of adding words",
     ],

@@ -41,7 +41,7 @@ def test_what_was_read_and_how_the_model_reads_it(open_page, seeded):
     figures = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert figures["Files"][0] == "1"
     assert figures["Lines"] == ("1 000".replace(" ", "\u202f"), "of 1\u202f000 read")
-    assert {"Words", "Distinct words", "Tokens per word", "Words kept whole"} <= set(figures)
+    assert {"Words", "Distinct words", "Wordpieces per word", "Whole words"} <= set(figures)
     assert "Split into 4 or more" in figures
     written = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8")
     assert any(written[:20] in text.value for text in app.text)
@@ -82,7 +82,7 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     assert not app.exception and not app.error
     assert any("this text has no sentences" in block.value for block in app.markdown)
     figures = {metric.label: metric.value for metric in app.metric}
-    assert figures["Files"] == "–" and "Words kept whole" in figures
+    assert figures["Files"] == "–" and "Whole words" in figures
     # No word vectors can be trained on it.
     app = open_page("advise", workspace, typed={"advise_model": str(tiny_bert)})
     assert not app.exception and not app.error

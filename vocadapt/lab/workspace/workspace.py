@@ -133,14 +133,21 @@ class Workspace:
 
     def find_free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
         """Return an unused name based on `wish` that is not in `but`: biomed, biomed-2, …"""
-        base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
-        if not is_name(base):
-            base = f"x-{base}"
         return next(
             name
-            for name in number_names(base)
+            for name in number_names(simplify_name(wish))
             if name not in but and not self.folder(kind, name).exists()
         )
+
+
+def simplify_name(wish: str) -> str:
+    """Return a valid name that is similar to `wish`: demo-bert-biomedical for demo-bert +
+    biomedical.
+    """
+    base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
+    if not is_name(base):
+        base = f"x-{base}"
+    return base
 
 
 def number_names(base: str) -> Iterator[str]:

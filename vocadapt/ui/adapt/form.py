@@ -154,7 +154,7 @@ def _choose_options(
     if recipe.further.stage:
         trained = cache.model_of(model)
         if not has_mlm_head(trained):
-            pretraining_view.explain_missing_head(pickers.shown_model(model), trained)
+            pretraining_view.explain_missing_head(pickers.display_model(workspace, model), trained)
             return None
         training = pretraining_view.fit_length(recipe.further.training, trained)
         recipe = replace(recipe, further=replace(recipe.further, training=training))

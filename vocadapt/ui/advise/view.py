@@ -58,7 +58,7 @@ COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
     "words added": "Number of words that the model lacks and that would be added.",
     "tokens saved": "Fraction of the text's tokens saved.",
-    "tokens per word": "Mean number of tokens per running word after the addition.",
+    "wordpieces per word": "Mean number of wordpieces per running word after the addition.",
     "no longer split": "Fraction of split running words that become a single token.",
     OF_TASK: ("Fraction of split entity words of the task that become a single token."),
     "under 20": (
@@ -105,10 +105,10 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
     # Only a sample of a large text is counted.
     size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
     seconds = min(size * part.settings.sample, size) / SPEED
+    shown = pickers.display_model(address.workspace(), name)
     with st.container(border=True):
         st.markdown(
-            f"**{markup.plain(corpus.name)} has no word counts for {markup.plain(pickers.shown_model(name))}"
-            " yet.**"
+            f"**{markup.plain(corpus.name)} has no word counts for {markup.plain(shown)} yet.**"
         )
         about = (
             f"Counting about {megabytes(size)} of text on this page takes about"
@@ -249,7 +249,9 @@ def draw_headline(report: lab.AdviceReport) -> None:
             "Tokens saved",
             fraction(gain.saved),
             f"{count(gain.words)} words seen {gain.floor}+ times",
-            (f"Tokens per word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."),
+            (
+                f"Wordpieces per word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."
+            ),
         ),
     ]
     if shown.task:
@@ -299,8 +301,8 @@ def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
 
 
 def draw_length_chart(report: lab.AdviceReport) -> None:
-    """Draw the distribution of tokens per word for the text and the entities of the task."""
-    st.subheader("Tokens per word")
+    """Draw the distribution of wordpieces per word for the text and the entities of the task."""
+    st.subheader("Wordpieces per word")
     shown = report.advice.figures
     fractions = {"words of the text": shown.corpus.shares()}
     sizes = f"{count(shown.corpus.words)} of the text"

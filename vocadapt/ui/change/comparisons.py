@@ -37,7 +37,14 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address, cache
-from vocadapt.ui.frame.names import label_of, model_behind, spaces_of
+from vocadapt.ui.frame.names import (
+    display_model,
+    display_name,
+    label_of,
+    list_display_names,
+    model_behind,
+    spaces_of,
+)
 from vocadapt.ui.jobs import panel
 
 KEY, NEW = "change_comparison", "New comparison"
@@ -71,6 +78,13 @@ class ShownComparison:
     artifact: Artifact | None = None
 
 
+def name_spaces(shown: ShownComparison) -> tuple[str, str]:
+    """Return the display names of the spaces before and after."""
+    before, after = (shown.spec.inputs[role][0] for role in ("before", "after"))
+    workspace = address.workspace()
+    return display_model(workspace, before), display_model(workspace, after)
+
+
 def pick_saved(workspace: Workspace) -> Artifact | None:
     """Draw the picker of finished comparisons; return the selected one, None for a new one."""
     saved = workspace.artifacts("changes")
@@ -81,7 +95,10 @@ def pick_saved(workspace: Workspace) -> Artifact | None:
     if not names:
         address.write(KEY, [NEW])
         return None
-    chosen = pickers.pick_name("Comparison", [*names, NEW], KEY, names[0], help=HELP["saved"])
+    labels = list_display_names(workspace, "changes")
+    chosen = pickers.pick_name(
+        "Comparison", [*names, NEW], KEY, names[0], help=HELP["saved"], labels=labels
+    )
     return saved[names.index(chosen)] if chosen in names else None
 
 
@@ -129,7 +146,9 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     # 1. A finished one with the same inputs and settings.
     for artifact in workspace.artifacts("changes"):
         if is_result_of(workspace, artifact, spec):
-            draw_note(f"Computed before: {plain(artifact.name)}")
+            draw_note(
+                f"Computed before: {plain(display_name(workspace, 'changes', artifact.name))}"
+            )
             return open_saved(workspace, artifact)
     # 2. Computed now, if it takes no longer than a page may.
     opened = {

@@ -10,7 +10,7 @@ from vocadapt.spaces.neighbors.change import (
     WordChange,
 )
 from vocadapt.spaces.neighbors.search import find_nearest
-from vocadapt.ui.change.comparisons import ShownComparison
+from vocadapt.ui.change.comparisons import ShownComparison, name_spaces
 from vocadapt.ui.change.word_list import LISTED, WORD
 from vocadapt.ui.components import word_links, word_query
 from vocadapt.ui.components.blocks import (
@@ -38,7 +38,7 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
     word = search.word
     with mistakes.show_errors():
         found = _find_word(shown, word)
-        names, before = (change.before.name, change.after.name), frozenset[str]()
+        names, before = name_spaces(shown), frozenset[str]()
         if change.settings.among == "all":
             before = frozenset(change.before.words)
         cards = build_three_cards(found, names, before)
@@ -47,12 +47,12 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
         row = change.index.get(word)
         if row is None:
             draw_note(
-                f"**{plain(word)}** is only in {plain(change.after.name)}: it has no neighbors before."
+                f"**{plain(word)}** is only in {plain(names[1])}: it has no neighbors before."
             )
             return
         notes = [f"**{plain(word)}** keeps **{len(found.both)} of {change.settings.k}** neighbors"]
         if n_new:
-            notes.append(f":green[**underlined**]: {n_new} that {plain(change.before.name)} lacks")
+            notes.append(f":green[**underlined**]: {n_new} that {plain(names[0])} lacks")
         if change.counts is not None:
             notes.append(f"{count(int(change.counts[row]))} occurrences")
         if baseline is not None:
@@ -75,7 +75,8 @@ def _find_word(shown: ShownComparison, word: str) -> WordChange:
     space = cache.open_named_space(shown.spec.inputs["after"][0]).space
     if any(candidate not in space for candidate in (word, *change.after.words)):
         raise InputError(
-            f"{change.after.name} has changed since it was compared.", "Compare the spaces again."
+            f"{name_spaces(shown)[1]} has changed since it was compared.",
+            "Compare the spaces again.",
         )
     candidates = space.take(space.rows(change.after.words))
     own = candidates.rows([word])

@@ -28,7 +28,7 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.number_formats import chance, count, fraction, signed
 
 KINDS = {
     "special": "special tokens",
@@ -58,7 +58,7 @@ def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:
     """Draw a comparison: figures, noise baseline, ranked words, and the neighbors of one word."""
     change, baseline = shown.found.change, shown.found.baseline
     # 1. The figures, and what they are compared with.
-    _draw_headline(change, baseline)
+    _draw_headline(change, baseline, comparisons.name_spaces(shown))
     about = noise_baseline.explain_baseline(shown.found)
     if about:
         draw_note(about)
@@ -71,12 +71,14 @@ def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:
     _draw_details(shown)
 
 
-def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
-    """Draw the figures of the comparison."""
+def _draw_headline(
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, names: tuple[str, str]
+) -> None:
+    """Draw the figures of the comparison. names: display names of both spaces."""
     # 1. The figures, compared with the noise baseline if there is one.
     settings = change.settings
     st.markdown(
-        f"**{plain(change.before.name)}** → **{plain(change.after.name)}** :small[:gray["
+        f"**{plain(names[0])}** → **{plain(names[1])}** :small[:gray["
         f"{settings.k} nearest neighbors among {AMONG[settings.among]}]]"
     )
     compared = f"of {count(change.shared)} in both"
@@ -97,7 +99,7 @@ def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -
     draw_metrics(
         ("Words compared", count(len(change.words)), compared, HELP["compared"]),
         (f"Mean overlap@{settings.k}", fraction(change.mean), against, HELP["mean"]),
-        ("Chance", _format_chance(change.chance), None, HELP["chance"]),
+        ("Chance", chance(change.chance), None, HELP["chance"]),
         last,
     )
     # 2. The excluded words, and a warning if the noise baseline is invalid.
@@ -112,13 +114,6 @@ def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -
             "The two spaces of the noise baseline are identical, so it does not measure noise.",
             icon=":material/content_copy:",
         )
-
-
-def _format_chance(chance: float) -> str:
-    """Format a small chance as 1 in n."""
-    if 0 < chance < 0.01:
-        return f"1 in {count(round(1 / chance))}"
-    return fraction(chance)
 
 
 @st.fragment
@@ -137,7 +132,8 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
         with histogram:
             word_list.draw_histogram(change, baseline, kept)
     with right:
-        rows = word_list.draw_ranked_list(change, baseline, kept)
+        before = comparisons.name_spaces(shown)[0]
+        rows = word_list.draw_ranked_list(change, baseline, kept, before)
         word_list.draw_slice_form(workspace, change, rows, kept)
     # 2. The neighbors of one word.
     neighbors.draw_word(shown, neighbors.select_examples(change, rows))

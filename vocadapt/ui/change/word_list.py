@@ -127,9 +127,12 @@ def select_rows(
 
 
 def draw_ranked_list(
-    change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int], before: str
 ) -> list[int]:
-    """Draw the ranked list and its order; selecting a row searches for its word. Return the rows."""
+    """Draw the ranked list and its order; selecting a row searches for its word. Return the rows.
+
+    before: display name of the space before.
+    """
     left, right = st.columns([1, 1.6], vertical_alignment="bottom")
     order = left.selectbox(
         "Order",
@@ -167,16 +170,16 @@ def draw_ranked_list(
         selection_mode="single-row",
         column_config=COLUMNS,
     )
-    draw_note(describe_frequency(change))
+    draw_note(describe_frequency(change, before))
     return rows
 
 
-def describe_frequency(change: NeighborhoodChange) -> str:
-    """Return where the frequency of the words comes from."""
+def describe_frequency(change: NeighborhoodChange, before: str) -> str:
+    """Return where the frequency of the words comes from. before: name of the space before."""
     if change.counts is not None:
         return f"Frequency: occurrences in the text of {plain(change.counts_from)}. Click a row to see its neighbors."
     return (
-        f"Frequency: counts are not known, so the position in {plain(change.before.name)} stands for"
+        f"Frequency: counts are not known, so the position in {plain(before)} stands for"
         " it: in a WordPiece vocabulary frequent words come first. Click a row to see its neighbors."
     )
 

@@ -21,6 +21,9 @@ from vocadapt.ui.frame.names import (
     COMMON_MODELS,
     build_address_filter,
     build_labels,
+    display_label,
+    display_model,
+    display_name,
     label_of,
     list_display_names,
     model_behind,
@@ -35,10 +38,13 @@ __all__ = [
     "COMMON_MODELS",
     "ChosenRun",
     "build_labels",
-    "display_run",
+    "display_label",
+    "display_model",
+    "display_name",
     "draw_empty_state",
     "draw_name_input",
     "label_runs",
+    "list_display_names",
     "list_models_to_train",
     "list_runs_to_pick",
     "model_behind",
@@ -88,9 +94,8 @@ def pick(label: str, found: Sequence[Artifact], key: str, newest: bool = False) 
 
     newest: select and mark an artifact that a job has just created.
     """
-    names, labels = [artifact.name for artifact in found], {}
-    if found[0].kind == "models":
-        labels = build_labels(address.workspace(), names)
+    names = [artifact.name for artifact in found]
+    labels = list_display_names(address.workspace(), found[0].kind)
     chosen = pick_name(label, names, key, names[0], newest=newest, labels=labels)
     return found[names.index(chosen)] if chosen in names else found[0]
 
@@ -277,8 +282,12 @@ class ChosenRun:
 
     @property
     def name(self) -> str:
-        """Display name in pickers and in the address: ncbi-green · seed 1 · pooled."""
-        return " · ".join(filter(None, (self.run_set.name, self.run.called, self.tokenization)))
+        """Name in the address: ncbi-green · seed 1 · pooled."""
+        return self.describe(self.run_set.name)
+
+    def describe(self, name: str) -> str:
+        """Return the name or display name of its set of runs with its seed and tokenization."""
+        return " · ".join(filter(None, (name, self.run.called, self.tokenization)))
 
 
 def pick_run(
@@ -291,7 +300,7 @@ def pick_run(
     """Show a picker of runs; return None if there are none.
 
     The newest come first. `by_tokenization`: one entry per tokenization, the main one first. The
-    address contains the displayed name.
+    address contains the name of the folder, the menu the display name.
     """
     offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
     labels = label_runs(workspace, offered)
@@ -301,26 +310,12 @@ def pick_run(
 
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
-    """Return the labels of runs in a menu: task and model, or the name that the user chose."""
-    names = list_display_names(workspace)
-    found: dict[str, str] = {}
-    for name, one in offered.items():
-        shown = display_run(one.run_set, names)
-        label = " · ".join(filter(None, (shown, one.run.called, one.tokenization)))
-        found[name] = name if label in found.values() else label
-    return found
-
-
-def display_run(run_set: RunSet, models: Mapping[str, str]) -> str:
-    """Return the display name of a set of runs: task and model if its name begins with the task.
-
-    models: display names of the models.
-    """
-    task = str(run_set.record["task"]).rpartition("/")[2]
-    if not run_set.name.startswith(f"{task}-"):
-        return run_set.name
-    model = run_set.model.rpartition("/")[2]
-    return f"{task} · {models.get(model, model)}"
+    """Return the labels of runs in a menu: display name, seed and tokenization."""
+    names = list_display_names(workspace, "runs")
+    return {
+        name: one.describe(names.get(one.run_set.name, one.run_set.name))
+        for name, one in offered.items()
+    }
 
 
 def pick_named(
@@ -379,7 +374,7 @@ def warn_if_crowded(*names: str) -> None:
         if mean is not None and mean > CROWDED:
             st.warning(
                 (
-                    f"In **{plain(shown_model(name))}** two random tokens have a cosine of"
+                    f"In **{plain(display_model(address.workspace(), name))}** two random tokens have a cosine of"
                     f" {fraction(mean)}: all vectors point in nearly the same direction, so"
                     " neighbors mean little. A common cause is too little training text."
                 ),

@@ -119,7 +119,7 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
             if label in known:
                 label = labels[label]
             else:
-                label = pickers.shown_model(label)
+                label = pickers.display_model(workspace, label)
             selected = SelectedSpace(label, name, tokens)
             if len(selected.space):  # opened now, so that an error is shown here
                 found.append(_add_colors(selected, found))

@@ -39,7 +39,7 @@ HELP = (
 class Comparable:
     """One side of a comparison: a run under a tokenization, or imported predictions.
 
-    name: display name, also used in the address. artifact_name: name of its artifact.
+    name: its name in the address. label: its display name. artifact_name: name of its artifact.
     task: name of the task; for imported predictions an id of their gold file.
     path: path of the run or file. stamp: cache key that changes with it.
     run: None for imported predictions, for which `gold` (path of the gold file), `scorer` and
@@ -57,6 +57,7 @@ class Comparable:
     scorer: str = ""
     run: SavedRun | None = None
     imported: int = 0
+    label: str = ""
 
     @property
     def examples(self) -> int:
@@ -76,14 +77,17 @@ class Comparable:
 
 def list_comparable(workspace: Workspace) -> list[Comparable]:
     """Return all runs of a workspace, then all imported predictions, the newest of each first."""
-    runs = pickers.list_runs_to_pick(workspace, by_tokenization=True)
-    return [*map(_from_run, runs), *map(_from_import, list_imported_predictions(workspace))]
+    runs = {one.name: one for one in pickers.list_runs_to_pick(workspace, by_tokenization=True)}
+    labels = pickers.label_runs(workspace, runs)
+    found = [_from_run(one, labels[name]) for name, one in runs.items()]
+    return [*found, *map(_from_import, list_imported_predictions(workspace))]
 
 
 def pick_two(
     offered: Sequence[Comparable], places: Sequence[st.delta_generator.DeltaGenerator]
 ) -> tuple[Comparable, Comparable] | None:
     """Show the pickers of both sides; return None if they are the same, or if there is only one."""
+    labels = {one.name: one.label for one in offered}
     with places[0]:
         first = pickers.pick_named(
             "Baseline",
@@ -91,12 +95,13 @@ def pick_two(
             {one.name: one for one in offered},
             _find_default_baseline(offered),
             help=HELP,
+            labels=labels,
         )
     if first is None:
         return None
     fitting = {one.name: one for one in offered if one.fits(first)}
     with places[1]:
-        second = pickers.pick_named("Compared run", SECOND, fitting, help=HELP)
+        second = pickers.pick_named("Compared run", SECOND, fitting, help=HELP, labels=labels)
     if second is None or second.name == first.name:
         return None
     return first, second
@@ -195,7 +200,7 @@ def _label(name: str) -> str:
     return f"predictions · {name}"
 
 
-def _from_run(one: ChosenRun) -> Comparable:
+def _from_run(one: ChosenRun, label: str) -> Comparable:
     stamp = one.run_set.artifact.stamp if one.run_set.artifact else ""
     # A run without a tokenizer is shown with that of its model, which may be made later.
     if not one.run.has_weights:
@@ -209,6 +214,7 @@ def _from_run(one: ChosenRun) -> Comparable:
         stamp,
         one.tokenization,
         run=one.run,
+        label=label,
     )
 
 
@@ -223,6 +229,7 @@ def _from_import(one: ImportedPredictions) -> Comparable:
         gold=str(one.gold),
         scorer=one.scorer,
         imported=one.examples,
+        label=_label(one.name),
     )
 
 

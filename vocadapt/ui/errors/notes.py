@@ -158,7 +158,7 @@ def build_report(
     """Build the report of the comparison, with the notes of the workspace."""
     compared = shown.compared
     noted = {id: (note.text, note.tags) for id, note in load_notes(workspace).items()}
-    first, second = (one.name for one in shown.picked)
+    first, second = (one.label for one in shown.picked)
     corpus, why = _searchable_text(compared)
     return Report(
         slicing, (first, second), compared.test, noted, name, command, compared.train, corpus, why

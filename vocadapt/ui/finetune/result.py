@@ -75,8 +75,10 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     # 1. What was trained, and a link to the comparison with other runs.
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     badge = pickers.NEW_BADGE if address.is_new("runs", newest.name) else ""
+    shown = pickers.display_name(workspace, "runs", newest.name)
+    model = pickers.display_model(workspace, newest.model)
     words.markdown(
-        f"{badge} **Newest: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
+        f"{badge} **Newest: {plain(shown)}** · {plain(model)} on {plain(newest.task)} ·"
         f" {newest.tokenization} · {runs_of_model} ·"
         f" {newest.examples_per_second:.0f} examples/s"
     )

@@ -279,14 +279,16 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
     """Draw the estimated duration for each model, and the basis of the estimate."""
     total, begin = 0.0, measure_start_up(workspace, "finetune")
     step, n = request.step, request.runs
+    names = pickers.list_display_names(workspace, "runs")
     for label, model in request.models.items():
+        shown = pickers.display_model(workspace, label)
         try:
-            pace, source = estimate_pace(label, model, request, runs)
+            pace, source = estimate_pace(label, model, request, runs, names)
         except InputError as error:
             # One missing model must not hide the estimates of the others.
             problem = mistakes.format_message(error.problem)
             if label not in problem:
-                problem = f"{label}: {problem}"
+                problem = f"{shown}: {problem}"
             st.markdown(plain(problem))
             continue
         found = estimate(
@@ -298,7 +300,7 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
         total += begin + found.seconds
         speed = fraction(pace) if pace < 1 else f"{pace:.0f}"
         st.markdown(
-            f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)}"
+            f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
             f" :small[:gray[{count(found.examples)} examples"
             f" ({count(per_epoch)}"
             f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
@@ -312,10 +314,16 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
 
 
 def estimate_pace(
-    label: str, model: str, request: FinetuneRequest, runs: Sequence[RunSet]
+    label: str,
+    model: str,
+    request: FinetuneRequest,
+    runs: Sequence[RunSet],
+    names: Mapping[str, str],
 ) -> tuple[float, str]:
     """Return examples per second and their source: measured in the newest run of this model on this
     task, else on a task of this kind, else estimated from the size of the model.
+
+    names: display names of runs.
     """
     # A run has its model as it was given: by label, path or folder.
     names = (label, model, Path(model).name)
@@ -324,7 +332,7 @@ def estimate_pace(
     # Runs are listed newest first; old ones have no pace.
     for one in same_task or same_kind:
         if one.examples_per_second:
-            return one.examples_per_second, f"measured in {plain(one.name)}"
+            return one.examples_per_second, f"measured in {plain(names.get(one.name, one.name))}"
     config = cache.model_of(model).config
     pace = estimate_finetuning_speed(request.task, request.step.finetune, config)
     return pace, "estimated for two cores from its layers and hidden size"
@@ -338,7 +346,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
         try:
             cache.model_of(model)
         except InputError:
-            missing.append(plain(label))
+            missing.append(plain(pickers.display_model(workspace, label)))
     if missing:
         st.markdown(
             f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or type the"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.lab.demo import ADAPTED
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.demo import ADAPTED, ADAPTED_RUNS, BASE_RUNS, CHANGE
+from vocadapt.lab.workspace.manifest import Input
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, simplify_name
 from vocadapt.models.language_model import HUB_NAME, filter_cached
 from vocadapt.models.model_folder import SNAPSHOT, name_of
 from vocadapt.text.display import shorten_text
@@ -42,27 +43,40 @@ def icon_of(kind: str) -> str:
     return f":material/{KIND_ICONS.get(kind, 'inventory_2')}:"
 
 
-def list_display_names(workspace: Workspace) -> dict[str, str]:
-    """Return the display names of the models of a workspace, by the names of their folders.
+def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, str]:
+    """Return the display names of the artifacts of a kind, by the names of their folders.
 
-    A model that was adapted or pretrained under the suggested name is shown as what it was made
-    from: demo-bert + biomedical. A name that the user chose is shown as it is.
+    An artifact under the suggested name is shown as what it was made from: a model as demo-bert +
+    biomedical, a run as its task and model, a comparison as its two spaces. A name that the user
+    chose is shown as it is.
     """
-    models = {one.name: one for one in workspace.artifacts("models")}
+    artifacts = {one.name: one for one in workspace.artifacts(kind)}
+    if kind not in ("models", "runs", "changes"):
+        return {name: name for name in artifacts}
+    models = artifacts
+    if kind != "models":
+        models = {one.name: one for one in workspace.artifacts("models")}
+    describe = {"models": _describe_model, "runs": _describe_run, "changes": _describe_change}[kind]
+    # The newest come first, but the oldest keeps its short name if a newer one has the same.
     found: dict[str, str] = {}
-    for name in models:
-        shown = _describe_model(name, models)
-        if shown in found.values():
+    taken = set[str]()
+    for name in reversed(artifacts):
+        shown = describe(artifacts[name], models)
+        if shown in taken:
             shown = f"{shown} ({name})"
+        taken.add(shown)
         found[name] = shown
-    return found
+    return {name: found[name] for name in artifacts}
 
 
 def display_name(workspace: Workspace, kind: str, name: str) -> str:
     """Return the display name of an artifact."""
-    if kind != "models":
-        return name
-    return list_display_names(workspace).get(name, name)
+    return list_display_names(workspace, kind).get(name, name)
+
+
+def display_model(workspace: Workspace, name: str) -> str:
+    """Return the display name of a model or of word vectors by folder, hub name or label."""
+    return display_label(shown_model(name), list_display_names(workspace))
 
 
 def build_labels(workspace: Workspace, offered: Iterable[str]) -> dict[str, str]:
@@ -98,18 +112,18 @@ def display_label(option: str, names: Mapping[str, str]) -> str:
     return f"{names.get(first, first)}{separator}{rest}"
 
 
-def _describe_model(name: str, models: Mapping[str, Artifact]) -> str:
+def _describe_model(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
     """Return the display name of a model from its inputs, or its name if the user chose it."""
-    inputs = models[name].manifest.inputs
+    name, inputs = artifact.name, artifact.manifest.inputs
     if "model" not in inputs:
         return name
     # 1. The model that it was made from; the chain ends, because no model is made from itself.
-    base = name_of(Path(inputs["model"].paths[0]))
+    base = _read_model_name(inputs["model"])
     shown_base = base
     if base in models and base != name and name.startswith(f"{base}-"):
-        shown_base = _describe_model(base, models)
+        shown_base = _describe_model(models[base], models)
     # 2. Continued pretraining: the suggested name ends with the stage.
-    stage = str(models[name].manifest.numbers.get("stage", ""))
+    stage = str(artifact.manifest.numbers.get("stage", ""))
     if stage and _is_suggested(name, f"{base}-{stage}"):
         return f"{shown_base} · {stage}"
     # 3. An adaptation: the suggested name ends with where its words come from.
@@ -121,9 +135,52 @@ def _describe_model(name: str, models: Mapping[str, Artifact]) -> str:
     return f"{shown_base} + {_drop_shared_words(origin, base)}{number.replace('-', ' ')}"
 
 
+def _describe_run(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
+    """Return the display name of a run: task and model, or its name if the user chose it."""
+    name, inputs = artifact.name, artifact.manifest.inputs
+    task = str(artifact.manifest.numbers.get("task", "")).rpartition("/")[2]
+    if not task or "model" not in inputs:
+        return name
+    wish = f"{task}-{_read_model_name(inputs['model'])}"
+    if not _is_suggested(name, wish) and name not in (BASE_RUNS[1], ADAPTED_RUNS[1]):
+        return name
+    return f"{task} · {_describe_input(inputs['model'], models)}{_find_number(name, wish)}"
+
+
+def _describe_change(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
+    """Return the display name of a comparison: both spaces, or its name if the user chose it."""
+    name, inputs = artifact.name, artifact.manifest.inputs
+    if "before" not in inputs or "after" not in inputs:
+        return name
+    spaces = [inputs[role] for role in ("before", "after")]
+    wish = "-to-".join(map(_read_model_name, spaces))
+    if not _is_suggested(name, wish) and name != CHANGE[1]:
+        return name
+    return " → ".join(_describe_input(one, models) for one in spaces) + _find_number(name, wish)
+
+
+def _describe_input(given: Input, models: Mapping[str, Artifact]) -> str:
+    """Return the display name of an input that is a model or word vectors."""
+    name = _read_model_name(given)
+    if name in models and Path(given.paths[0]).parent.name != "vectors":
+        return _describe_model(models[name], models)
+    return name
+
+
+def _read_model_name(given: Input) -> str:
+    """Return the name of a model or word vectors without folders: bert-base for org/bert-base."""
+    return shown_model(given.paths[0]).rpartition("/")[2]
+
+
 def _is_suggested(name: str, wish: str) -> bool:
     """Return whether a name is a suggested one, possibly with a number."""
-    return bool(re.fullmatch(rf"{re.escape(wish)}(-\d+)?", name))
+    return bool(re.fullmatch(rf"{re.escape(simplify_name(wish))}(-\d+)?", name))
+
+
+def _find_number(name: str, wish: str) -> str:
+    """Return the number at the end of a suggested name, after a space; "" if there is none."""
+    number = name.removeprefix(simplify_name(wish)) if _is_suggested(name, wish) else ""
+    return number.replace("-", " ")
 
 
 def _drop_shared_words(name: str, other: str) -> str:

@@ -89,7 +89,11 @@ def choose_models(
             lambda: choose_default(workspace, offered),
             help=HELP["models"],
         )
-    opened = [_open(label, name) for label, name in chosen.items()]
+    names = pickers.list_display_names(workspace)
+    opened = [
+        _open(pickers.display_label(pickers.shown_model(label), names), name)
+        for label, name in chosen.items()
+    ]
     return [entry for entry in opened if entry]
 
 
@@ -210,7 +214,7 @@ def _open(label: str, name: str) -> ModelEntry | None:
     with mistakes.show_errors():
         model = cache.model_of(name)
         if model.vocabulary and model.splitter:  # read both now, to show an error here
-            return ModelEntry(pickers.shown_model(label), name, model)
+            return ModelEntry(label, name, model)
     return None
 
 

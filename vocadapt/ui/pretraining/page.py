@@ -19,7 +19,8 @@ def draw(workspace: Workspace) -> None:
     pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None
     if selected:
-        result.draw_curves(pretrained, selected)
+        names = pickers.list_display_names(workspace)
+        result.draw_curves(pretrained, selected, names)
     with mistakes.show_errors():
         result.draw_gate_section(workspace, corpora, selected.name if selected else "")
     if selected:

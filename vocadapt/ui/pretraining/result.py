@@ -2,7 +2,7 @@
 the gate weights of an exBERT by layer and kind of token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -40,6 +40,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
+from vocadapt.ui.frame.names import display_label, display_model
 from vocadapt.ui.jobs import panel
 
 DEFAULT_CURVES = 4
@@ -69,7 +70,7 @@ def draw_running_job(job: Job, status: Status) -> None:
         f" {count(curve.n_evaluated)} of {count(curve.n_held_out)} held-out windows]]"
     )
     if len(curve.points) > 1:
-        figure = plot_held_out_losses({job.target.name: curve}, height=220)
+        figure = plot_held_out_losses({panel.find_target_name(job): curve}, height=220)
         alt = f"Held-out loss, from {fraction(first)} to {fraction(last)} nats per character."
         draw_figure(figure, f"held_out_{job.id}", alt=alt)
     # 3. The models saved during training.
@@ -94,12 +95,15 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
     selected = next(one for one in made if one.name == artifact.name)
     draw_link("finetune", "Fine-tune it", link, finetune_models=artifact.name)
     pickers.warn_if_stale(artifact, workspace)
-    draw_figures(selected)
+    draw_figures(selected, display_model(workspace, selected.model))
     return selected
 
 
-def draw_figures(one: PretrainedModel) -> None:
-    """Draw the loss per character before and after, the trained parameters, the tokens, and the time."""
+def draw_figures(one: PretrainedModel, model: str) -> None:
+    """Draw the loss per character before and after, the trained parameters, the tokens, and the time.
+
+    model: display name of the model that was pretrained.
+    """
     # 1. The change of the loss, colored only if it is significant.
     numbers = one.numbers
     loss = numbers["loss_per_character"]
@@ -114,7 +118,7 @@ def draw_figures(one: PretrainedModel) -> None:
     # 2. The figures of the training.
     speed = f"{count(round(numbers['tokens_per_second']))} wordpieces/s"
     draw_metrics(
-        ("Stage", numbers["stage"], plain(one.model) or None),
+        ("Stage", numbers["stage"], plain(model) or None),
         ("Trained parameters", count(numbers["trainable"]), f"{count(numbers['frozen'])} frozen"),
         ("Wordpieces", count(numbers["tokens"]), f"{count(numbers['steps'])} steps"),
         ("Time", duration(numbers["seconds"]), speed),
@@ -144,8 +148,13 @@ def draw_figures(one: PretrainedModel) -> None:
             st.code("\n".join(one.checkpoints), language=None, wrap_lines=True)
 
 
-def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> None:
-    """Draw the held-out loss of several models against wordpieces or time, and the table of all."""
+def draw_curves(
+    made: Sequence[PretrainedModel], selected: PretrainedModel, shown_names: Mapping[str, str]
+) -> None:
+    """Draw the held-out loss of several models against wordpieces or time, and the table of all.
+
+    shown_names: display names of models.
+    """
     st.subheader("Loss curves")
     able = [one for one in made if one.curve.points]
     if able:
@@ -159,6 +168,7 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
                 selected_first[:DEFAULT_CURVES],
                 key="pretraining_curves",
                 bind="query-params",
+                format_func=lambda name: shown_names.get(name, name),
             )
             against = st.segmented_control(
                 "X axis",
@@ -170,13 +180,14 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
             )
         shown = {one.name: one for one in able if one.name in drawn}
         if shown:
-            lines = {name: one.curve for name, one in shown.items()}
-            figure = plot_held_out_losses(lines, str(against), among=names)
+            lines = {shown_names.get(name, name): one.curve for name, one in shown.items()}
+            every = [shown_names.get(name, name) for name in names]
+            figure = plot_held_out_losses(lines, str(against), among=every)
             last = [f"{name} {fraction(one.points[-1].loss)}" for name, one in lines.items()]
             alt = f"Held-out loss in nats per character. Last value: {', '.join(last)}."
             draw_figure(figure, "held_out_losses", alt=alt)
             describe_windows(list(shown.values()))
-    draw_models(made)
+    draw_models(made, shown_names)
 
 
 def describe_windows(shown: Sequence[PretrainedModel]) -> None:
@@ -205,12 +216,12 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
         )
 
 
-def draw_models(made: Sequence[PretrainedModel]) -> None:
-    """Draw the table of all pretrained models, newest first."""
+def draw_models(made: Sequence[PretrainedModel], names: Mapping[str, str]) -> None:
+    """Draw the table of all pretrained models, newest first. names: display names of models."""
     numbers = [one.numbers for one in made]
     columns: dict[str, list[object]] = {
-        "model": [one.name for one in made],
-        "from": [one.model for one in made],
+        "model": [names.get(one.name, one.name) for one in made],
+        "from": [display_label(one.model, names) for one in made],
         "stage": [row["stage"] for row in numbers],
         "before": [row["loss_per_character"]["before"] for row in numbers],
         "after": [row["loss_per_character"]["after"] for row in numbers],

@@ -1,6 +1,6 @@
 """Form of the page Pretraining: model, text, stage, budget, cost estimate, and start."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,9 +98,10 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
     # 2. A description of the model, and the stages that apply to it.
     label, model = label_of(place, offered), cache.model_of(place)
-    describe_model(model)
+    shown = pickers.display_model(workspace, place)
+    describe_model(model, shown)
     if not has_mlm_head(model):
-        explain_missing_head(label, model)
+        explain_missing_head(shown, model)
         return None
     stages = list_stages(model)
     with right:
@@ -126,15 +127,18 @@ def explain_missing_head(label: str, model: LanguageModel) -> None:
     )
 
 
-def describe_model(model: LanguageModel) -> None:
-    """Draw a line that describes a model: with or without extension modules, and its layers."""
+def describe_model(model: LanguageModel, name: str) -> None:
+    """Draw a line that describes a model: with or without extension modules, and its layers.
+
+    name: its display name.
+    """
     size = ModuleSize.from_config(model.config)
     layers = model.config.get("num_hidden_layers", "?")
     kind = "a model without extension modules"
     if is_extended(model.config):
         added = count(int(model.config.get("extension_vocab_size", 0)))
         kind = f"an exBERT: modules of {fraction(size.share)} of a layer, {added} added tokens"
-    draw_note(f"{plain(model.name)}: {kind}; {layers} layers with hidden size {size.layer_hidden}")
+    draw_note(f"{plain(name)}: {kind}; {layers} layers with hidden size {size.layer_hidden}")
 
 
 def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
@@ -209,7 +213,7 @@ def draw_cost(
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
     wordpieces, known = estimate_wordpieces(request, workspace)
-    per_second, pace = estimate_pace(request, made)
+    per_second, pace = estimate_pace(request, made, pickers.list_display_names(workspace))
     found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
     st.markdown(
@@ -234,10 +238,12 @@ def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tu
 
 
 def estimate_pace(
-    request: PretrainingRequest, made: Sequence[PretrainedModel]
+    request: PretrainingRequest, made: Sequence[PretrainedModel], names: Mapping[str, str]
 ) -> tuple[float, str]:
     """Return wordpieces per second and their source: measured in the newest pretraining of this
     model in this stage, else estimated from the size of the model.
+
+    names: display names of models.
     """
     config = cache.model_of(request.model).config
     modeled = estimate_pretraining_speed(config, request.further.stage, request.further.training)
@@ -247,7 +253,7 @@ def estimate_pace(
         same_model = one.model in (request.label, name_of(Path(request.model)))
         measured = one.numbers.get("tokens_per_second")
         if same_stage and same_model and measured:
-            return float(measured), f"measured in {plain(one.name)}"
+            return float(measured), f"measured in {plain(names.get(one.name, one.name))}"
     return modeled, "estimated for two cores from its layers and hidden size"
 
 

@@ -130,7 +130,9 @@ def pick_spaces(
     # The display names: a typed path or hub name has no label in the workspace.
     labels = pickers.build_labels(workspace, known)
     shown = {name: labels[label] for label, name in known.items()}
-    return tuple(NamedSpace(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
+    return tuple(
+        NamedSpace(shown.get(name, pickers.display_model(workspace, name)), name) for name in chosen
+    )
 
 
 def _find_newest_spaces(workspace: Workspace, known: Mapping[str, str]) -> list[str]:

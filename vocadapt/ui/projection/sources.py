@@ -34,7 +34,7 @@ from vocadapt.ui.frame import cache, count_cache, mistakes
 
 UNSAVED_PCA = "PCA (not saved)"
 PLAIN = "one color"
-ORIGIN = "origin · {}"  # of the display name of an adapted model
+ORIGIN = "origin · {}"  # of the name of an adapted model
 TABLES = f"{UPLOADS}/tables"  # the user's tables of tokens and values
 HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
 # Words of the demo, which the demo's adapted model has as added tokens; their neighborhoods hold
@@ -217,7 +217,15 @@ def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
     for model in list_adapted_models(workspace):
         if model.folder.resolve() == folder:
             default = ORIGIN.format(model.name)
-    chosen = pickers.pick_name("Color", list(offered), "projection_color", default, help=HELP)
+    models = pickers.list_display_names(workspace)
+    chosen = pickers.pick_name(
+        "Color",
+        list(offered),
+        "projection_color",
+        default,
+        help=HELP,
+        labels={ORIGIN.format(name): ORIGIN.format(shown) for name, shown in models.items()},
+    )
     column = None
     with mistakes.show_errors():
         column = offered.get(chosen, offered[PLAIN])()

@@ -1,6 +1,6 @@
 """The settings of the runs of a task side by side, by default only those that differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -13,20 +13,32 @@ from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
+from vocadapt.ui.frame.names import display_label
 
 RUNS = "results_compared_settings"  # session key and query parameter
 MAX_RUNS = 4  # selected at first
 
 
 @st.fragment
-def draw_settings(runs: Sequence[RunSet], baseline: str) -> None:
-    """Draw the settings of the baseline and of other runs, one column each."""
+def draw_settings(
+    runs: Sequence[RunSet], baseline: str, names: Mapping[str, str], models: Mapping[str, str]
+) -> None:
+    """Draw the settings of the baseline and of other runs, one column each.
+
+    names: display names of runs. models: display names of models.
+    """
     st.subheader("Settings compared")
     by_name = {one.name: one for one in runs}
     first = list(dict.fromkeys([name for name in (baseline,) if name] + list(by_name)))[:MAX_RUNS]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         address.restore_selections(RUNS, Choice(by_name.__contains__), lambda: first)
-        chosen = st.multiselect("Runs", list(by_name), key=RUNS, persist_state="session")
+        chosen = st.multiselect(
+            "Runs",
+            list(by_name),
+            key=RUNS,
+            persist_state="session",
+            format_func=lambda name: names.get(name, name),
+        )
         address.write(RUNS, chosen)
         only = st.toggle("Differences only", value=True, key="results_differences")
     if not chosen:
@@ -38,7 +50,7 @@ def draw_settings(runs: Sequence[RunSet], baseline: str) -> None:
     for name in chosen:
         one = by_name[name]
         values: dict[str, object] = {
-            "Model": one.model,
+            "Model": display_label(one.model, models),
             "Trained on": one.tokenization,
             "Seeds": one.seeds,
         }
@@ -53,7 +65,9 @@ def draw_settings(runs: Sequence[RunSet], baseline: str) -> None:
         return
     columns: dict[str, list[object]] = {"setting": [escape_invisible(name) for name in shown]}
     for place, name in enumerate(chosen):
-        columns[escape_invisible(name)] = [escape_invisible(one[place]) for one in shown.values()]
+        columns[escape_invisible(names.get(name, name))] = [
+            escape_invisible(one[place]) for one in shown.values()
+        ]
     draw_table(columns, key="results_settings", height="content")
     if only:
         draw_note(f"{count(len(shown))} of {count(len(table))} settings differ.")

@@ -9,6 +9,7 @@ from vocadapt.analysis.results.tables import format_fraction, format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.ui.components.blocks import draw_figure, draw_note
 from vocadapt.ui.components.markup import escape_invisible
+from vocadapt.ui.components.number_formats import count
 
 MAX_CURVES = 12  # selected at first
 MAX_DESCRIBED = 6  # runs whose last value is described
@@ -20,14 +21,17 @@ SMOOTHING_HELP = (
 
 
 @st.fragment
-def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
-    """Draw loss and dev score of the selected runs, by default the first MAX_CURVES."""
+def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -> None:
+    """Draw loss and dev score of the selected runs, by default the first MAX_CURVES.
+
+    names: display names of runs.
+    """
     st.subheader("Learning curves")
     # 1. The runs, one per seed, and the smoothing.
     every = {}
     for one in runs:
         for run in one.runs:
-            every[f"{escape_invisible(one.name)} · {run.called}"] = run.record
+            every[f"{escape_invisible(names.get(one.name, one.name))} · {run.called}"] = run.record
     picker, slider = st.columns([2.4, 1], gap="large", vertical_alignment="bottom")
     first = list(every)[:MAX_CURVES]
     chosen = picker.multiselect("Runs", list(every), first, key="curves")
@@ -41,7 +45,7 @@ def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
         bind="query-params",
         help=SMOOTHING_HELP,
     )
-    draw_note(f"{len(chosen)} of {len(every)} runs.")
+    draw_note(f"{count(len(chosen))} of {count(len(every))} runs.")
     # 2. Losses and dev scores side by side, with the same color for a run in both.
     left, right = st.columns(2, gap="large")
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
@@ -59,7 +63,9 @@ def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
             alt = describe_last(f"{name} on the dev split by epoch", last)
             draw_figure(figure, "devs", alt=alt)
             if len(dev) < len(chosen):
-                draw_note(f"{len(dev)} of {len(chosen)} selected runs have a dev score.")
+                draw_note(
+                    f"{count(len(dev))} of {count(len(chosen))} selected runs have a dev score."
+                )
         else:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
 

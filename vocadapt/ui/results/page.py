@@ -30,18 +30,22 @@ def draw(workspace: Workspace) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = view.pick_task(runs)
         own = [one for one in runs if one.task == task]
-        baseline = view.pick_baseline(own)
+        names = pickers.list_display_names(workspace, "runs")
+        baseline = view.pick_baseline(own, names)
         scorer = view.pick_score(own[0].kind)
     # 2. The models compared with the baseline, then over all tasks if there are several.
     board = view.compute_results(own, baseline, scorer).boards[0]
-    view.draw_headline(board)
+    models = pickers.list_display_names(workspace)
+    shown = view.show_names(board, names, models)
+    view.draw_headline(shown)
     if about := own[0].runs[0].about:
         draw_note(f"This task: {plain(about)}.")
-    view.draw_leaderboard(board)
-    curves.draw_curves(own, own[0].metric)
+    view.draw_leaderboard(shown)
+    curves.draw_curves(own, own[0].metric, names)
     confusion.draw_confusion(task, baseline)
     if len(own) > 1:
-        compared_settings.draw_settings(own, baseline[0] if baseline else "")
+        first = baseline[0] if baseline else ""
+        compared_settings.draw_settings(own, first, names, models)
     if len({one.task for one in runs}) > 1:
-        view.draw_group_means(view.compute_results(runs, None, "").groups)
+        view.draw_group_means(view.compute_results(runs, None, "").groups, models)
     view.draw_details(workspace, board, scorer)

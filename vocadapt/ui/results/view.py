@@ -3,6 +3,7 @@ exports.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -75,9 +76,11 @@ def pick_task(runs: Sequence[RunSet]) -> str:
     return pickers.pick_name("Task", names, "results_task", names[0])
 
 
-def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
+def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str, str] | None:
     """Show the picker of the baseline, a run under a tokenization; return None if there is only one
     to choose.
+
+    names: display names of runs.
     """
     offered = {}
     # The oldest first: a baseline is usually made before what is compared with it.
@@ -89,7 +92,12 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
     first = find_default_baseline(runs)
     label = next(label for label, pair in offered.items() if pair == first)
     chosen = pickers.pick_name(
-        "Baseline", list(offered), "results_baseline", label, help=HELP["baseline"]
+        "Baseline",
+        list(offered),
+        "results_baseline",
+        label,
+        help=HELP["baseline"],
+        labels={option: pickers.display_label(option, names) for option in offered},
     )
     return offered.get(chosen)
 
@@ -129,6 +137,19 @@ def compute_results(
 ) -> Results:
     """Compute the results of runs, cached between reruns."""
     return build_results(list(runs), baseline, scorer)
+
+
+def show_names(
+    board: TaskLeaderboard, names: Mapping[str, str], models: Mapping[str, str]
+) -> TaskLeaderboard:
+    """Return a leaderboard with the display names of its runs and models."""
+    standings = tuple(
+        replace(
+            one, name=names.get(one.name, one.name), model=pickers.display_label(one.model, models)
+        )
+        for one in board.standings
+    )
+    return replace(board, standings=standings)
 
 
 def draw_headline(board: TaskLeaderboard) -> None:
@@ -249,8 +270,11 @@ def _draw_other_scores(board: TaskLeaderboard) -> None:
         draw_table(columns, key="other_scores")
 
 
-def draw_group_means(groups: GroupMeans) -> None:
-    """Draw the mean of each model over each group of tasks, and the number of tasks."""
+def draw_group_means(groups: GroupMeans, models: Mapping[str, str]) -> None:
+    """Draw the mean of each model over each group of tasks, and the number of tasks.
+
+    models: display names of models.
+    """
     means: dict[str, list[str]] = {}
     is_scored = False
     for of_model in groups.values():
@@ -261,10 +285,8 @@ def draw_group_means(groups: GroupMeans) -> None:
     if not is_scored:
         return
     st.subheader("Means by task group")
-    draw_table(
-        {"model · trained on": [escape_invisible(model) for model in groups], **means},
-        key="groups",
-    )
+    labels = [escape_invisible(pickers.display_label(model, models)) for model in groups]
+    draw_table({"model · trained on": labels, **means}, key="groups")
     draw_note(
         "Each task counts with its default score and tokenization, averaged over seeds. In"
         " parentheses: the number of scored tasks, of all tasks of the group, and the number of"

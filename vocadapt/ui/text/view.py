@@ -80,14 +80,14 @@ def _draw_sample(corpus: Artifact) -> None:
 
 
 def _draw_headline(workspace: Workspace, corpus: Artifact, model: str) -> None:
-    """Draw how a model tokenizes a text: tokens per word, whole words, severely split words."""
+    """Draw how a model tokenizes a text: wordpieces per word, whole words, severely split words."""
     figures = count_cache.figures_of(corpus, model, pickers.shown_model(model), workspace.root)
     if figures is None:
         return
     st.subheader("How the model reads it")
     draw_metrics(
-        ("Tokens per word", fraction(figures.fertility, 2), None, HELP["fertility"]),
-        ("Words kept whole", fraction(figures.one_piece), None, HELP["whole"]),
+        ("Wordpieces per word", fraction(figures.fertility, 2), None, HELP["fertility"]),
+        ("Whole words", fraction(figures.one_piece), None, HELP["whole"]),
         (
             f"Split into {SEVERE} or more",
             fraction(figures.share_from(SEVERE)),

@@ -44,8 +44,10 @@ def choose(workspace: Workspace) -> Chosen | None:
         options.setdefault(label, Chosen(model=folders[name]))
     shown = pickers.label_runs(workspace, {one.name: one for one in with_weights})
     chosen = _pick(options, models, shown | pickers.build_labels(workspace, models))
-    other = _draw_folder_input()
-    _explain_runs_without_weights([one for one in runs if not one.run.has_weights])
+    other = _draw_folder_input(workspace)
+    names = pickers.list_display_names(workspace, "runs")
+    without = [one.run_set.name for one in runs if not one.run.has_weights]
+    _explain_runs_without_weights([names.get(name, name) for name in dict.fromkeys(without)])
     if other:
         return _open_folder(other)
     return chosen
@@ -89,7 +91,7 @@ def _pick(
     return options.get(label)
 
 
-def _draw_folder_input() -> str:
+def _draw_folder_input(workspace: Workspace) -> str:
     """Draw the field for the folder of any run or model; return what was typed."""
     with st.popover("Another folder", icon=":material/folder_open:"):
         typed = st.text_input(
@@ -102,7 +104,7 @@ def _draw_folder_input() -> str:
             ),
         )
     if typed:
-        draw_note(f"Shown: {plain(pickers.shown_model(typed)[:200])}")
+        draw_note(f"Shown: {plain(pickers.display_model(workspace, typed)[:200])}")
     return str(typed or "").strip()
 
 
@@ -117,12 +119,11 @@ def _open_folder(folder: str) -> Chosen:
     return Chosen(run=folder)
 
 
-def _explain_runs_without_weights(runs: Sequence[pickers.ChosenRun]) -> None:
+def _explain_runs_without_weights(names: Sequence[str]) -> None:
     """State which runs are not offered because they have predictions only."""
-    if not runs:
+    if not names:
         return
-    names = list(dict.fromkeys(plain(one.run_set.name) for one in runs))
-    shown = ", ".join(names[:MAX_NAMES])
+    shown = ", ".join(map(plain, names[:MAX_NAMES]))
     if len(names) > MAX_NAMES:
         shown += " …"
     draw_note(
