@@ -20,6 +20,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods
+from vocadapt.ui.components.glossary import MAX_EXPLAINED, TERMS, find_terms
 from vocadapt.ui.components.number_formats import signed
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
@@ -118,6 +119,19 @@ FULL = {
     CHANGE: ["Most changed words", "Overlap by word frequency"],
 }
 
+# Elements with a label and a help.
+LABELED = (
+    "metric",
+    "selectbox",
+    "multiselect",
+    "number_input",
+    "text_input",
+    "checkbox",
+    "radio",
+    "slider",
+    "button_group",
+)
+
 
 def texts(app):
     return [
@@ -137,6 +151,18 @@ def markup(app):
     return "".join(element.proto.body for element in app.get("html"))
 
 
+def list_unexplained_terms(app, part):
+    """Terms of a part in the labels and headings that it draws, without their sentence as help."""
+    elements = [(one.proto.label, one.proto.help) for kind in LABELED for one in app.main.get(kind)]
+    elements += [(one.value, one.proto.help) for one in app.subheader]
+    return [
+        (label, term)
+        for label, help in elements
+        for term in find_terms(label, PARTS[part].terms)[:MAX_EXPLAINED]
+        if f"**{term}**: {TERMS[term]}" not in help
+    ]
+
+
 @pytest.mark.parametrize("page", PARTS)
 def test_an_empty_workspace_says_what_to_do_first(page, open_page):
     app = open_page(page)
@@ -151,6 +177,7 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     assert not app.exception and not app.error
     assert app.title[0].value == title_of(page)
     assert [heading.value for heading in app.subheader] == FULL[page]
+    assert not list_unexplained_terms(app, page)
 
 
 @pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, PROJECTION, CHANGE])

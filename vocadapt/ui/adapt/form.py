@@ -29,6 +29,7 @@ from vocadapt.ui.advise.recommendation import (
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -193,7 +194,7 @@ def _pick_preset(workspace: Workspace) -> Recipe:
         key="adapt_preset",
         persist_state="session",
         format_func=lambda name: titles[name],
-        help="Selects what is changed, and where the new embeddings come from.",
+        help=explain("Preset", "Selects what is changed, and where the new embeddings come from."),
     )
     address.write("adapt_preset", [name or first], offered.__contains__)
     recipe = offered[name or first]
@@ -254,7 +255,7 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
         list(offered),
         list(offered).index(recipe.rows.method),
         key=f"initializer_{recipe.name}",
-        help="Selects how the embeddings of new tokens are initialized.",
+        help=explain("Initializer", "Selects how the embeddings of new tokens are initialized."),
     )
     draw_note(plain(INITIALIZERS[chosen].about))
     return offered[chosen]

@@ -9,7 +9,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.adapt import form, model, plan
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.jobs import panel
 
@@ -23,7 +23,7 @@ def draw(workspace: Workspace) -> NextPart | None:
         st.divider()
 
     # 2. A new one: the recipe on the left, its plan and costs on the right.
-    st.subheader("Adapt a model" if not adapted else "Adapt another")
+    draw_heading("Adapt a model" if not adapted else "Adapt another")
     form_side, plan_side = st.columns([1, 1.4], gap="large")
     with form_side:
         chosen = form.draw_recipe_form(workspace)

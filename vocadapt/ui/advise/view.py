@@ -27,6 +27,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
+    draw_heading,
     draw_link,
     draw_metrics,
     draw_note,
@@ -302,7 +303,7 @@ def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
 
 def draw_length_chart(report: lab.AdviceReport) -> None:
     """Draw the distribution of wordpieces per word for the text and the entities of the task."""
-    st.subheader("Wordpieces per word")
+    draw_heading("Wordpieces per word")
     shown = report.advice.figures
     fractions = {"words of the text": shown.corpus.shares()}
     sizes = f"{count(shown.corpus.words)} of the text"
@@ -318,7 +319,7 @@ def draw_length_chart(report: lab.AdviceReport) -> None:
 def draw_split_words(report: lab.AdviceReport) -> None:
     """Draw the most frequent split words."""
     words = report.advice.split_words
-    st.subheader("Most frequent split words")
+    draw_heading("Most frequent split words")
     table: dict[str, list[object]] = {
         "word": [markup.escape_invisible(word.word) for word in words],
         "occurrences": [word.count for word in words],
@@ -338,7 +339,7 @@ def draw_split_words(report: lab.AdviceReport) -> None:
 
 def draw_gains(report: lab.AdviceReport) -> None:
     """Draw the gains and costs of adding words by minimum count."""
-    st.subheader("Gains and costs of adding words")
+    draw_heading("Gains and costs of adding words")
     table: dict[str, list[str]] = {name: [] for name in COLUMNS}
     for gain in report.advice.figures.gains:
         cells = (

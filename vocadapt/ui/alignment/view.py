@@ -27,10 +27,12 @@ from vocadapt.ui.components import keyword_in_context, markup, word_links, word_
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_figure,
+    draw_heading,
     draw_note,
     draw_table,
     tsv,
 )
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.number_formats import chance, count, format_estimate, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address, mistakes
@@ -77,13 +79,25 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
     base, base_csls = _score(default, "p@5"), _score(default, "p@5", csls=True)
     # Side by side as far as they fit, never cut.
     with st.container(horizontal=True, gap="large"):
-        st.metric("Anchors", count(anchors), help=HELP["anchors"], width="content")
-        st.metric("Held-out P@5", fraction(p5), _delta(p5, base), help=HELP["p@5"], width="content")
         st.metric(
-            "With CSLS", fraction(csls), _delta(csls, base_csls), help=HELP["csls"], width="content"
+            "Anchors", count(anchors), help=explain("Anchors", HELP["anchors"]), width="content"
+        )
+        st.metric(
+            "Held-out P@5",
+            fraction(p5),
+            _delta(p5, base),
+            help=explain("Held-out P@5", HELP["p@5"]),
+            width="content",
+        )
+        st.metric(
+            "With CSLS",
+            fraction(csls),
+            _delta(csls, base_csls),
+            help=explain("CSLS", HELP["csls"]),
+            width="content",
         )
         level = chance(_score(row, "chance@5"))
-        st.metric("Chance", level, help=HELP["chance"], width="content")
+        st.metric("Chance", level, help=explain("Chance", HELP["chance"]), width="content")
 
 
 def warn_if_at_chance(row: MethodScores | None) -> None:
@@ -223,7 +237,7 @@ def _list_settings(k: int) -> ListSettings:
         key="alignment_among",
         bind="query-params",
         format_func=str.capitalize,
-        help=HELP["among"],
+        help=explain("Wordpieces", HELP["among"]),
     )
     cosine = metric == "cosine"
     csls = draw_setting(
@@ -234,7 +248,7 @@ def _list_settings(k: int) -> ListSettings:
         toggle=True,
         bind="query-params",
         disabled=not cosine,
-        help=HELP["lists by csls"],
+        help=explain("CSLS", HELP["lists by csls"]),
     )
     return ListSettings(k, str(metric), csls and cosine, str(among))
 
@@ -251,9 +265,9 @@ def draw_held_out(
     """
     # 1. All methods, and the held-out pairs of the selected one.
     chosen = methods.describe_method(settings)
-    st.subheader("Alignment methods compared")
+    draw_heading("Alignment methods compared")
     _draw_comparison(evaluated, spaces, chosen, evaluate)
-    st.subheader("Held-out pairs against random pairs")
+    draw_heading("Held-out pairs against random pairs")
     if detail:
         anchors = evaluation_of(detail).anchors
         true = [anchor.cosine for anchor in anchors]
@@ -358,7 +372,7 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
         if len(anchor.word) >= SHORTEST and anchor.word.isalpha()
     ]
     ordered = sorted(words, key=lambda anchor: anchor.cosine)
-    st.subheader("Worst-aligned words")
+    draw_heading("Worst-aligned words")
     st.markdown(
         f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST}"
         f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"

@@ -19,6 +19,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings
 from vocadapt.spaces.neighbors.noise_baseline import NONE
 from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import format_estimate
 
@@ -47,7 +48,11 @@ def choose_baseline(
     if not found:
         return None
     name = st.selectbox(
-        "Noise baseline", [*found, "none"], key="change_null", bind="query-params", help=HELP
+        "Noise baseline",
+        [*found, "none"],
+        key="change_null",
+        bind="query-params",
+        help=explain("Noise baseline", HELP),
     )
     return found.get(str(name))
 

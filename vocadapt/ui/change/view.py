@@ -22,6 +22,7 @@ from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_command,
     draw_downloads,
+    draw_heading,
     draw_metrics,
     draw_note,
     open_details,
@@ -124,7 +125,7 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
     change, baseline = shown.found.change, shown.found.baseline
     word_links.listen(word_list.WORD)
     # 1. The histogram, with the range of neighbors kept, and the list of the words in it.
-    st.subheader("Most changed words")
+    draw_heading("Most changed words")
     left, right = st.columns([1, 1.3], gap="large")
     with left:
         histogram = st.container()  # drawn above the slider on which it depends

@@ -17,6 +17,7 @@ from vocadapt.spaces.neighbors.change import (
 )
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
 from vocadapt.ui.components.blocks import (
+    draw_heading,
     draw_note,
     draw_table,
 )
@@ -232,7 +233,7 @@ def _take_selected(key: str, words: list[str]) -> None:
 
 def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the overlap of each word, and its mean by frequency, against the word's count."""
-    st.subheader("Overlap by word frequency")
+    draw_heading("Overlap by word frequency")
     if change.counts is None:
         st.markdown("Neither space has word counts.")
         return

@@ -13,6 +13,7 @@ import streamlit as st
 from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
 from vocadapt.ui.frame.address import here
 from vocadapt.ui.frame.pages import QueryValue, find_link
@@ -25,6 +26,14 @@ def draw_figure(figure: Any, key: str, alt: str | None = None) -> None:
     st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=alt)
 
 
+def draw_heading(title: str, place: Any = st, **options: Any) -> None:
+    """Draw the heading of a block; its help explains the terms of the glossary in it.
+
+    options: other arguments of `st.subheader`.
+    """
+    place.subheader(title, help=explain(title), **options)
+
+
 def draw_note(text: str, place: Any = st) -> None:
     """Draw a small gray note (Markdown) on the page or in a column."""
     place.markdown(f":small[:gray[{text}]]")
@@ -33,8 +42,12 @@ def draw_note(text: str, place: Any = st) -> None:
 def draw_metric(
     place: Any, label: str, value: str, note: str | None = None, help: str | None = None
 ) -> None:
-    """Draw a metric with a note below its value, without color or arrow."""
-    place.metric(label, value, note, delta_color="off", delta_arrow="off", help=help)
+    """Draw a metric with a note below its value, without color or arrow; its help explains the
+    terms of the glossary in its label.
+    """
+    place.metric(
+        label, value, note, delta_color="off", delta_arrow="off", help=explain(label, help)
+    )
 
 
 def draw_metrics(*metrics: tuple[str | None, ...], places: Sequence[Any] = ()) -> None:

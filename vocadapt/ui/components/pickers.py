@@ -14,6 +14,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.frame import address, cache
@@ -126,7 +127,7 @@ def pick_name(
         key=key,
         persist_state="session",
         placeholder=placeholder or None,
-        help=help,
+        help=explain(label, help),
         format_func=lambda name: labels.get(name, name),
     )
     address.write(key, [chosen or first], allowed)
@@ -162,7 +163,7 @@ def pick_or_type(
         accept_new_options=True,
         persist_state="session",
         placeholder=placeholder or None,
-        help=help,
+        help=explain(label, help),
         format_func=lambda option: labels.get(option, option),
     )
     shown = str(chosen or first)
@@ -194,7 +195,7 @@ def pick_several(
         accept_new_options=True,
         persist_state="session",
         format_func=lambda option: labels.get(option, option),
-        **options,
+        **options | {"help": explain(label, options.get("help"))},
     )
     address.write(key, chosen, choice.allowed)
     return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
@@ -431,9 +432,10 @@ def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> Non
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:
     """Show a picker of the task kind of the user's own files."""
     name = place.selectbox(
-        "Task type",
+        "Task kind",
         list(TASK_KINDS),
         format_func=lambda name: f"{name}: {TASK_KINDS[name].about}",
         key=key,
+        help=explain("Task kind"),
     )
     return TASK_KINDS[name]

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.settings import Setting, get_setting_groups, get_settings, show_value
+from vocadapt.ui.components.glossary import explain
 
 T = TypeVar("T")
 
@@ -36,8 +37,8 @@ def draw_setting(
     draw a toggle instead of a checkbox. options: other arguments of the widget.
     """
     declared, value = get_settings(settings)[name], getattr(settings, name)
-    options = {"key": key, "help": describe(declared), **options}
     label = label or declared.label
+    options = {"key": key, "help": explain(label, describe(declared)), **options}
     st.session_state.setdefault(LABELS, {})[name] = label
     if declared.kind is bool:
         draw = place.toggle if toggle else place.checkbox

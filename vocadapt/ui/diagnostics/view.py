@@ -27,11 +27,13 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
+    draw_heading,
     draw_metrics,
     draw_note,
     open_details,
     tsv,
 )
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import Card, HeatCell, plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.diagnostics import cached
@@ -288,7 +290,7 @@ def compare_added_tokens(found: AddedNorms) -> str:
 
 def draw_norms_by_frequency(spaces: Sequence[SelectedSpace]) -> None:
     """Plot the length of each vector against the frequency of its token."""
-    st.subheader("Vector length by frequency")
+    draw_heading("Vector length by frequency")
     panels, uncounted, n_added = [], 0, 0
     names = shorten_labels([selected.label for selected in spaces])
     for selected, name in zip(spaces, names, strict=True):
@@ -403,7 +405,7 @@ def _draw_hubness(found: Hubness | None) -> None:
     verdict = "No token is a neighbor of very many others"
     if found.skewness > SKEWED:
         verdict = "A few tokens are neighbors of very many others"
-    st.metric("Hubness", fraction(found.skewness, 2), help=HELP["hubness"])
+    st.metric("Hubness", fraction(found.skewness, 2), help=explain("Hubness", HELP["hubness"]))
     st.markdown(
         f":small[{verdict}: the largest hub is a neighbor of"
         f" {count(found.largest)} tokens; {fraction(found.never)} of the tokens are neighbors of"

@@ -141,7 +141,7 @@ def draw_import_form(workspace: Workspace) -> None:
     them.
     """
     left, right = st.columns(2)
-    # 1. Task type and score.
+    # 1. Task kind and score.
     kind = pickers.pick_task_kind("brought_kind", left)
     scorers = [USUAL, *(one.name for one in kind.scorers())]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")

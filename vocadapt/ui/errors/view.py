@@ -25,7 +25,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.ui.components import markup, word_links
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -83,7 +84,7 @@ def choose_two(
         key="errors_slice",
         format_func=lambda name: filters.name_slice(slicing, name),
         persist_state="session",
-        help=HELP["slice"],
+        help=explain("Slice", HELP["slice"]),
     )
     address.write("errors_slice", [str(chosen)])
     # 3. The search.
@@ -145,7 +146,7 @@ def draw_cards(
 
 def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
-    st.subheader("Change by slice")
+    draw_heading("Change by slice")
     # 1. The table; the selected slice is marked, and a click on a name selects it.
     scores, chosen = slicing.scores(), -1
     names = [one.name for one in scores]
@@ -181,7 +182,7 @@ def draw_scores_by_tokenization(slicing: Slicing) -> None:
     name = filters.read_slice()
     found = slicing.by_tokenization(name)
     if found:
-        st.subheader("Score by tokenization")
+        draw_heading("Score by tokenization")
         if name != ALL:
             draw_note(f"Entries of this slice only: {plain(slicing.title(name))}.")
         markup.draw_plain_table(

@@ -4,6 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.finetune import result, task_intake, view
 from vocadapt.ui.frame import cache, mistakes
 from vocadapt.ui.jobs import panel
@@ -19,7 +20,7 @@ def draw(workspace: Workspace) -> None:
         result.draw_newest_result(workspace, runs)
 
     # 2. The form of new runs, with their cost.
-    st.subheader("Fine-tune models" if not runs else "Fine-tune more models")
+    draw_heading("Fine-tune models" if not runs else "Fine-tune more models")
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(
             "There is no task in this workspace yet.",

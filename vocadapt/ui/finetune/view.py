@@ -29,6 +29,7 @@ from vocadapt.training.tasks.task import TASK as TASK_FILE
 from vocadapt.training.tasks.task import Task, read_task_file
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
@@ -117,7 +118,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
             key="finetune_tokenization",
             bind="query-params",
             width=170,
-            help=HELP["tokenization"],
+            help=explain("Tokenization", HELP["tokenization"]),
         )
         limit = draw_setting(
             st, FinetuneStep, "limit", "finetune_limit", bind="query-params", width=150
@@ -191,7 +192,7 @@ def choose_task(workspace: Workspace) -> Path | None:
         key=TASK,
         accept_new_options=True,
         persist_state="session",
-        help=HELP["task"],
+        help=explain("Task", HELP["task"]),
         placeholder="Add one below, or type a .toml",
     )
     address.write(TASK, [str(typed or "")], names.__contains__)

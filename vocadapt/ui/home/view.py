@@ -11,7 +11,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
-from vocadapt.ui.components.blocks import draw_link, draw_metric, draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
@@ -219,7 +219,7 @@ def draw_recent(workspace: Workspace) -> None:
     newest = sorted(artifacts, key=lambda one: one.manifest.created, reverse=True)[:MOST_RECENT]
     if not newest:
         return
-    st.subheader("Recent")
+    draw_heading("Recent")
     for artifact in newest:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             part, query = find_result_link(artifact)

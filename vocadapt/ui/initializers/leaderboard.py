@@ -24,6 +24,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
+    draw_heading,
     draw_note,
     draw_table,
     open_details,
@@ -66,7 +67,7 @@ HELP = {
 
 def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     """Draw a comparison of initializers for this transfer, and the form that starts another one."""
-    st.subheader("Initializers before training")
+    draw_heading("Initializers before training")
     st.markdown(
         "Some common tokens are *held out*: they are initialized as if the model lacked them, and"
         " compared with their true embeddings. *Baselines* ignore the token (mean or random"

@@ -17,7 +17,8 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_links, word_query
-from vocadapt.ui.components.blocks import draw_metrics, draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_metrics, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.components.setting_inputs import draw_settings
@@ -119,7 +120,7 @@ def draw_token_inspector(transfer: Transfer) -> None:
     """Draw the neighbors of a token in the target space, in the model, and under each initializer
     (Fast 2023, table 6.11).
     """
-    st.subheader("One token under each initializer")
+    draw_heading("One token under each initializer")
     key, materials = transfer.key, transfer.materials
     space = materials.similarity_space
     new = [token for token in materials.plan.new_embeddings if token in space]
@@ -134,6 +135,7 @@ def draw_token_inspector(transfer: Transfer) -> None:
         list(DEFAULT_INITIALIZERS),
         key="initializers_methods",
         bind="query-params",
+        help=explain("Initializers"),
     )
     draw_explanations(methods)
     if found is None or found.word is None:

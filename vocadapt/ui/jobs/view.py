@@ -23,6 +23,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
+    draw_heading,
     draw_json,
     draw_metrics,
     open_details,
@@ -146,7 +147,7 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         name = plain(panel.find_target_name(job))
-        st.subheader(f"{job.spec.declaration.about} · {name}", anchor=False)
+        draw_heading(f"{job.spec.declaration.about} · {name}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
@@ -236,7 +237,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     offered = {step.about: step for step in STEPS.values() if not step.part}
     if not offered:
         return
-    st.subheader("More steps", anchor=False)
+    draw_heading("More steps", anchor=False)
     step = pickers.pick_named("Step", STEP, offered, help="Selects a step to run as a job.")
     if step is None:
         return

@@ -13,7 +13,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note, draw_table
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
@@ -26,7 +26,7 @@ SHOWN = 500  # rows of the table of changed words
 def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -> None:
     """Draw the figures of each model on a whole text of the workspace, and the most changed words."""
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
-    head.subheader("On a corpus")
+    draw_heading("On a corpus", head)
     corpora = workspace.artifacts("corpora")
     if not corpora:
         pickers.draw_empty_state(
@@ -63,7 +63,7 @@ def draw_changed_words(
     """
     # 1. Choose the other model; the first one is always the reference.
     others = {entry.label: entry for entry in models[1:]}
-    st.subheader("Most changed words")
+    draw_heading("Most changed words")
     label = next(iter(others))
     if len(others) > 1:
         label = str(

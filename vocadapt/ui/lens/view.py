@@ -14,6 +14,7 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel, filter_cached
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import cache, mistakes
 from vocadapt.vocabulary.families import Vocabulary
@@ -269,13 +270,13 @@ def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
                     fraction(row.fertility, 2),
                     _format_difference(row.fertility, first.fertility),
                     delta_color="inverse",
-                    help=HELP["fertility"],
+                    help=explain("Wordpieces per word", HELP["fertility"]),
                 )
                 right.metric(
                     "Whole words",
                     fraction(row.one_piece),
                     _format_difference(row.one_piece, first.one_piece),
-                    help=HELP["one piece"],
+                    help=explain("Whole words", HELP["one piece"]),
                 )
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.blocks import draw_link, draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.lessons import content
@@ -22,7 +22,7 @@ def draw(workspace: Workspace) -> None:
     progress = read_progress(workspace)
     _draw_hour(lessons, content.load_hour(language))
     _draw_progress(workspace, lessons, progress)
-    st.subheader("Answers and questions")
+    draw_heading("Answers and questions")
     for lesson in lessons:
         _draw_notes(lesson)
 
@@ -43,7 +43,7 @@ def plan_hour(lessons: Sequence[Lesson], hour: Hour) -> list[tuple[int, int, str
 
 def _draw_hour(lessons: Sequence[Lesson], hour: Hour) -> None:
     """Draw the plan of an hour as a table."""
-    st.subheader("One-hour plan")
+    draw_heading("One-hour plan")
     st.markdown(hour.prepare)
     plan = plan_hour(lessons, hour)
     rows = [
@@ -55,7 +55,7 @@ def _draw_hour(lessons: Sequence[Lesson], hour: Hour) -> None:
 
 def _draw_progress(workspace: Workspace, lessons: Sequence[Lesson], progress: Progress) -> None:
     """Draw how far each lesson is, what was guessed and answered, and the reset."""
-    st.subheader("Progress of the class")
+    draw_heading("Progress of the class")
     problem = find_problem(workspace)
     if problem:
         st.warning(plain(problem), icon=":material/lock:")

@@ -14,7 +14,7 @@ from vocadapt.lab.demo import (
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.blocks import draw_link, draw_metrics, draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metrics, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, QueryValue
@@ -81,7 +81,7 @@ def draw_lesson(
     """
     own = progress.get(lesson.name, LessonProgress())
     draw_link("lessons", "All lessons", icon=":material/arrow_back:")
-    st.subheader(f"{lesson.number} · {lesson.title}")
+    draw_heading(f"{lesson.number} · {lesson.title}")
     draw_note(f"{lesson.minutes} minutes · {format_state(lesson, progress)}")
 
     # 1. The question, and a guess.

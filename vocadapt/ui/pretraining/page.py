@@ -6,6 +6,7 @@ from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.pretraining import result, view
@@ -27,7 +28,7 @@ def draw(workspace: Workspace) -> None:
         result.draw_details(selected)
 
     # 2. The form of a new one, with its cost.
-    st.subheader("Pretrain a model" if not pretrained else "Pretrain another")
+    draw_heading("Pretrain a model" if not pretrained else "Pretrain another")
     if not corpora:
         pickers.draw_empty_state(
             "There is no text to pretrain on yet.",

@@ -30,6 +30,7 @@ from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_command,
     draw_figure,
+    draw_heading,
     draw_link,
     draw_metrics,
     draw_note,
@@ -155,7 +156,7 @@ def draw_curves(
 
     shown_names: display names of models.
     """
-    st.subheader("Loss curves")
+    draw_heading("Loss curves")
     able = [one for one in made if one.curve.points]
     if able:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -260,7 +261,7 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
     able = [one for one in workspace.artifacts("models") if _has_gates(one)]
     if not able or not corpora:
         return
-    st.subheader("Extension gates by layer")
+    draw_heading("Extension gates by layer")
     st.markdown(
         "Shows the :green[**extension's weight**] in each layer, by kind of token. 0: only"
         " :blue[**BERT's own layer**]; 1: only the extension. Untrained gates stay near"

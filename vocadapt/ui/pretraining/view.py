@@ -21,6 +21,7 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
@@ -112,7 +113,7 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
                 key="pretraining_stage",
                 bind="query-params",
                 captions=[f"{about[0].upper()}{about[1:]}." for about in stages.values()],
-                help=HELP["stage"],
+                help=explain("Stage", HELP["stage"]),
             )
         )
     return PretrainingRequest(label, place, corpus, choose_settings(stage, model))

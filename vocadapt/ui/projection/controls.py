@@ -22,6 +22,7 @@ from vocadapt.spaces.projection.projection import estimate_projection_seconds
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -157,7 +158,11 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
     last = made[0].name if made else UNSAVED_PCA
     address.restore_selection("projection_view", Choice(names.__contains__, last, last))
     chosen = st.selectbox(
-        "Projection", list(names), key="projection_view", persist_state="session", help=HELP["view"]
+        "Projection",
+        list(names),
+        key="projection_view",
+        persist_state="session",
+        help=explain("Projection", HELP["view"]),
     )
     address.write("projection_view", [str(chosen or last)])
     if address.is_new("projection_view", str(chosen)):

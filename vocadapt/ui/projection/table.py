@@ -33,6 +33,7 @@ from vocadapt.ui.components.blocks import (
     Download,
     draw_command,
     draw_downloads,
+    draw_heading,
     draw_note,
     draw_table,
     open_details,
@@ -99,7 +100,7 @@ def draw_selection(
         title = "Selected tokens"
         if chosen.ids:
             title = f"Selected · {count(len(chosen.ids))}"
-        st.subheader(title, width="content")
+        draw_heading(title, width="content")
         # Drawn even without slices, so that a newly saved slice appears in the address.
         st.selectbox(
             "Slice",

@@ -8,7 +8,8 @@ from vocadapt.analysis.results.setting_differences import build_setting_table, k
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.ui.components.blocks import draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address
@@ -27,7 +28,7 @@ def draw_settings(
 
     names: display names of runs. models: display names of models.
     """
-    st.subheader("Settings compared")
+    draw_heading("Settings compared")
     by_name = {one.name: one for one in runs}
     first = list(dict.fromkeys([name for name in (baseline,) if name] + list(by_name)))[:MAX_RUNS]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -38,6 +39,7 @@ def draw_settings(
             key=RUNS,
             persist_state="session",
             format_func=lambda name: names.get(name, name),
+            help=explain("Runs"),
         )
         address.write(RUNS, chosen)
         only = st.toggle("Differences only", value=True, key="results_differences")

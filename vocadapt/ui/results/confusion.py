@@ -9,7 +9,7 @@ from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 from vocadapt.ui.components import word_links
-from vocadapt.ui.components.blocks import draw_link, draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note, draw_table
 from vocadapt.ui.components.markup import (
     MAX_UPRIGHT_COLUMNS,
     HeatCell,
@@ -34,7 +34,7 @@ def draw_confusion(task: str, baseline: tuple[str, str] | None = None) -> None:
 
     baseline: the run and tokenization to compare the examples with in the error analysis.
     """
-    st.subheader("Confusion matrix")
+    draw_heading("Confusion matrix")
     with st.container(key="va_stacked_confusion"):
         left, right = st.columns([1, 1.6], gap="large")
     with left:

@@ -7,7 +7,8 @@ import streamlit as st
 from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.tables import format_fraction, format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.components.number_formats import count
 
@@ -26,7 +27,7 @@ def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -
 
     names: display names of runs.
     """
-    st.subheader("Learning curves")
+    draw_heading("Learning curves")
     # 1. The runs, one per seed, and the smoothing.
     every = {}
     for one in runs:
@@ -34,7 +35,7 @@ def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -
             every[f"{escape_invisible(names.get(one.name, one.name))} · {run.called}"] = run.record
     picker, slider = st.columns([2.4, 1], gap="large", vertical_alignment="bottom")
     first = list(every)[:MAX_CURVES]
-    chosen = picker.multiselect("Runs", list(every), first, key="curves")
+    chosen = picker.multiselect("Runs", list(every), first, key="curves", help=explain("Runs"))
     smoothing = slider.slider(
         "Smoothing",
         0.0,

@@ -34,12 +34,14 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
+    draw_heading,
     draw_metric,
     draw_metrics,
     draw_note,
     draw_table,
     open_details,
 )
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 
@@ -120,7 +122,11 @@ def pick_score(kind: TaskKind) -> str:
     """Draw the picker of scores; return "" for the task's default score."""
     names = [scorer.name for scorer in kind.scorers()]
     chosen = st.selectbox(
-        "Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"]
+        "Score",
+        [OWN, *names],
+        key="results_score",
+        bind="query-params",
+        help=explain("Score", HELP["score"]),
     )
     if chosen == OWN:
         return ""
@@ -284,7 +290,7 @@ def draw_group_means(groups: GroupMeans, models: Mapping[str, str]) -> None:
     # Without any score, the table would contain only dashes.
     if not is_scored:
         return
-    st.subheader("Means by task group")
+    draw_heading("Means by task group")
     labels = [escape_invisible(pickers.display_label(model, models)) for model in groups]
     draw_table({"model · trained on": labels, **means}, key="groups")
     draw_note(

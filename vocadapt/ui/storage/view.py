@@ -20,7 +20,8 @@ from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import address
@@ -175,7 +176,7 @@ def _draw_delete_button(workspace: Workspace, item: Item) -> None:
 
 def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
     """Draw the deleted items, each with a button to restore it, and the button to empty the trash."""
-    st.subheader("Trash")
+    draw_heading("Trash")
     if not entries:
         draw_note("The trash is empty.")
         return
@@ -196,7 +197,7 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
 
 def draw_copies(workspace: Workspace, is_full: bool) -> None:
     """Draw the forms that copy and export the workspace, and open an exported one."""
-    st.subheader("Whole workspace")
+    draw_heading("Whole workspace")
     draw_note(
         "Copies contain all artifacts and notes, but no jobs, uploads or trash, and no text that was"
         " imported by its path."
@@ -214,7 +215,9 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
         )
     with st.popover("Open an exported workspace", icon=":material/unarchive:"):
         upload = st.file_uploader("File", type=["zip"], key="storage_upload")
-        name = st.text_input("Name of the new workspace", key="storage_open_name").strip()
+        name = st.text_input(
+            "Name of the new workspace", key="storage_open_name", help=explain("Workspace")
+        ).strip()
         is_pressed = st.button(
             "Open", type="primary", disabled=not (upload and name), key="storage_open"
         )

@@ -4,6 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.text import intake_form, view
 
@@ -34,6 +35,6 @@ def draw(workspace: Workspace) -> NextPart | None:
 
     # 3. The form that imports another one.
     st.divider()
-    st.subheader("Import another text")
+    draw_heading("Import another text")
     intake_form.draw_text_form(workspace, model)
     return None

@@ -10,7 +10,12 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.text.display import shorten_text
 from vocadapt.ui.advise.view import count_now, offer_to_count
 from vocadapt.ui.components import markup, pickers, word_links
-from vocadapt.ui.components.blocks import draw_artifact_details, draw_metrics, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_heading,
+    draw_metrics,
+    draw_note,
+)
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.vocabulary.lens import SEVERE, SplitWord
@@ -84,7 +89,7 @@ def _draw_headline(workspace: Workspace, corpus: Artifact, model: str) -> None:
     figures = count_cache.figures_of(corpus, model, pickers.shown_model(model), workspace.root)
     if figures is None:
         return
-    st.subheader("How the model reads it")
+    draw_heading("How the model reads it")
     draw_metrics(
         ("Wordpieces per word", fraction(figures.fertility, 2), None, HELP["fertility"]),
         ("Whole words", fraction(figures.one_piece), None, HELP["whole"]),
@@ -103,7 +108,7 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
     if not found:
         st.markdown("The model splits no word of this text.")
         return
-    st.subheader("Most heavily split words")
+    draw_heading("Most heavily split words")
     draw_note(
         f"The first {count(len(found))} split words: those of {SEVERE} or more wordpieces first, the"
         " most frequent at the top. Click a word to see it in the lens."

@@ -11,6 +11,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.address import Choice
@@ -82,7 +83,7 @@ def _pick(
         persist_state="session",
         placeholder="There is no run or model yet",
         format_func=lambda option: shown.get(option, option),
-        help=HELP,
+        help=explain("Model or run", HELP),
     )
     label = str(chosen or first)
     is_model = label in models

@@ -15,7 +15,13 @@ from vocadapt.training.finetune.encoding import BASE, ModelTokenizer, load_token
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
 from vocadapt.ui.components import example_texts, markup, word_links
-from vocadapt.ui.components.blocks import draw_command, draw_metrics, draw_note, open_details
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_heading,
+    draw_metrics,
+    draw_note,
+    open_details,
+)
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.lens.view import build_chips
@@ -177,10 +183,10 @@ def _draw_words(model: LanguageModel, text: str) -> None:
     with st.container(key="va_stacked_filling"):
         left, right = st.columns([2, 1], gap="large")
     with left:
-        st.subheader("Predictions for the mask")
+        draw_heading("Predictions for the mask")
         filled = _fill(model, text)
     with right:
-        st.subheader("Neighbors")
+        draw_heading("Neighbors")
         words = _list_offered_words(model, text, filled)
         word = _choose_word(model, text, words)
     # The links are drawn last: their addresses contain the selected word.

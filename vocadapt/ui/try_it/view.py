@@ -23,6 +23,7 @@ from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import (
     draw_command,
+    draw_heading,
     draw_metrics,
     draw_note,
     draw_table,
@@ -286,7 +287,7 @@ BATCH = 32  # lines between two updates of the progress bar
 
 def predict_file(folder: str, run: SavedRun) -> None:
     """Show the upload of a text file with one example per line, and the download of predictions."""
-    st.subheader("Predict a file")
+    draw_heading("Predict a file")
     if run.kind.not_plain_text:
         st.markdown(
             f"{run.kind.not_plain_text.capitalize()} are not plain text: use the command line with"

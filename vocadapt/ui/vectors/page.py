@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.components.blocks import draw_heading, draw_link
 from vocadapt.ui.frame import cache
 from vocadapt.ui.vectors import view
 
@@ -19,10 +19,10 @@ def draw(workspace: Workspace) -> None:
         space = cache.space_of(vectors)
         left, right = st.columns([1, 1], gap="large")
         with left:
-            st.subheader("Nearest words")
+            draw_heading("Nearest words")
             view.draw_nearest_words(vectors, workspace, pickers.model_behind(vectors, workspace))
         with right:
-            st.subheader("Word frequencies")
+            draw_heading("Word frequencies")
             view.draw_frequencies(
                 space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
             )
@@ -46,7 +46,7 @@ def draw(workspace: Workspace) -> None:
             icon=":material/add:",
         )
     else:
-        st.subheader("Make word vectors")
+        draw_heading("Make word vectors")
     with place:
         model = pickers.pick_model(workspace, "vectors_model")
         train, ready = st.tabs(["Train on a text", "Import existing vectors"])

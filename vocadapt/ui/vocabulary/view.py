@@ -27,6 +27,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
     tsv,
 )
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import cache, mistakes
 from vocadapt.ui.jobs import panel
@@ -156,7 +157,7 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
         list(REDUCTIONS),
         key="vocabulary_heuristic",
         bind="query-params",
-        help=HELP["heuristic"],
+        help=explain("Heuristic", HELP["heuristic"]),
     )
     left.markdown(f":small[{REDUCTIONS[heuristic].about}]")
     if least == 100:
