@@ -1,6 +1,7 @@
 """The page Advise: before and after counting, with advice to try a run, with a task file, and
 with hostile words."""
 
+import json
 import shutil
 
 import pytest
@@ -16,6 +17,8 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
+from vocadapt.ui.advise.recommendation import describe_alignment
+from vocadapt.ui.components.number_formats import fraction
 from vocadapt.vocabulary.advice import rules
 
 
@@ -152,6 +155,18 @@ def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
     assert app.number_input(key="adapt_cap").value is None
     app.selectbox(key="adapt_preset").set_value("recommended").run()
     assert app.number_input(key="adapt_cap").value == 5
+
+
+def test_the_score_of_the_best_alignment_is_the_one_that_selected_it(seeded, tiny_bert):
+    best = find_best_alignment(
+        seeded, seeded.artifact("vectors", "trials-vectors"), open_model(tiny_bert)
+    )
+    table = json.loads(
+        (seeded.folder("alignments", "trials-map") / "heldout.json").read_text(encoding="utf-8")
+    )
+    csls = [line["held_out"]["csls"]["p@5"] for line in table["maps"]]
+    assert best is not None and best.compared == len(csls) > 1 and best.csls_p5 == max(csls)
+    assert f"P@5 with CSLS {fraction(max(csls))}" in describe_alignment(best)
 
 
 def test_word_vectors_of_the_text_are_trained_from_here(

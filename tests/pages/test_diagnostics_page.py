@@ -211,7 +211,7 @@ def test_original_and_added_tokens_are_judged_apart():
     assert "original token's vector" in said and "n = 100" in said
     # with the added ones, 5 % would be below a third of the median
     assert "uneven" not in said
-    assert "**Added tokens**] are about 0.36 times as long as the original ones" in said
+    assert "**Added tokens**] are about .36 times as long as the original ones" in said
     assert "median .400 (n = 100) against 1.100 (n = 100)" in said
     alike = diagnose(space, hubs=False, added=frozenset(words[:50]))
     assert alike.original_norms.median != alike.norms.median

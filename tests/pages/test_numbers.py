@@ -1,5 +1,12 @@
+"""One format for numbers: the functions that format them, and the pages that use them."""
+
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
+from vocadapt.ui.components import number_formats
 from vocadapt.ui.components.number_formats import (
     chance,
     count,
@@ -90,3 +97,59 @@ def test_a_chance_level_is_one_in_so_many(value, text):
 )
 def test_a_ratio_is_of_small_numbers(value, text):
     assert ratio(value) == text
+
+
+def unformatted_numbers(source: str) -> list[str]:
+    """Numbers in the sentences of a page that no function of `number_formats` has formatted: sizes,
+    numbers with commas or a fixed number of digits, and chance levels as fractions.
+    """
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "fraction":
+            value = ast.unparse(node.args[0])
+            # The chance level of a mean reciprocal rank is no probability.
+            found += [value] * ("chance" in value and "mrr" not in value)
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        is_sentence = any(
+            isinstance(part, ast.Constant) and " " in part.value for part in node.values
+        )
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue) and is_sentence:
+                spec = ast.unparse(part.format_spec) if part.format_spec else ""
+                value = ast.unparse(part.value)
+                if value.startswith(("len(", "sum(")) or re.search(r",|\.\dg|\.3f", spec):
+                    found.append(value)
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(Path(number_formats.__file__).parents[1].rglob("*.py")),
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_pages_have_one_number_format(path):
+    if path.name in ("number_formats.py", "markup_style.py") or path.parent.name == "serving":
+        return
+    found = unformatted_numbers(path.read_text(encoding="utf-8"))
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'draw_note(f"{len(runs)} of all runs")',
+        'draw_note(f"{len(labels) - 6} more")',
+        'draw_note(f"of {total:,} tokens")',
+        'draw_note(f"loss {loss:.3f}")',
+        "chance = f\"chance {fraction(numbers['chance@5'])}\"",
+    ],
+)
+def test_a_planted_number_without_a_format_is_found(source):
+    assert len(unformatted_numbers(source)) == 1
+
+
+def test_keys_and_formatted_numbers_are_no_offense():
+    assert not unformatted_numbers(
+        'draw(f"{count(len(runs))} runs, {fraction(p5)}", key=f"runs_{len(runs)}")'
+    )

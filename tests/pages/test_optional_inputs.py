@@ -1,5 +1,9 @@
 """Optional fields, suggested model names of the hub, and the job strip."""
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -9,9 +13,12 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import language_model as cache
+from vocadapt.settings import get_settings
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
 from vocadapt.ui.jobs import overview, panel
+from vocadapt.ui.results.compared_settings import name_empty
 
 
 def form():
@@ -43,13 +50,48 @@ def test_an_optional_field_with_a_usual_value_needs_a_key():
         draw_optional_number("Chunk", (0, 100), 30, "all")
 
 
-def test_no_field_says_that_0_stands_for_something():
-    from pathlib import Path
+ZERO = re.compile(
+    r"(?<![\w.,])0(:| means| stands for| =) "
+    r"(all|none|never|no limit|unlimited|off|any|every|automatic|default|the default)(?=[.,;)]|$)"
+)
 
-    for file in Path(pickers.__file__).parent.glob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        for words in ('help="0: ', "; 0: all", " 0: all.", " 0: none.", " 0: never"):
-            assert words not in text or file.name == "controls.py", (file.name, words)
+
+def sentences(source):
+    """Strings of a module but its docstrings."""
+    tree = ast.parse(source)
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [
+        one.value for one in strings if isinstance(one.value, str) and id(one) not in documented
+    ]
+
+
+def test_no_field_says_that_0_stands_for_something():
+    """An empty field does, in every setting and on every page."""
+    package = Path(pickers.__file__).parents[2]
+    for file in package.rglob("*.py"):
+        if file.relative_to(package).parts[0] != "cli":
+            found = [
+                text for text in sentences(file.read_text(encoding="utf-8")) if ZERO.search(text)
+            ]
+            assert not found, (file.name, found)
+
+
+def test_a_planted_zero_is_found_and_a_score_of_0_is_not():
+    assert ZERO.search(*sentences('help = "Words to add at most; 0: all."'))
+    assert not ZERO.search(*sentences('help = "1: same direction; 0: orthogonal. Near 0: no hubs"'))
+
+
+def test_compared_settings_say_what_an_empty_value_means():
+    declared = get_settings(FinetuneSettings)["patience"]
+    assert declared.empty and name_empty(declared, 0) == declared.empty
+    assert name_empty(declared, 3) == 3 and name_empty(None, 0) == 0
 
 
 def test_hub_names_are_offered_from_the_cache_alone(monkeypatch, tmp_path):

@@ -24,12 +24,13 @@ from vocadapt.vocabulary.advice.advice import RECOMMENDED, SUGGESTED_ALIGNMENT, 
 class AlignmentChoice:
     """An alignment and its held-out scores.
 
-    p5, chance: held-out P@5 and P@5 by chance; None if it was not evaluated. compared: number of
-    alignments that were evaluated on the same anchors and folds, this one included.
+    csls_p5, chance: held-out P@5 with CSLS, by which the best alignment is selected, and P@5 by
+    chance; None if it was not evaluated. compared: number of alignments that were evaluated on the
+    same anchors and folds, this one included.
     """
 
     settings: AlignmentSettings
-    p5: float | None = None
+    csls_p5: float | None = None
     chance: float | None = None
     compared: int = 0
 
@@ -70,7 +71,7 @@ def find_best_alignment(
             settings = build_settings(AlignmentSettings, line["settings"])
             comparable.setdefault(settings, line["held_out"])
     best = max(comparable, key=lambda settings: comparable[settings]["csls"]["p@5"])
-    scores = comparable[best]
+    scores = comparable[best]["csls"]
     return AlignmentChoice(best, scores["p@5"], scores["chance@5"], len(comparable))
 
 

@@ -1,19 +1,15 @@
 """The recommended adaptation, as the parts Advice and Adapt describe it: words, alignment, verdict."""
 
-import re
-
 import streamlit as st
 
 from vocadapt.lab.reports.advice import AdviceReport
 from vocadapt.lab.reports.recommendation import AlignmentChoice, find_text_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import NARROW, chance, count, fraction
+from vocadapt.ui.components.markup import format_sentence, plain
+from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import count_cache
 from vocadapt.vocabulary.plan.plan import PlanSettings
-
-THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
 def load_advice(workspace: Workspace, vectors: Artifact, model: str) -> AdviceReport | None:
@@ -25,11 +21,6 @@ def load_advice(workspace: Workspace, vectors: Artifact, model: str) -> AdviceRe
         if corpus.name == name:
             return count_cache.advice_of(corpus, model, workspace.root, None)
     return None
-
-
-def format_sentence(text: str) -> str:
-    """Escape a sentence of the advice and format its numbers as the pages do."""
-    return plain(THOUSANDS.sub(NARROW, text))
 
 
 def draw_verdict_box(report: AdviceReport) -> None:
@@ -59,12 +50,12 @@ def describe_alignment(choice: AlignmentChoice, recommended: bool = True) -> str
     recommended: whether the advice suggests it if none was evaluated, and not the preset.
     """
     name = f"**{plain(methods.describe_method(choice.settings))}**"
-    if choice.p5 is None:
+    if choice.csls_p5 is None:
         why = "this one belongs to the preset"
         if recommended:
             why = "this one was the best on three samples of biomedical papers"
         return f"{name}. No alignment of these word vectors was evaluated yet: {why}"
-    scores = f"held-out P@5 {fraction(choice.p5)}"
+    scores = f"held-out P@5 with CSLS {fraction(choice.csls_p5)}"
     scores += f", chance {chance(choice.chance)}"
     if choice.compared == 1:
         return f"{name}, the only one evaluated on these word vectors ({scores})"

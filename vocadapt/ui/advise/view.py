@@ -19,7 +19,6 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.advise.recommendation import (
     describe_alignment,
     describe_words,
-    format_sentence,
 )
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import intake, markup, pickers
@@ -144,7 +143,7 @@ def draw_action(
         lead, label, kind = "Recommended: add", "Adapt as recommended", PRIMARY
         if discouraged:
             lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
-        gain = format_sentence(report.advice.recommended.about)
+        gain = markup.format_sentence(report.advice.recommended.about)
         words = describe_words(found.recipe.vocabulary)
         st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
         # 2. The way there.
@@ -155,7 +154,7 @@ def draw_action(
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
                 address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
-            if found.alignment.p5 is None:
+            if found.alignment.csls_p5 is None:
                 draw_link("alignment", "Compare alignments", alignment_vectors=vectors.name)
     return vectors
 
@@ -193,7 +192,7 @@ def draw_reasons(report: lab.AdviceReport) -> None:
     for found in report.advice.findings:
         mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
         st.markdown(
-            f"{mark} {format_sentence(found.says)} :small[:gray[{format_sentence(found.why)}]]"
+            f"{mark} {markup.format_sentence(found.says)} :small[:gray[{markup.format_sentence(found.why)}]]"
         )
     expected = report.advice.figures.forecast
     interval = f"{_format_percent(expected.low)} to {_format_percent(expected.high)}"
@@ -251,7 +250,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
             fraction(gain.saved),
             f"{count(gain.words)} words seen {gain.floor}+ times",
             (
-                f"Wordpieces per word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."
+                f"Wordpieces per word: {fraction(shown.corpus.fertility, 2)} before, {fraction(gain.fertility, 2)} after."
             ),
         ),
     ]
@@ -294,7 +293,7 @@ def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
                     f"**{recipe.name.capitalize()}** · {PRESETS[recipe.preset].title} ·"
                     f" :green[**{count(recipe.max_added)} words**]"
                 )
-                about = format_sentence(recipe.about)
+                about = markup.format_sentence(recipe.about)
                 if recipe.map:
                     about = f"Alignment: {methods.describe_method(recipe.map)}. {about}"
                 st.markdown(f":small[{about}]")
@@ -346,7 +345,7 @@ def draw_gains(report: lab.AdviceReport) -> None:
             count(gain.floor),
             count(gain.words),
             fraction(gain.saved),
-            f"{gain.fertility:.2f}",
+            fraction(gain.fertility, 2),
             fraction(gain.mended),
             fraction(gain.mended_task),
             fraction(gain.under_few),

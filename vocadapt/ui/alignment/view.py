@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
+from vocadapt.analysis.results.tables import MIN_EXACT_P, format_p_value
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -357,10 +358,12 @@ def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
 def _describe_difference(against: Mapping[str, Any], among: int) -> str:
     """Describe the paired difference to Poerner et al. 2020."""
     better = f"better in {against['won']} of {against['folds']} folds"
-    picked = f"selected among {among} methods on the same folds, so p is optimistic"
+    picked = f"selected among {count(among)} methods on the same folds, so p is optimistic"
+    # A small p is already formatted as a bound, with its own sign.
+    relation = "" if against["p"] < MIN_EXACT_P else "= "
     return (
-        f"P@5 · CSLS {signed(against['difference'])} vs Poerner et al. 2020, {better}, p ="
-        f" {against['p']:.2g}; {picked}"
+        f"P@5 · CSLS {signed(against['difference'])} vs Poerner et al. 2020, {better}, p"
+        f" {relation}{format_p_value(against['p'])}; {picked}"
     )
 
 

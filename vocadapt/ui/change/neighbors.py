@@ -50,7 +50,9 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
                 f"**{plain(word)}** is only in {plain(names[1])}: it has no neighbors before."
             )
             return
-        notes = [f"**{plain(word)}** keeps **{len(found.both)} of {change.settings.k}** neighbors"]
+        notes = [
+            f"**{plain(word)}** keeps **{count(len(found.both))} of {change.settings.k}** neighbors"
+        ]
         if n_new:
             notes.append(f":green[**underlined**]: {n_new} that {plain(names[0])} lacks")
         if change.counts is not None:

@@ -11,6 +11,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
+from vocadapt.ui.components.markup import format_sentence
 from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.frame import cache, mistakes
 
@@ -120,7 +121,9 @@ def _draw(found: KeywordContext) -> None:
     if not found.total:
         st.markdown(f"**{word}** does not occur in the text.")
         return
-    st.markdown(f"**{word}** in the text :small[:gray[{found.describe(SETTINGS)}]]")
+    st.markdown(
+        f"**{word}** in the text :small[:gray[{format_sentence(found.describe(SETTINGS))}]]"
+    )
     lines = []
     for hit in found.hits:
         place = f"{hit.file.name}, line {count(hit.line)}"

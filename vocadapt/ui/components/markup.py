@@ -13,7 +13,7 @@ from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.text.display import escape_invisible as escape_invisible  # re-exported
 from vocadapt.ui.components.bars import BarScale, build_scale
 from vocadapt.ui.components.markup_style import FILL, INK, STYLE
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, fraction, group_digits
 
 # Characters with a meaning in Markdown or Streamlit's extensions, and how they are escaped.
 ESCAPED = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"})
@@ -335,6 +335,13 @@ def plain(text: str) -> str:
     """
     parts = ADDRESS.split(escape_invisible(text))
     return EMPTY.join(part.translate(ESCAPED) for part in parts)
+
+
+def format_sentence(text: str) -> str:
+    """Escape a sentence of the lab for Markdown, and group the digits of its numbers as the pages
+    do.
+    """
+    return plain(group_digits(text))
 
 
 def _render_tokenization_line(line: TokenizationLine) -> str:

@@ -198,7 +198,7 @@ def find_similar_words(space: EmbeddingSpace, word: str, k: int) -> NeighborList
     """Return the k nearest neighbors of a word; raise InputError if the space lacks it."""
     if word not in space:
         raise InputError(
-            f"{word!r} is not among the {len(space)} words with a vector.",
+            f"{word!r} is not among the {count(len(space))} words with a vector.",
             "Try another spelling, or an example.",
         )
     found = find_nearest(space[word][None], space, k, "cosine", np.array([space.index[word]]))

@@ -278,7 +278,7 @@ def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
 def compare_added_tokens(found: AddedNorms) -> str:
     """Compare the lengths of added and original tokens in a sentence."""
     ratio = found.median / found.original_median
-    compared = f"about {ratio:.2g} times as long as"
+    compared = f"about {fraction(ratio, 2)} times as long as"
     if abs(ratio - 1) < ALIKE:
         compared = "about as long as"
     return (

@@ -262,7 +262,7 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
 
 def _draw_concordance(where: str, found: KeywordContext) -> None:
     st.markdown(
-        f"**{plain(found.word[:60])}** in the {where} :small[:gray[{found.describe(LINES)}]]"
+        f"**{plain(found.word[:60])}** in the {where} :small[:gray[{markup.format_sentence(found.describe(LINES))}]]"
     )
     if found.hits:
         lines = []

@@ -113,7 +113,7 @@ def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[En
     st.markdown(f"{basis}**{scores}**, {difference}.")
     draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
     for about in {run.about for run in shown.compared.runs if run and run.about}:
-        draw_note(f"This task: {plain(about)}.")
+        draw_note(f"This task: {markup.format_sentence(about)}.")
     return outcome
 
 

@@ -21,7 +21,7 @@ from vocadapt.ui.components.blocks import (
     draw_metric,
     draw_note,
 )
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address
 from vocadapt.ui.jobs import panel
@@ -80,7 +80,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     words.markdown(
         f"{badge} **Newest: {plain(shown)}** · {plain(model)} on {plain(newest.task)} ·"
         f" {newest.tokenization} · {runs_of_model} ·"
-        f" {newest.examples_per_second:.0f} examples/s"
+        f" {count(round(newest.examples_per_second))} examples/s"
     )
     draw_link("results", "All results", link, results_task=newest.task)
     # 2. Scores and findings on the left, learning curves on the right.
@@ -91,9 +91,11 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         for run in newest.runs:
             findings |= dict.fromkeys(run.record.get("findings", ()))
         for finding in list(findings)[:MAX_FINDINGS]:
-            draw_note(plain(finding))
+            draw_note(format_sentence(finding))
         if len(findings) > MAX_FINDINGS:
-            draw_note(f"and {len(findings) - MAX_FINDINGS} more findings under *Details & export*")
+            draw_note(
+                f"and {count(len(findings) - MAX_FINDINGS)} more findings under *Details & export*"
+            )
     with dev:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
@@ -120,13 +122,13 @@ def _draw_scores(newest: RunSet) -> None:
     for column, tokenization in zip(columns, newest.tokenizations, strict=True):
         summary, sd = newest.summary(tokenization), "one seed: no sd"
         if summary.sd is not None:
-            sd = f"± {score(summary.sd)}, n = {len(summary.values)}"
+            sd = f"± {score(summary.sd)}, n = {count(len(summary.values))}"
         draw_metric(column, f"{metric} · {tokenization}", score(summary.mean), sd)
     scores = newest.scores[newest.main_tokenization]
     defined = plain(str(scores.get("definition", newest.scorer.about)))
     draw_note(f"{newest.scorer.name}: {defined}; {count(scores['units'])} test units.")
     if any(newest.collapsed):
         st.warning(
-            f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: their"
+            f"{count(sum(newest.collapsed))} of {count(len(newest.seeds))} seeds collapsed: their"
             " predictions remained at the majority baseline."
         )

@@ -30,7 +30,7 @@ from vocadapt.training.tasks.task import Task, read_task_file
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
@@ -259,7 +259,7 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
     # Duplicates are removed: the same seed would only repeat the run.
     found = tuple(dict.fromkeys(seeds))
     if not 1 <= len(found) <= 50:
-        raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "For example: 1 2 3.")
+        raise InputError(f"Expected 1 to 50 seeds, got {count(len(found))}.", "For example: 1 2 3.")
     return found
 
 
@@ -269,11 +269,11 @@ def describe_task(request: FinetuneRequest) -> None:
     sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
     labels = ", ".join(plain(label) for label in task.labels[:6] if label)
     if len(task.labels) > 6:
-        labels += f" and {len(task.labels) - 6} more"
+        labels += f" and {count(len(task.labels) - 6)} more"
     parts = (plain(task.name), str(task.kind), sizes, labels, f"scored by {task.scorer.name}")
     st.markdown(" · ".join(filter(None, parts)))
     for finding in task.findings:
-        draw_note(plain(finding))
+        draw_note(format_sentence(finding))
 
 
 def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[RunSet]) -> None:
@@ -299,7 +299,7 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
             request.task, step.finetune, step.tokenization, step.limit
         )
         total += begin + found.seconds
-        speed = fraction(pace) if pace < 1 else f"{pace:.0f}"
+        speed = fraction(pace) if pace < 1 else count(round(pace))
         st.markdown(
             f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
             f" :small[:gray[{count(found.examples)} examples"

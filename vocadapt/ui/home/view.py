@@ -13,7 +13,7 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
@@ -198,12 +198,12 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
     if kind == "vectors":
         return "Words with a vector", count(numbers["words"]), f"{numbers['dim']} dimensions"
     if kind == "alignments":
-        basis = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
+        basis = f"chance {chance(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
         return "Held-out P@5", fraction(numbers["p@5"]), basis
     if kind == "models" and "added" in numbers:
         return "Words added", count(numbers["added"]), f"{count(numbers['tokens_after'])} tokens"
     if kind == "projections":
-        basis = f"chance {fraction(numbers['chance'])}, k = {numbers['k']}"
+        basis = f"chance {chance(numbers['chance'])}, k = {numbers['k']}"
         return "Neighbors preserved", fraction(numbers["preservation"]), basis
     if kind == "runs" and numbers.get("mean"):
         mean = fraction(numbers["mean"][numbers["metric"]])

@@ -142,7 +142,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     inputs = dict(transfer.inputs)
     work = estimate_leaderboard_seconds(transfer.materials, settings)
     time = format_estimate(estimate_job_seconds(workspace, "leaderboard", work))
-    about = f"{len(settings.methods_to_compare)} initializers take about {time}"
+    about = f"{count(len(settings.methods_to_compare))} initializers take about {time}"
     if text in corpora:
         inputs["held_out"] = corpora[text]
         about += "; the masked loss reads the text once for each of them"
@@ -226,5 +226,5 @@ def _describe_masked_loss(compared: InitializerComparison) -> str:
     lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
     return (
         f"Masked loss in nats per character over {count(words)} masked words of {lines};"
-        f" the original model has {before:.3f}."
+        f" the original model has {fraction(before)}."
     )

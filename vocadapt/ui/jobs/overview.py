@@ -16,7 +16,7 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.names import shorten_name
 from vocadapt.ui.frame.pages import find_link
@@ -72,7 +72,7 @@ def build_strip(
             time = f"about {duration(seconds_left)} left"
         progress = f"{100 * done:.0f} % · {time}"
     if waiting:
-        progress += f" · {len(waiting)} waiting"
+        progress += f" · {count(len(waiting))} waiting"
     name = panel.find_target_name(job)
     return markup.Strip(job.spec.declaration.about, name, progress, done, tuple(waiting))
 

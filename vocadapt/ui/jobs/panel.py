@@ -17,7 +17,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.names import display_name
 from vocadapt.ui.frame.pages import find_link
@@ -94,7 +94,7 @@ def describe_queue(workspace: Workspace) -> str:
     if not alive:
         return ""
     names = ", ".join(plain(find_target_name(job)) for job in alive[:3])
-    return f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
+    return f"A new job would wait for {count(len(alive))} job{'s' * (len(alive) > 1)} ({names})."
 
 
 def format_title(job: queue.Job) -> str:

@@ -78,7 +78,7 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
             _draw_line(job, statuses[job.id], job.id == selected.id)
         if len(found) > FIRST:
             st.toggle(
-                f"All {len(found)} jobs",
+                f"All {count(len(found))} jobs",
                 key="all_jobs",
                 help=f"Shows all jobs instead of the newest {FIRST}.",
             )

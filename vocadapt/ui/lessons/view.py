@@ -16,6 +16,7 @@ from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metrics, draw_note
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, QueryValue
 from vocadapt.ui.lessons.content import Claim, Lesson, Step
@@ -41,7 +42,7 @@ def format_state(lesson: Lesson, progress: Progress) -> str:
     seen = min(progress[lesson.name].seen, len(lesson.steps))
     if not seen:
         return "started"
-    return f"step {seen} of {len(lesson.steps)}"
+    return f"step {seen} of {count(len(lesson.steps))}"
 
 
 def list_missing(workspace: Workspace, step: Step) -> list[str]:
@@ -61,8 +62,8 @@ def draw_list(lessons: Sequence[Lesson], progress: Progress) -> None:
     done = [lesson for lesson in lessons if is_finished(lesson, progress)]
     left = [lesson for lesson in lessons if lesson not in done]
     draw_metrics(
-        ("Lessons done", f"{len(done)} of {len(lessons)}"),
-        ("Time left", f"{sum(lesson.minutes for lesson in left)} min"),
+        ("Lessons done", f"{count(len(done))} of {count(len(lessons))}"),
+        ("Time left", f"{count(sum(lesson.minutes for lesson in left))} min"),
     )
     if left:
         verb = "Continue with" if left[0].name in progress else "Start with"
@@ -234,7 +235,7 @@ def _draw_step(
         sign = ":material/radio_button_unchecked:"
         if number <= own.seen:
             sign = ":green[:material/check_circle:]"
-        st.markdown(f"{sign} **Step {number} of {len(lesson.steps)}.** {step.say}")
+        st.markdown(f"{sign} **Step {number} of {count(len(lesson.steps))}.** {step.say}")
         missing = list_missing(workspace, step)
         if missing:
             draw_missing(workspace, missing, f"lessons_demo_{number}")

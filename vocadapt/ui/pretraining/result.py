@@ -78,7 +78,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     saved = list_intermediate_models(job.folder / CHECKPOINT)
     if saved:
         st.markdown(
-            f":small[{len(saved)} models saved during training. The last one can already be"
+            f":small[{count(len(saved))} models saved during training. The last one can already be"
             f" fine-tuned: {plain(str(saved[-1]))}]"
         )
 
@@ -143,7 +143,7 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
     )
     if one.checkpoints:
         with st.expander(
-            f"{len(one.checkpoints)} models saved during training",
+            f"{count(len(one.checkpoints))} models saved during training",
             icon=":material/bookmarks:",
         ):
             st.code("\n".join(one.checkpoints), language=None, wrap_lines=True)

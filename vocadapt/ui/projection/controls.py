@@ -23,7 +23,7 @@ from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.word_query import draw_word_input
@@ -310,7 +310,7 @@ def draw_form(
     )
     about = f"**{count(tokens)}** tokens"
     if len(spaces) > 1:
-        about += f", {len(spaces)} spaces"
+        about += f", {count(len(spaces))} spaces"
     about += f" · about {format_estimate_bold(seconds)}."
     if method == "umap":
         about += " The first UMAP on a machine takes about 15 s longer, for compilation."
@@ -344,7 +344,7 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     matched = match_layout(read_layout(files[0]), space.opened.space)
     draw_note(f"{count(len(matched.rows))} tokens can be drawn in {plain(space.label)}.")
     for note in matched.notes:
-        st.warning(plain(note), icon=":material/rule:")
+        st.warning(format_sentence(note), icon=":material/rule:")
     # 2. The name and the button.
     wish = intake.suggest_name(files)
     name = pickers.draw_name_input(workspace, "projections", wish, "projection_layout_name")

@@ -14,8 +14,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.markup import Card, draw_neighbor_cards, format_sentence, plain
+from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.components.word_query import draw_word_search
 from vocadapt.ui.frame import address
 from vocadapt.ui.projection import chart, table
@@ -128,7 +128,7 @@ def _draw_search(shown: OpenedProjection) -> str:
 def draw_quality(shown: OpenedProjection) -> None:
     """Draw how the tokens were chosen, and the quality of the projection compared with chance."""
     pickers.warn_if_crowded(*(space.name for space in shown.spaces))
-    draw_note(plain(shown.projection.how))
+    draw_note(format_sentence(shown.projection.how))
     for name, picture in zip(shown.spaces, shown.layouts, strict=True):
         found, label, variance = picture.quality, "", ""
         sample = f"n = {count(found.n)}"
@@ -141,7 +141,7 @@ def draw_quality(shown: OpenedProjection) -> None:
         st.markdown(
             f"{label}trustworthiness **{fraction(found.trustworthiness)}** · neighborhood"
             f" preservation **{fraction(found.preservation)}** (chance"
-            f" {fraction(found.chance)}){variance} :small[:gray[at {found.k} neighbors, {sample}]]",
+            f" {chance(found.chance)}){variance} :small[:gray[at {found.k} neighbors, {sample}]]",
             help=f"{HELP['trust']} {HELP['kept']}",
         )
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.analysis.results.setting_differences import build_setting_table, keep_differences
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.settings import get_settings
+from vocadapt.settings import Setting, get_settings
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
 from vocadapt.ui.components.glossary import explain
@@ -47,7 +47,7 @@ def draw_settings(
         st.markdown("Select runs above.")
         return
     # 1. The settings, under the labels of the form in which they were made.
-    labels = {name: one.label or name for name, one in get_settings(FinetuneSettings).items()}
+    declared = get_settings(FinetuneSettings)
     settings = {}
     for name in chosen:
         one = by_name[name]
@@ -57,7 +57,9 @@ def draw_settings(
             "Seeds": one.seeds,
         }
         for key, value in one.record["settings"].items():
-            values[labels.get(key, key)] = value
+            setting = declared.get(key)
+            label = setting.label if setting else ""
+            values[label or key] = name_empty(setting, value)
         settings[name] = values
     table = build_setting_table(settings)
     # 2. Those in which the runs differ.
@@ -73,3 +75,10 @@ def draw_settings(
     draw_table(columns, key="results_settings", height="content")
     if only:
         draw_note(f"{count(len(shown))} of {count(len(table))} settings differ.")
+
+
+def name_empty(setting: Setting | None, value: object) -> object:
+    """Return what an empty value of a setting means, such as "all" for 0; other values as they are."""
+    if setting and setting.empty and value in (0, ""):
+        return setting.empty
+    return value

@@ -76,5 +76,5 @@ def describe_last(what: str, last: Mapping[str, float]) -> str:
     values = [f"{name} {format_fraction(value)}" for name, value in last.items()]
     text = f"{what}. Last value: {', '.join(values[:MAX_DESCRIBED])}"
     if len(values) > MAX_DESCRIBED:
-        text += f", and {len(values) - MAX_DESCRIBED} more"
+        text += f", and {count(len(values) - MAX_DESCRIBED)} more"
     return f"{text}."

@@ -42,7 +42,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
 )
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import escape_invisible, plain
+from vocadapt.ui.components.markup import escape_invisible, format_sentence, plain
 from vocadapt.ui.components.number_formats import count
 
 OWN = "default"
@@ -167,7 +167,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
     score_column, difference, *others = st.columns([1.4, 1.4, 1, 1])
     seeds = "one seed: no sd"
     if best.headline.sd is not None:
-        seeds = f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
+        seeds = f"± {score(best.headline.sd)}, n = {count(len(best.seeds))} seeds"
     label = f"Best {format_metric_name(board.metric)}"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
@@ -218,9 +218,9 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
     alt = f"{format_metric_name(board.metric)} of each run: {', '.join(scores)}."
     draw_figure(figure, "beside", alt=escape_invisible(alt))
     _draw_table(board)
-    draw_note(plain(describe_leaderboard(board)))
+    draw_note(format_sentence(describe_leaderboard(board)))
     for finding in board.findings:
-        st.warning(plain(finding), icon=":material/compare_arrows:")
+        st.warning(format_sentence(finding), icon=":material/compare_arrows:")
 
 
 def _draw_table(board: TaskLeaderboard) -> None:

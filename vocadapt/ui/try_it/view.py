@@ -136,7 +136,7 @@ def _build_marked_text(
         place += len(word) + 1
     spans = decode_spans(prediction.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
-    found = "1 entity" if len(spans) == 1 else f"{len(spans)} entities"
+    found = "1 entity" if len(spans) == 1 else f"{count(len(spans))} entities"
     return markup.MarkedText(
         f"{tokenization} predicts",
         found,

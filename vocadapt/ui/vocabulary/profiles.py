@@ -47,7 +47,7 @@ def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact
     if corpus is not None:
         _draw_frequencies(workspace, models[:MAX_PANELS], _choose_texts(workspace, corpus))
     if len(models) > MAX_PANELS:
-        draw_note(f"By id: the first {MAX_PANELS} of {len(models)} models.")
+        draw_note(f"By id: the first {MAX_PANELS} of {count(len(models))} models.")
 
 
 def _draw_overlap(models: Sequence[ModelEntry]) -> None:

@@ -188,7 +188,7 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: M
     percent, growth_help = f"{100 * grown.growth:.2f}", HELP["growth"]
     if grown.sd is not None:
         percent += f" ± {100 * grown.sd:.2f}"
-        growth_help += f" Mean ± sd over {len(SEEDS)} seeds."
+        growth_help += f" Mean ± sd over {count(len(SEEDS))} seeds."
     # 2. The parameters of the removed embeddings.
     saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
     size = measure_model_size(entry.model) if has_embeddings(entry.model) else ModelSize()
