@@ -178,6 +178,7 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     assert app.title[0].value == title_of(page)
     assert [heading.value for heading in app.subheader] == FULL[page]
     assert not list_unexplained_terms(app, page)
+    assert all(len(chart.proto.alt) > 20 for chart in app.get("plotly_chart"))
 
 
 @pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, PROJECTION, CHANGE])

@@ -118,10 +118,15 @@ def _draw_extension_curve(
     found = count_cache.extension_of(largest, model, corpus, workspace.root)
     left, right = st.columns(2)
     with left:
-        draw_figure(plot_token_frequency(found, size), "token_frequency")
-    with right:
-        draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size")
+        alt = f"Occurrences of {count(len(found.counts))} new tokens by rank."
+        draw_figure(plot_token_frequency(found, size), "token_frequency", alt)
     last = found.sizes[-1]
+    with right:
+        alt = (
+            f"Wordpieces of the text by the number of new tokens: {count(found.sizes[0].tokens)}"
+            f" with none, {count(last.tokens)} with {count(last.size)}."
+        )
+        draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size", alt)
     legend = "Dashed: the selected size. " if size <= last.size else ""
     draw_note(
         f"{legend}Of all"

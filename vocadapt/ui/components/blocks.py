@@ -21,7 +21,7 @@ from vocadapt.ui.frame.pages import QueryValue, find_link
 Download = Callable[[], str | bytes]
 
 
-def draw_figure(figure: Any, key: str, alt: str | None = None) -> None:
+def draw_figure(figure: Any, key: str, alt: str) -> None:
     """Draw a plotly figure without its toolbar; `alt` describes it to those who cannot see it."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=alt)
 

@@ -55,12 +55,15 @@ def draw_running_job(job: Job, status: Status) -> None:
     }
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
-            draw_figure(training.plot_losses(curves), f"loss_{job.id}")
+            last = {name: curve[-1][1] for name, curve in curves.items() if curve}
+            alt = describe_last("Training loss by step", last)
+            draw_figure(training.plot_losses(curves), f"loss_{job.id}", alt)
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
             drawn = training.plot_dev_scores(scores, "score", among=list(seeds))
-            draw_figure(drawn, f"dev_{job.id}")
+            last = {name: values[-1] for name, values in scores.items()}
+            draw_figure(drawn, f"dev_{job.id}", describe_last("Score on the dev split", last))
 
 
 def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:

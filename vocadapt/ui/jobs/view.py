@@ -207,7 +207,12 @@ def _draw_progress_curve(job: queue.Job, alive: bool) -> None:
     for _, group in groupby(lines, key=lambda line: line["run"]):
         run = list(group)
         curves.append(([line["seconds"] for line in run], [line["fraction"] for line in run]))
-    draw_figure(figures.plot_progress(curves), f"progress_{job.id}")
+    last = lines[-1]
+    alt = (
+        f"Progress of the job by time: {100 * last['fraction']:.0f} % after"
+        f" {duration(last['seconds'])}."
+    )
+    draw_figure(figures.plot_progress(curves), f"progress_{job.id}", alt)
 
 
 def _draw_details(job: queue.Job) -> None:

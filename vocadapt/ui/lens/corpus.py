@@ -47,7 +47,11 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -
         if counted:
             _draw_table(counted)
             fractions = {row.model: row.shares() for row in counted}
-            draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
+            whole = [f"{row.model} {fraction(row.one_piece)}" for row in counted]
+            alt = f"Words by their number of wordpieces. Whole words: {', '.join(whole)}."
+            draw_figure(
+                figures.plot_wordpieces_per_word(fractions), "pieces", markup.escape_invisible(alt)
+            )
         # Models with the same casing share the counts, so few need their own.
         offer_counting(workspace, corpus, [entry for entry in models if not rows[entry.name]])
         if len(counted) > 1:

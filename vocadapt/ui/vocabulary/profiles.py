@@ -8,7 +8,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import count_cache
 from vocadapt.ui.lens.view import ModelEntry
@@ -38,12 +38,18 @@ def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact
         drawn = {entry.label: count_cache.profile_of(entry.model).lengths for entry in models}
         if len(models) > 1:
             drawn["in common"] = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
-        draw_figure(figures.plot_length_distribution(drawn), "lengths")
+        most = [
+            f"{label} {max(lengths, key=lambda length: lengths[length], default=0)}"
+            for label, lengths in drawn.items()
+        ]
+        alt = f"Distribution of the lengths of tokens. Most frequent length: {', '.join(most)}."
+        draw_figure(figures.plot_length_distribution(drawn), "lengths", escape_invisible(alt))
     with right:
         st.markdown("**Token length by id**, one dot per token")
         panels = [_build_length_panel(entry) for entry in models[:MAX_PANELS]]
         figure = figures.plot_against_id(panels, "characters, without marks")
-        draw_figure(figure, "length_by_id")
+        alt = f"Length of each token by its id, in {', '.join(one.title for one in panels)}."
+        draw_figure(figure, "length_by_id", escape_invisible(alt))
     if corpus is not None:
         _draw_frequencies(workspace, models[:MAX_PANELS], _choose_texts(workspace, corpus))
     if len(models) > MAX_PANELS:
@@ -160,7 +166,9 @@ def _draw_frequencies(
         figure = figures.plot_against_id(
             panels, "occurrences", logarithmic=True, across=len(models)
         )
-        draw_figure(figure, "frequencies_by_id")
+        names = [one.title.replace("\n", ": ") for one in panels]
+        alt = f"Occurrences of each token by its id. {'; '.join(names)}."
+        draw_figure(figure, "frequencies_by_id", escape_invisible(alt))
         draw_note(
             "Tokens that never occur are not drawn. Dotted lines: the limit of *last* if 25, 50 or"
             " 75 % are kept. Crosses: tokens that *longest* removes at 50 %."
