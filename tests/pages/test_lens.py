@@ -89,7 +89,7 @@ def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, voca
     app.multiselect(key="lens_models").set_value(["trials-model", str(vocab)]).run()
     assert not app.exception and not app.error
     assert any("has no word counts" in text for text in texts(app))
-    assert any(button.key == "lens_count" for button in app.button)
+    assert any(button.key == "count" for button in app.button)
     assert "<small>cased" in markup(app)
 
 

@@ -5,8 +5,9 @@ import shutil
 
 from tests.material.lab import NEW
 from tests.material.workspaces import HOSTILE
-from tests.pages.test_pages import markup
+from tests.pages.test_pages import markup, texts
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_counts
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -14,6 +15,7 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
+from vocadapt.ui.text import counting
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
 
@@ -63,6 +65,46 @@ def test_a_text_without_counts_is_counted_on_request(open_page, seeded, tmp_path
     assert not app.exception and not app.error and len(app.metric) == 4
     app.button(key="count").click().run()
     assert not app.exception and len(app.metric) == 7
+
+
+def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
+    open_page, seeded, tmp_path, monkeypatch
+):
+    root = tmp_path / "uncounted"
+    shutil.copytree(seeded.root, root)
+    shutil.rmtree(root / "counts")
+    monkeypatch.setattr(counting, "PAGE_SECONDS", 0.0)
+    app = open_page(TEXT, root)
+    app.button(key="count").click().run()
+    assert not app.exception and not app.error
+    [job] = queue.list_jobs(Workspace(root))
+    assert (job.spec.step, job.target.parent.name) == ("counts", "word-counts")
+    assert job.wait(60).state == "done", job.status()
+    # The text itself is counted: there is no second one, and the page shows how it is read.
+    assert [one.name for one in Workspace(root).artifacts("corpora")] == ["trials"]
+    app = open_page(TEXT, root)
+    assert not app.exception and len(app.metric) == 7
+
+
+def test_while_a_job_counts_the_words_the_page_says_so(open_page, seeded, tmp_path, monkeypatch):
+    root = tmp_path / "uncounted"
+    shutil.copytree(seeded.root, root)
+    shutil.rmtree(root / "counts")
+    monkeypatch.setattr(counting, "_is_being_counted", lambda *given: True)
+    app = open_page(TEXT, root)
+    assert not app.exception and any("A job is counting" in text for text in texts(app))
+    assert not [button for button in app.button if button.key == "count"]
+
+
+def test_counts_that_cannot_be_saved_are_a_message(open_page, seeded, tmp_path):
+    root = tmp_path / "uncounted"
+    shutil.copytree(seeded.root, root)
+    shutil.rmtree(root / "counts")
+    (root / "counts").write_text("in the way")
+    app = open_page(TEXT, root)
+    app.button(key="count").click().run()
+    assert not app.exception and app.error
+    assert any("the word counts cannot be saved" in text.value for text in app.text)
 
 
 def test_word_counts_without_a_text_are_said_to_have_no_sentences(

@@ -127,7 +127,7 @@ def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
     app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt")]).run()
     assert not app.exception
     assert any("has no word counts" in text for text in texts(app))
-    assert any(button.key == "lens_count" for button in app.button)
+    assert any(button.key == "count" for button in app.button)
 
 
 def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert, tmp_path):

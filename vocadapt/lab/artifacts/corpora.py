@@ -25,6 +25,7 @@ from vocadapt.text.words import Splitter, WordCounts, count_words
 RECORD = "corpus.json"
 COPIES = "text"
 COUNTS = "counts"  # <workspace>/counts/<digest>.tsv
+UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
 
 
 def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = None) -> Corpus:
@@ -120,6 +121,17 @@ def load_or_count_words(
     except OSError as error:  # not fatal: the words will be counted again
         logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
     return counts
+
+
+def estimate_text_bytes(corpus: Corpus) -> int:
+    """Estimate the unpacked size of the files in bytes."""
+    total = 0
+    for path in corpus.files:
+        size = path.stat().st_size
+        if path.suffix in (".gz", ".parquet"):
+            size *= UNPACKED
+        total += size
+    return total
 
 
 def find_training_text(vectors: Path) -> Corpus | None:

@@ -9,7 +9,11 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path
-from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words
+from vocadapt.lab.artifacts.corpora import (
+    build_counts_path,
+    estimate_text_bytes,
+    load_or_count_words,
+)
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel
@@ -26,7 +30,6 @@ RECIPE_FILE = f"{RECOMMENDED}.toml"  # file of the recommended recipe
 VECTORS = "domain-vectors"  # the folder that the suggested command lines share
 # bytes of text that are counted: some 15 s on a 2.5 GHz core (17 to 30 MB a second)
 MAX_COUNTED_BYTES = 250_000_000
-UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
 TASK_FIGURES = ("entities", "sentences", "tokens")
 
 
@@ -170,17 +173,6 @@ def limit_corpus(corpus: Corpus) -> Corpus:
         return corpus
     sample = round(corpus.settings.sample * MAX_COUNTED_BYTES / wanted, 4)
     return replace(corpus, settings=replace(corpus.settings, sample=sample))
-
-
-def estimate_text_bytes(corpus: Corpus) -> int:
-    """Estimate the unpacked size of the files in bytes."""
-    total = 0
-    for path in corpus.files:
-        size = path.stat().st_size
-        if path.suffix in (".gz", ".parquet"):
-            size *= UNPACKED
-        total += size
-    return total
 
 
 def measure_model_size(model: LanguageModel) -> ModelSize:

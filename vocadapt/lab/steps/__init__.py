@@ -20,6 +20,7 @@ from vocadapt.lab.steps import (
     continue_pretraining,
     convert,
     corpus,
+    count_words,
     finetune,
     import_layout,
     import_vectors,
@@ -33,6 +34,7 @@ __all__ = ["STEPS", "Role", "Step", "register_step"]
 
 for module in (
     corpus,
+    count_words,
     vectors,
     contextual,
     import_vectors,

@@ -20,6 +20,7 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 MANIFEST = "manifest.json"
 ARTIFACTS = {  # kind: name of one artifact of this kind
     "corpora": "corpus",
+    "word-counts": "word counts",
     "vectors": "vectors",
     "alignments": "alignment",
     "leaderboards": "leaderboard",

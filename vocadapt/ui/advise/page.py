@@ -11,6 +11,7 @@ from vocadapt.ui.advise.recommendation import draw_verdict_box
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import count_cache
 from vocadapt.ui.frame.pages import NextPart
+from vocadapt.ui.text.counting import offer_counting
 
 
 def draw(workspace: Workspace) -> NextPart | None:
@@ -43,8 +44,7 @@ def draw(workspace: Workspace) -> NextPart | None:
     # 2. The advice; if the text has no word counts, a button counts its words.
     report = count_cache.advice_of(corpus, model, workspace.root, task)
     if report is None:
-        if view.offer_to_count(corpus, model):
-            view.count_now(corpus, model, workspace)
+        offer_counting(workspace, corpus, model)
         return None
 
     # 3. The verdict, what to do, and why.

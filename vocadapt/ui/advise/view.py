@@ -21,7 +21,7 @@ from vocadapt.ui.advise.recommendation import (
     describe_words,
 )
 from vocadapt.ui.alignment import methods
-from vocadapt.ui.components import intake, markup, pickers
+from vocadapt.ui.components import intake, markup
 from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
@@ -38,7 +38,6 @@ from vocadapt.ui.components.number_formats import (
     chance,
     count,
     duration,
-    format_estimate_bold,
     fraction,
     megabytes,
 )
@@ -52,7 +51,6 @@ ButtonKind = Literal["primary", "secondary"]
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 PRIMARY: ButtonKind = "primary"
 SECONDARY: ButtonKind = "secondary"
-SPEED = 17e6  # bytes of text per second on a 2.5 GHz core
 OF_TASK = "no longer split in the task"
 COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
@@ -95,34 +93,6 @@ def pick_task(workspace: Workspace) -> Path | None:
     if not files:
         return None
     return files[0]
-
-
-def offer_to_count(corpus: Artifact, name: str) -> bool:
-    """Offer to count the words of a text for a model, with a time estimate; return whether the user
-    requests it.
-    """
-    text = read_corpus([corpus.folder])
-    # Only a sample of a large text is counted.
-    size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
-    seconds = min(size * part.settings.sample, size) / SPEED
-    shown = pickers.display_model(address.workspace(), name)
-    with st.container(border=True):
-        st.markdown(
-            f"**{markup.plain(corpus.name)} has no word counts for {markup.plain(shown)} yet.**"
-        )
-        about = (
-            f"Counting about {megabytes(size)} of text on this page takes about"
-            f" {format_estimate_bold(seconds)}; the counts are saved."
-        )
-        if part.settings != text.settings:
-            about += (
-                " The text is large: only a random sample of its lines is counted (fraction"
-                f" {fraction(part.settings.sample)})."
-            )
-        st.markdown(about)
-        return st.button(
-            "Count and advise", type="primary", icon=":material/calculate:", key="count"
-        )
 
 
 def draw_action(
@@ -264,23 +234,6 @@ def draw_headline(report: lab.AdviceReport) -> None:
 def _describe_words(statistics: TokenizationStatistics) -> str:
     """Format the number of words behind a fraction, and the fraction of distinct ones."""
     return f"n = {count(statistics.words)}, distinct {fraction(statistics.share_distinct)}"
-
-
-def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
-    """Count a text with a progress bar, save the counts, and rerun the page."""
-    bar = st.progress(0.0, text="counting …")
-
-    def step(fraction: float | None, message: str = "") -> None:
-        bar.progress(min(fraction or 0.0, 1.0), text=markup.plain(message) or "counting …")
-
-    lab.advise_on(
-        read_corpus([corpus.folder]),
-        cache.model_of(model),
-        workspace.root,
-        progress=step,
-        keep=True,
-    )
-    st.rerun()
 
 
 def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:

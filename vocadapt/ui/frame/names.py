@@ -21,6 +21,7 @@ MAX_NAME_LENGTH = 100  # characters of a hub name
 SHORT_NAME_LENGTH = 24  # characters of a name where space is short
 KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a common one
     "corpora": "article",
+    "word-counts": "calculate",
     "vectors": "scatter_plot",
     "alignments": "align_horizontal_center",
     "models": "memory",

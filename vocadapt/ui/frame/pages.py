@@ -154,7 +154,10 @@ LENS = Page(
                 " and which words a new vocabulary keeps whole."
             ),
             ("added token", "fertility", "tokenization", "tokenizer family", "wordpiece"),
-            ("corpus",),
+            (
+                "corpus",
+                "counts",
+            ),
             (
                 NextPart(
                     "advise",
@@ -172,7 +175,7 @@ LENS = Page(
                 " then has, and compare vocabularies."
             ),
             ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
-            ("corpus", "model"),
+            ("corpus", "counts", "model"),
             (
                 NextPart(
                     "adapt",
@@ -196,7 +199,10 @@ TEXT = Page(
                 " most wordpieces."
             ),
             ("fertility", "tokenization", "wordpiece"),
-            ("corpus",),
+            (
+                "corpus",
+                "counts",
+            ),
             (
                 NextPart(
                     "advise",
@@ -222,7 +228,7 @@ TEXT = Page(
                 "recipe",
                 "wordpiece",
             ),
-            ("corpus", "vectors"),
+            ("corpus", "counts", "vectors"),
             (NextPart("vectors", "Train vectors of the words of this text."),),
         ),
     ),

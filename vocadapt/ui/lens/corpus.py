@@ -7,17 +7,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
-from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting
-from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note, draw_table
-from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
+from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
-from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
+from vocadapt.ui.text.counting import offer_counting
 from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
 SHOWN = 500  # rows of the table of changed words
@@ -52,8 +49,10 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -
             draw_figure(
                 figures.plot_wordpieces_per_word(fractions), "pieces", markup.escape_invisible(alt)
             )
-        # Models with the same casing share the counts, so few need their own.
-        offer_counting(workspace, corpus, [entry for entry in models if not rows[entry.name]])
+        # Models with the same casing share the counts: after the first one, few need their own.
+        uncounted = [entry.name for entry in models if not rows[entry.name]]
+        if uncounted:
+            offer_counting(workspace, corpus, uncounted[0])
         if len(counted) > 1:
             draw_changed_words(workspace, corpus, [entry for entry in models if rows[entry.name]])
 
@@ -169,26 +168,3 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
         f"{count(row.words)} words, {count(row.distinct)} of them distinct" for row in rows
     )
     draw_note(" · ".join(sizes))
-
-
-def offer_counting(workspace: Workspace, corpus: Artifact, models: Sequence[ModelEntry]) -> None:
-    """Offer to count the words of a text for the models without word counts, if there are any."""
-    if not models:
-        return
-    seconds = estimate_job_seconds(workspace, "corpus", estimate_counting(corpus))
-    names = ", ".join(markup.plain(entry.label) for entry in models)
-    st.markdown(
-        f"This text has no word counts for **{names}** yet (different casing). Counting takes"
-        f" about {format_estimate(seconds)}."
-    )
-    if st.button(
-        f"Count words for {markup.plain(models[0].label)}",
-        icon=":material/calculate:",
-        key="lens_count",
-    ):
-        inputs = {"text": (str(corpus.folder),), "model": (models[0].name,)}
-        panel.start(
-            workspace,
-            Spec("corpus", CorpusStep(), inputs),
-            workspace.find_free_name("corpora", corpus.name),
-        )

@@ -8,7 +8,6 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.text.display import shorten_text
-from vocadapt.ui.advise.view import count_now, offer_to_count
 from vocadapt.ui.components import markup, pickers, word_links
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -18,6 +17,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
+from vocadapt.ui.text.counting import offer_counting
 from vocadapt.vocabulary.lens import SEVERE, SplitWord
 
 SAMPLE_LINES, MAX_LINE_LENGTH = 3, 240  # lines of a text that are shown, characters of a line
@@ -38,8 +38,7 @@ def draw_text(workspace: Workspace, corpus: Artifact, model: str) -> None:
         counted = _draw_size(workspace, corpus, model)
         _draw_sample(corpus)
         if not counted:
-            if offer_to_count(corpus, model):
-                count_now(corpus, model, workspace)
+            offer_counting(workspace, corpus, model)
             return
         _draw_headline(workspace, corpus, model)
         _draw_worst_words(workspace, corpus, model)

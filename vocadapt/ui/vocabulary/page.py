@@ -5,8 +5,8 @@ import streamlit as st
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import count_cache, mistakes
-from vocadapt.ui.lens import corpus as lens_corpus
 from vocadapt.ui.lens import view as lens_view
+from vocadapt.ui.text.counting import offer_counting
 from vocadapt.ui.vocabulary import profiles
 from vocadapt.ui.vocabulary import view as vocabulary_view
 
@@ -48,7 +48,7 @@ def draw(workspace: Workspace) -> None:
             if reducer:
                 vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
             else:
-                lens_corpus.offer_counting(workspace, corpus, models[:1])
+                offer_counting(workspace, corpus, models[0].name)
     # 3. The comparison of vocabularies, which needs no text; it is computed when it is opened.
     comparison = st.expander(
         "Compare vocabularies: overlap, token length, frequency",

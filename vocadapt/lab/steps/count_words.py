@@ -1,0 +1,49 @@
+"""The step that counts the words of a text for another model; the counts are saved in the workspace."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting_seconds, summarize_counts
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Spec, Step, StepContext, TextStep
+from vocadapt.lab.workspace.workspace import Artifact
+
+
+@dataclass(frozen=True)
+class CountStep(TextStep):
+    """Which lines are read."""
+
+
+def count(context: StepContext, settings: CountStep) -> Numbers:
+    """Count the words of a text as a model splits them."""
+    text = context.text
+    counts = load_or_count_words(context.root, text, context.model.splitter, context.progress)
+    return summarize_counts(text, counts)
+
+
+def estimate_counting(artifact: Artifact) -> float:
+    """Estimate the seconds in which the words of a text were counted, from the size of its files."""
+    root = artifact.folder.parents[1]
+    paths = [root / path for path in artifact.manifest.inputs["text"].paths]
+    return estimate_counting_seconds(read_corpus(paths))
+
+
+def express_as_command(spec: Spec, folder: Path) -> Spec:
+    """Return the spec of the command that counts the words."""
+    return Spec("corpus", CorpusStep(corpus=spec.settings.corpus), spec.inputs)
+
+
+STEP = Step(
+    "counts",
+    "Count words",
+    CountStep,
+    count,
+    makes="word-counts",
+    needs=(replace(TEXT, flag=""), replace(MODEL, bare=True)),
+    command=("words", "count"),
+    part="text",
+    out="",
+    express=express_as_command,
+    start_up=1.0,
+    estimate=estimate_counting,
+)
