@@ -71,7 +71,6 @@ def plot_frequency_ranks(
             showarrow=False,
             xanchor="left",
             yanchor="bottom",
-            font={"color": NEUTRAL},
         )
     return figure
 

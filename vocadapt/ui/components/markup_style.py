@@ -19,6 +19,7 @@ FILL = {
     "changed": "light-dark(#CC79A7, #E0A0C4)",
     "neutral": "light-dark(#7A8793, #9AA6B1)",
 }
+HEAT = 0.5  # opacity of the strongest color in a heat map: more would make its text hard to read
 STYLE = """<style>
 .va-cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));gap:1rem;font-variant-numeric:tabular-nums}
 .va-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.8rem .95rem;min-width:0}
@@ -100,7 +101,8 @@ button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContai
 .va-heat tbody th{text-align:right}
 .va-heat td{text-align:center;padding:.7rem .3rem;border-radius:.35rem;background:light-dark(#F4F6F8,#1B232C)}
 .va-heat td.va-chosen{outline:2px solid light-dark(#0B6FB3,#58AEE6)}
-.va-heat small{display:block;font-size:.78rem;color:light-dark(#4A5560,#C3CCD4)}
+.va-heat small{display:block;font-size:.78rem}
+.va-heat a.va-link:hover,.va-heat a.va-link:focus-visible{color:inherit}
 .va-heat.va-many{min-width:46rem;font-size:.86rem}
 .va-heat.va-many thead th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;max-height:11rem;padding:.3rem 0}
 .va-heat.va-many thead th:first-child{width:15rem}
