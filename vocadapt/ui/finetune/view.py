@@ -327,8 +327,8 @@ def estimate_pace(
     names: display names of runs.
     """
     # A run has its model as it was given: by label, path or folder.
-    names = (label, model, Path(model).name)
-    same_kind = [one for one in runs if one.model in names and one.kind == request.task.kind]
+    given = (label, model, Path(model).name)
+    same_kind = [one for one in runs if one.model in given and one.kind == request.task.kind]
     same_task = [one for one in same_kind if one.task == request.task.name]
     # Runs are listed newest first; old ones have no pace.
     for one in same_task or same_kind:

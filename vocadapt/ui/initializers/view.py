@@ -22,7 +22,7 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.components.setting_inputs import draw_settings
-from vocadapt.ui.frame import cache, count_cache, mistakes
+from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
@@ -235,7 +235,10 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
         near = _near(space, space[token], token)
-        cards.append(Card("In the target space", space.name, kind, near))
+        name = space.name
+        if materials.target is not None:
+            name = pickers.display_model(address.workspace(), name)
+        cards.append(Card("In the target space", name, kind, near))
     if token in model:
         near = _near(model, model[token], token)
         cards.append(Card("In the model", "its own embedding", "source", near))

@@ -155,7 +155,10 @@ def show_names(
         )
         for one in board.standings
     )
-    return replace(board, standings=standings)
+    baseline = board.baseline
+    if baseline:
+        baseline = names.get(baseline[0], baseline[0]), baseline[1]
+    return replace(board, standings=standings, baseline=baseline)
 
 
 def draw_headline(board: TaskLeaderboard) -> None:
