@@ -322,6 +322,9 @@ def test_a_layout_is_of_one_space(capsys, vectors, tiny_bert, tmp_path):
     given = ["--vectors", vectors, "--other", tiny_bert, "--layout", tmp_path / "own.csv"]
     assert main(["project", *map(str, given), "--out", str(tmp_path / "m.csv")]) != 0
     assert "layout of one space" in capsys.readouterr().err
+    given = ["--vectors", vectors, "--layout", tmp_path / "own.csv", "--around", "heart"]
+    assert main(["project", *map(str, given), "--out", str(tmp_path / "m.csv")]) != 0
+    assert "only --metric applies" in capsys.readouterr().err
 
 
 def test_the_command_shows_listed_tokens(ask, vectors):

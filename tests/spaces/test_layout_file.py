@@ -37,6 +37,9 @@ def write(tmp_path):
         "token;x;y\nheart;1;2\nlung;3,5;-4\n",  # decimal commas
         "y,x,name\n2,1,heart\n-4,3.5,lung\n",
         "token,umap1,umap2\n\nheart,1,2\nlung,3.5,'-4\n",  # as the lab escapes cells
+        "\n\ntoken\tx\ty\nheart\t1\t2\nlung\t3.5\t-4\n",
+        "token;x;y;note, or none\nheart;1;2;\nlung;3,5;-4;a, b\n",
+        'token,x,y,"tab\there"\nheart,1,2,\nlung,3.5,-4,a;b\n',
     ],
 )
 def test_columns_are_found_by_name(text, write):
@@ -58,8 +61,13 @@ def test_a_quotation_mark_is_a_token_of_a_tsv_file(write):
         ("token,a,y\nheart,1,2\n", "found no x among 'token', 'a', 'y'"),
         (
             "token,x,y\nheart,1,2\nlung,3\nliver\n",
-            "2 of 3 lines have fewer than 3 fields, the first",
+            "2 of 3 lines have fewer than 3 fields, the first is line 3",
         ),
+        (
+            "\ntoken,x,y\n\n\nheart,1\n",
+            "1 of 1 lines have fewer than 3 fields, the first is line 5",
+        ),
+        ('token,x,y\nlung,1,2\n",3,4\nheart,5,6\n",7,8\n', "several lines, up to line 5"),
         (b"token,x,y\n\xff,1,2\n", "UTF-8"),
         ('token,x,y\n"' + "a" * 200_000 + '",1,2\n', "field larger than"),
     ],
@@ -78,7 +86,7 @@ def test_a_huge_file_is_refused_before_it_is_read(write):
         read_layout(path)
 
 
-@pytest.mark.parametrize("bad", ["", "nan", "inf", "-Infinity", "1e999", "x", "١x"])
+@pytest.mark.parametrize("bad", ["", "nan", "inf", "-Infinity", "1e999", "1e31", "x", "١x"])
 def test_a_coordinate_that_is_no_number_is_missing(bad, write):
     layout = read_layout(write(f"token,x,y\nheart,{bad},2\n"))
     assert math.isnan(layout.xy[0, 0]) and layout.xy[0, 1] == 2
@@ -114,12 +122,13 @@ def test_many_unknown_tokens_are_not_all_listed(write):
 def test_a_layout_of_too_few_tokens(write):
     with pytest.raises(InputError, match=r"2 of 3 tokens can be drawn.*1 of 3 tokens are unknown"):
         match_layout(read_layout(write("token,x,y\nheart,0,1\nlung,1,0\nskin,2,2\n")), SPACE)
+    with pytest.raises(InputError, match=r"0 of 1 tokens can be drawn.*1 of 1 tokens are unknown"):
+        match_layout(read_layout(write("token,x,y\nskin,2,2\n")), SPACE)
 
 
-@pytest.mark.parametrize("place", ["1,1", "1e300,2"])
-def test_a_layout_without_extent(place, write):
-    text = "token,x,y\n" + "".join(f"{word},{place}\n" for word in WORDS[:4])
-    with pytest.raises(InputError, match="4 tokens have no finite extent"):
+def test_a_layout_of_one_place(write):
+    text = "token,x,y\n" + "".join(f"{word},1,1\n" for word in WORDS[:4])
+    with pytest.raises(InputError, match="All 4 tokens have the same place"):
         match_layout(read_layout(write(text)), SPACE)
 
 

@@ -89,6 +89,9 @@ def test_search_is_plain_text_and_ignores_case():
     assert shown(TokenChoice(search="CANCER")) == ["cancer", "cancers", "Cancerous"]
     with pytest.raises(InputError, match=r"None of the 12 tokens.*'c\.\*'"):
         choose_tokens(SPACE, TokenChoice(search="c.*"))
+    assert shown(TokenChoice(search="/^c.*s$/")) == ["cancers", "Cancerous"]
+    with pytest.raises(InputError, match="that can be searched"):
+        choose_tokens(SPACE, TokenChoice(search="/[/"))
 
 
 def test_around_a_word_the_nearest_come_first():

@@ -66,6 +66,7 @@ def test_a_misspelled_word_is_found_the_nearest_and_most_frequent_first():
     assert find_similar_spellings("mna", WORDS) == ("man",)
     assert find_similar_spellings("qqqq", WORDS) == ()
     assert find_similar_spellings("Anemia", WORDS) == ("anemia",)
+    assert find_similar_spellings("x", ("a", "ab")) == ()  # one error of one letter is any letter
     assert suggest_spellings("anemai", WORDS) == "Did you mean anemia?"
     assert suggest_spellings("qqqq", WORDS) == ""
 
@@ -153,7 +154,10 @@ def test_formulas_are_read(typed, terms):
     assert [(term.word, term.weight) for term in formula.terms] == terms
 
 
-@pytest.mark.parametrize("typed", ["king", "covid-19", "king-nosuch", "-", "+", "", "two words"])
+@pytest.mark.parametrize(
+    "typed",
+    ["king", "covid-19", "king-nosuch", "king-man", "-king+", "C++", "-", "+", "", "two words"],
+)
 def test_other_texts_are_no_formulas(typed):
     assert parse_formula(typed, known) is None
 
@@ -196,6 +200,15 @@ def test_an_unknown_word_has_completions_and_similar_words():
     assert found.is_unknown and found.similar == ("hypertension",) and not found.completions
     found = search_words("hyp", WORDS, BERT)
     assert found.completions == ("hypertension", "hypotension") and not found.similar
+
+
+def test_the_words_of_several_are_offered_and_their_sum():
+    assert search_words("king woman", WORDS, BERT).parts == ("king", "woman")
+    found = search_words("King-woman, king", WORDS, BERT, formulas=True)
+    assert found.parts == ("king", "woman", "king + woman")
+    assert search_words(found.parts[-1], WORDS, BERT, formulas=True).formula is not None
+    assert search_words("king nosuch", WORDS, BERT, formulas=True).parts == ("king",)
+    assert search_words("kingly", WORDS, BERT).parts == search_words("king man", WORDS).parts == ()
 
 
 @pytest.mark.parametrize("typed", ["", "\x00", "\ud800", "a" * 100_000, "😷", "‮", " + ", "..", "/"])

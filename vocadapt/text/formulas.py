@@ -44,18 +44,16 @@ def parse_formula(typed: str, find_word: Callable[[str], str | None]) -> Formula
     find_word: the known word that a typed one stands for, None if there is none. Raises InputError
     for a formula that cannot be computed, except for an unknown word: it stays as it was typed.
 
-    1. Signs stand between blanks: `a - b`. Without blanks (`a-b`), every word must be known, because
-       words may contain hyphens.
+    1. Signs stand between blanks: `a - b`. Without blanks, words may contain hyphens (`follow-up`):
+       `a-b+c` is a formula only because of its +, and if every word is known.
     2. Between two signs is one word, with a number before it if its weight is not 1.
     """
     # 1. Split into signs and words.
     parts = typed.split()
     if not SIGNS.keys() & set(parts):
-        tight = [part for part in INFIX.split(typed.strip()) if part]
-        is_formula = len(tight) > 2 and all(part in SIGNS or find_word(part) for part in tight)
-        if not is_formula:
+        parts = INFIX.split(typed.strip())
+        if "+" not in parts or not all(find_word(word) for word in parts[::2]):
             return None
-        parts = tight
     if len(parts) < 2:
         return None
     if parts[0] not in SIGNS:
@@ -65,7 +63,9 @@ def parse_formula(typed: str, find_word: Callable[[str], str | None]) -> Formula
     terms: list[Term] = []
     starts = [place for place, part in enumerate(parts) if part in SIGNS]
     if len(starts) > MAX_TERMS:
-        raise InputError(f"A formula has at most {MAX_TERMS} words, got {len(starts)}.")
+        raise InputError(
+            f"A formula has at most {MAX_TERMS} words, got {len(starts)}.", "Leave some out."
+        )
     for start, stop in zip(starts, [*starts[1:], len(parts)], strict=True):
         terms.append(_read_term(SIGNS[parts[start]], parts[start + 1 : stop], find_word))
     return Formula(tuple(terms))
@@ -79,6 +79,6 @@ def _read_term(sign: float, parts: list[str], find_word: Callable[[str], str | N
     if len(parts) == 2 and (found := WEIGHT.fullmatch(parts[0])):
         weight, parts = float(found[1]), parts[1:]
     if len(parts) != 1:
-        written = " ".join(parts)[:60]
-        raise InputError(f"A formula needs one word after each sign, got {written!r}.", EXAMPLE)
+        written = repr(" ".join(parts)[:60]) if parts else "none"
+        raise InputError(f"A formula needs one word after each sign, got {written}.", EXAMPLE)
     return Term(find_word(parts[0]) or parts[0], sign * weight)

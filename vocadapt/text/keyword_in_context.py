@@ -21,7 +21,7 @@ from vocadapt.progress import Progress, report_block, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_CHUNKS
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, is_encodable
 
 MAX_SHOWN = 100_000  # maximum number of occurrences to show, and of characters on either side
 ALNUM = frozenset((string.ascii_letters + string.digits).encode())
@@ -83,7 +83,7 @@ class KeywordContext:
 
 def normalize_single_word(typed: str, splitter: Splitter) -> str:
     """Normalize a typed word as the model does; raises InputError for several words or none."""
-    if any("\ud800" <= character <= "\udfff" for character in typed):
+    if not is_encodable(typed):
         raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
     words = splitter.words(typed)
     if len(words) == 1:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 from vocadapt.errors import InputError
+from vocadapt.text.splitter import is_encodable
 
 MAX_PATTERN_LENGTH = 200  # characters
 MAX_SECONDS = 1.0
@@ -28,6 +29,16 @@ def is_pattern(typed: str) -> bool:
 def is_in_slashes(typed: str) -> bool:
     """Return whether a typed text is written as /expression/."""
     return len(typed) > 2 and typed.startswith("/") and typed.endswith("/")
+
+
+def find_containing(typed: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return all words that contain a text, or match an expression in slashes, without regard to
+    case.
+    """
+    if is_in_slashes(typed):
+        return find_matches(typed, words)
+    wanted = typed.casefold()
+    return tuple(word for word in words if wanted in word.casefold())
 
 
 def find_matches(typed: str, words: Sequence[str], seconds: float = MAX_SECONDS) -> tuple[str, ...]:
@@ -54,7 +65,7 @@ def find_matches(typed: str, words: Sequence[str], seconds: float = MAX_SECONDS)
         part = [
             word
             for word in words[start : start + WORDS_AT_A_TIME]
-            if len(word) <= MAX_WORD_LENGTH and _is_encodable(word)
+            if len(word) <= MAX_WORD_LENGTH and is_encodable(word)
         ]
         found += compress(part, _match(pattern, typed, part))
         if time.thread_time() > end:
@@ -79,10 +90,6 @@ def _match(pattern: str, typed: str, words: list[str]) -> list[bool]:
             "Close every bracket; lookaround and references to groups are not supported.",
         ) from error
     return matched
-
-
-def _is_encodable(word: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 def _explain(error: Exception) -> str:

@@ -27,13 +27,14 @@ def complete_prefix(typed: str, words: Sequence[str], n: int = MAX_SUGGESTIONS) 
 def find_similar_spellings(
     typed: str, words: Sequence[str], n: int = MAX_SUGGESTIONS
 ) -> tuple[str, ...]:
-    """Return the n words with the fewest spelling errors, at most two (one in a short word).
+    """Return the n words with the fewest spelling errors: at most two, one in a short word, none in
+    a single letter.
 
     An error is a missing, an additional or a wrong letter, or two neighboring letters exchanged.
     Among words with equally many errors, the earlier ones come first.
     """
     most = 1 if len(typed) <= SHORT_WORD else 2
-    if not typed or len(typed) > MAX_WORD_LENGTH:
+    if len(typed) < 2 or len(typed) > MAX_WORD_LENGTH:
         return ()
     # Each error changes the length by at most one: other words need no comparison.
     rows = [row for row, word in enumerate(words) if abs(len(word) - len(typed)) <= most]

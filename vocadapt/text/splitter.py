@@ -23,6 +23,11 @@ MINIMAL_SPEC: dict[str, object] = {
 }
 
 
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: it holds no half of a surrogate pair."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 @dataclass(frozen=True)
 class Splitter:
     """A fast tokenizer's normalizer and pre-tokenizer, as the JSON text of its tokenizer.json

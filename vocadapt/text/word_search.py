@@ -8,7 +8,10 @@ from vocadapt.text.formulas import Formula, parse_formula
 from vocadapt.text.keyword_in_context import normalize_single_word
 from vocadapt.text.patterns import find_matches, is_in_slashes, is_pattern
 from vocadapt.text.spelling import complete_prefix, find_similar_spellings
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, is_encodable
+
+MAX_SPLIT = 200  # characters of a text of several words
+MAX_PARTS = 4  # words of such a text
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,8 @@ class WordSearch:
 
     typed: the text without surrounding blanks. word: a known word. formula: a formula of known
     words. matches: all words that match a regular expression. completions: words that begin with
-    the text. similar: words of similar spelling. The last two are empty unless it is unknown.
+    the text. similar: words of similar spelling. parts: known words that the text consists of, and
+    their sum if formulas are searched. The last three are empty unless it is unknown.
     """
 
     typed: str
@@ -26,11 +30,17 @@ class WordSearch:
     matches: tuple[str, ...] | None = None
     completions: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @property
     def is_unknown(self) -> bool:
         """Whether the text stands for no word, formula or pattern."""
         return self.word is None and self.formula is None and self.matches is None
+
+    @property
+    def is_single_word(self) -> bool:
+        """Whether the text stands for one word, which may be unknown."""
+        return self.word is not None or (self.is_unknown and not self.parts)
 
 
 def search_words(
@@ -46,7 +56,7 @@ def search_words(
     3. A formula.
     4. A word as the model normalizes it.
     5. An expression without slashes.
-    6. An unknown word, with completions and similar spellings.
+    6. An unknown word, with completions and similar spellings; or several words.
 
     Raises InputError for an expression that cannot be searched, and for a formula with unknown
     words or errors.
@@ -70,7 +80,10 @@ def search_words(
     completions = complete_prefix(typed, words)
     similar = find_similar_spellings(typed, words)
     similar = tuple(word for word in similar if word not in completions)
-    return WordSearch(typed, completions=completions, similar=similar)
+    parts = _list_parts(typed, known, splitter)
+    if formulas and len(parts) > 1:
+        parts = (*parts, " + ".join(parts))
+    return WordSearch(typed, completions=completions, similar=similar, parts=parts)
 
 
 def suggest_spellings(word: str, words: Sequence[str], n: int = 3) -> str:
@@ -92,6 +105,17 @@ def _find_known(typed: str, known: frozenset[str], splitter: Splitter | None) ->
     except InputError:  # several words, or none
         return None
     return word if word in known else None
+
+
+def _list_parts(typed: str, known: frozenset[str], splitter: Splitter | None) -> tuple[str, ...]:
+    """Return the first known words of a text of several words, as the model splits it."""
+    if splitter is None or not is_encodable(typed):
+        return ()
+    words = splitter.words(typed[:MAX_SPLIT])
+    if len(words) < 2:
+        return ()
+    found = [word for word in dict.fromkeys(words) if word in known and word.isalnum()]
+    return tuple(found[:MAX_PARTS])
 
 
 def _check_known(formula: Formula, words: Sequence[str], known: frozenset[str]) -> None:

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.text.counting import build_word_counter
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, is_encodable
 from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import Vocabulary
 
@@ -312,5 +312,5 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
 
 
 def _check_utf8(text: str) -> None:
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not is_encodable(text):
         raise InputError("The text is not valid UTF-8.", "Save or enter it as UTF-8.")

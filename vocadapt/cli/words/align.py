@@ -56,6 +56,7 @@ from vocadapt.spaces.neighbors.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 TITLES = {
@@ -275,6 +276,12 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
         return Spec("projection", step, {"space": space, "other": options.other}, options.offline)
     inputs = {"space": space, "layout": str(check_file(options.layout))}
     settings = ImportLayoutStep(step.projection.metric)
+    if step != ProjectionStep(projection=ProjectionSettings(metric=settings.metric)):
+        raise InputError(
+            "A layout file has its own tokens and coordinates: of the settings, only --metric"
+            " applies to it.",
+            "Leave out the others.",
+        )
     return Spec("import-layout", settings, inputs, options.offline)
 
 

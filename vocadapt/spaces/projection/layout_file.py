@@ -17,6 +17,8 @@ from vocadapt.text.spreadsheet import unescape_cell
 
 MAX_BYTES = 100 * 2**20  # of a layout file: about two million tokens
 MAX_LISTED = 5  # tokens that a sentence names
+MAX_COORDINATE = 1e30  # larger ones overflow float32 when the quality is measured
+SEPARATORS = (",", ";", "\t")  # spreadsheets that write decimal commas separate by semicolons
 EXAMPLE = "Write a first line token,x,y, and then one line per token."
 # Names of each column, in lower case.
 TOKEN_NAMES = ("token", "tokens", "word", "words", "label", "name")
@@ -51,35 +53,44 @@ def read_layout(path: Path) -> LayoutFile:
     Raises InputError if the file is not UTF-8 or too large, or lacks a column, and for a line with
     too few fields.
     """
-    # 1. Read the lines, by the separator of the header.
+    # 1. Read the lines, by the separator that occurs most often in the header.
     text = read_document(path, MAX_BYTES)
-    header, _, _ = text.partition("\n")
-    rows = csv.reader(StringIO(text, newline=""))
-    if "\t" in header:  # in a TSV file, a quotation mark is a token
-        rows = csv.reader(StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
-    elif ";" in header and "," not in header:  # of a spreadsheet that writes decimal commas
-        rows = csv.reader(StringIO(text, newline=""), delimiter=";")
+    header, _, _ = text.lstrip("\n").partition("\n")
+    separator = max(SEPARATORS, key=header.count)
+    quoting = csv.QUOTE_MINIMAL
+    if separator == "\t":  # in a TSV file, a quotation mark is a token
+        quoting = csv.QUOTE_NONE
+    rows = csv.reader(StringIO(text, newline=""), delimiter=separator, quoting=quoting)
     try:
-        lines = [line for line in rows if line]
+        lines = [(rows.line_num, fields) for fields in rows if fields]
     except csv.Error as error:
         raise InputError(f"{path.name}: cannot be read as a table: {error}.", EXAMPLE) from error
     if len(lines) < 2:
         raise InputError(f"{path.name}: expected a header and tokens, found no tokens.", EXAMPLE)
 
     # 2. Find the columns.
-    token, x, y = find_columns(lines[0], path.name)
+    (_, names), *lines = lines
+    token, x, y = find_columns(names, path.name)
     most = max(token, x, y)
 
-    # 3. Read the fields.
-    short = [number for number, line in enumerate(lines[1:], start=2) if len(line) <= most]
+    # 3. Refuse lines that would be read as others than they are.
+    broken = [number for number, fields in lines if any("\n" in field for field in fields)]
+    if broken:
+        raise InputError(
+            f"{path.name}: a quotation mark opens a field that runs over several lines, up to line"
+            f" {broken[0]:,}.",
+            'Write a quotation mark as """" in a CSV file, or save the table as TSV.',
+        )
+    short = [number for number, fields in lines if len(fields) <= most]
     if short:
         raise InputError(
-            f"{path.name}: {len(short):,} of {len(lines) - 1:,} lines have fewer than"
+            f"{path.name}: {len(short):,} of {len(lines):,} lines have fewer than"
             f" {most + 1} fields, the first is line {short[0]:,}.",
             EXAMPLE,
         )
-    tokens = tuple(unescape_cell(line[token]) for line in lines[1:])
-    xy = [[_parse_coordinate(line[x]), _parse_coordinate(line[y])] for line in lines[1:]]
+    # 4. Read the fields.
+    tokens = tuple(unescape_cell(fields[token]) for _, fields in lines)
+    xy = [[_parse_coordinate(fields[x]), _parse_coordinate(fields[y])] for _, fields in lines]
     return LayoutFile(tokens, np.array(xy))
 
 
@@ -108,7 +119,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
     left, or if all of them have the same place.
     """
     # 1. Sort the lines by what can be done with them.
-    finite: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
+    known: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
     places: dict[str, int] = {}
     unknown, missing, repeated = [], [], []
     for number, token in enumerate(layout.tokens):
@@ -116,7 +127,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
             unknown.append(token)
         elif token in places:
             repeated.append(token)
-        elif not finite[number]:
+        elif not known[number]:
             missing.append(token)
         else:
             places[token] = number
@@ -134,17 +145,15 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
 
     # 3. The rest must be a picture.
     kept = np.array(list(places.values()), dtype=np.int64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        xy = layout.xy[kept].astype(np.float32)
-        extent = np.ptp(xy, axis=0).max(initial=0)
+    xy = layout.xy[kept].astype(np.float32)
     if len(kept) < MIN_TOKENS:
         problem = "; ".join(
             [f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed", *notes]
         )
         raise InputError(f"{problem}.", "Choose the space whose tokens the file has.")
-    if not 0 < extent < np.inf:  # also false if the extent is not a number
+    if (xy == xy[0]).all():
         raise InputError(
-            f"The {len(kept):,} tokens have no finite extent in the layout.",
+            f"All {len(kept):,} tokens have the same place in the layout.",
             "Give each token a place of its own.",
         )
     return MatchedLayout(space.rows([layout.tokens[number] for number in kept]), xy, tuple(notes))
@@ -160,9 +169,9 @@ def _list_tokens(tokens: Sequence[str]) -> str:
 
 
 def _parse_coordinate(text: str) -> float:
-    """Parse a coordinate; NaN if it is missing, infinite or no number."""
+    """Parse a coordinate; NaN if it is missing, too large or no number."""
     try:
         value = float(unescape_cell(text).replace(",", "."))
     except ValueError:
         return math.nan
-    return value if math.isfinite(value) else math.nan
+    return value if abs(value) <= MAX_COORDINATE else math.nan

@@ -11,6 +11,8 @@ from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
+from vocadapt.text.patterns import find_containing
+from vocadapt.text.word_search import suggest_spellings
 
 BANDS = ("rank", "count")
 LEAST_ADDED = 4  # at least one of so many tokens of a sample is an added token, if there are enough
@@ -41,7 +43,9 @@ class TokenChoice(CheckedSettings):
     )
     low: int = setting(0, "lower end of the frequency band, a rank or count", label="From")
     high: int = setting(0, "upper end of the frequency band", label="To", empty="the end")
-    search: str = setting("", "text that tokens must contain", label="Token contains")
+    search: str = setting(
+        "", "text or /regular expression/ that tokens must contain", label="Token contains"
+    )
     around: str = setting(
         "", "word to show with its nearest neighbors, instead of the first tokens", label="Word"
     )
@@ -183,7 +187,8 @@ def _filter_tokens(
     if choice.low or choice.high:
         mask &= _filter_by_band(space, choice, reasons)
     if choice.search:
-        mask &= [choice.search.casefold() in word.casefold() for word in words]
+        found = set(find_containing(choice.search, words))
+        mask &= [word in found for word in words]
         reasons.append(f"containing {choice.search!r}")
     zero = mask & ~space.matrix.any(axis=1)
     if zero.any():
@@ -227,7 +232,7 @@ def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: BoolArray) ->
     if own is None:
         raise InputError(
             f"{choice.around[:100]!r} is not among the {len(space):,} tokens of {space.name}.",
-            "Check the spelling.",
+            suggest_spellings(choice.around, space.words) or "Check the spelling.",
         )
     if not space.matrix[own].any():
         raise InputError(

@@ -176,11 +176,11 @@ def draw_neighbors(
         if found.formula is not None:
             cards = word_query.build_formula_cards(found.formula, spaces, settings)
             markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
-        elif found.matches is None:
+        elif found.is_single_word:
             _draw_four_lists(found.word or found.typed, spaces, model, settings)
     accuracy.draw_accuracy(row, detail, spaces.words, settings)
     # 3. The word in the text of the vectors.
-    if found.formula is None and found.matches is None:
+    if found.is_single_word:
         with st.expander("In the text", icon=":material/notes:"):
             word = found.word or found.typed
             keyword_in_context.draw_lines_of_vectors(word, vectors, workspace, str(model.path))

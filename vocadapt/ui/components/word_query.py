@@ -149,7 +149,11 @@ def _draw_suggestions(key: str, found: WordSearch, total: int) -> None:
     if not found.is_unknown:
         return
     st.markdown(f"**{shown}** is not among the {count(total)} words.")
-    offers = (("Did you mean", found.similar), ("Words with this beginning", found.completions))
+    offers = (
+        ("Words with this beginning", found.completions),
+        ("Did you mean", found.similar),
+        ("Search one of its words", found.parts),
+    )
     for title, words in offers:
         if words:
             draw_note(title)

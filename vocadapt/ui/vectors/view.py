@@ -136,7 +136,7 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
         if cards:
             markup.draw_neighbor_cards(cards, word_links.build_links("vectors_word"))
     # 2. A word in the text; it may be too rare for a vector.
-    if found.word is not None or found.is_unknown:
+    if found.is_single_word:
         keyword_in_context.draw_lines_of_vectors(
             found.word or found.typed, vectors, workspace, model if opened_model else None
         )
