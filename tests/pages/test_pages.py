@@ -243,6 +243,13 @@ def test_the_four_lists_of_a_word(open_page, seeded):
     assert "mean of a ##s ##p ##i ##r ##i ##n" in body
 
 
+def test_the_nearest_words_by_euclidean_distance(open_page, seeded):
+    settings = {"vectors_metric": "Euclidean", "vectors_k": "3"}
+    app = open_page(VECTORS, seeded, vectors_word="aspirin", **settings)
+    assert not app.exception and not app.error
+    assert "Euclidean distance, 3 of " in markup(app)
+
+
 def test_the_lists_by_euclidean_distance(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
     app.button_group(key="alignment_metric").set_value("euclidean").run()

@@ -98,6 +98,28 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
     assert set(on_map["others"]) == drawn - {on_map["word"], *on_map["near"]}
 
 
+def test_the_measure_of_neighbors_and_of_the_projection(open_page, seeded):
+    around = {"projection_tokens": "around a word", "projection_around": "aspirin"}
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, **around)
+    by_cosine = drawn_ids(charts(app)[0])
+    app.button_group(key="projection_measure").set_value("euclidean").run()
+    assert "Euclidean distance in the space, 10 of " in markup(app)
+    assert drawn_ids(charts(app)[0]) == by_cosine
+    # The neighborhood is projected by the measure of the list that the button is below.
+    app.text_input(key="projection_word").set_value("heart").run()
+    next(one for one in app.button if one.key == "project_neighborhood").click().run()
+    assert app.button_group(key="projection_metric").value == "euclidean"
+    assert not app.exception and any("nearest by Euclidean distance" in said for said in texts(app))
+    assert any("--metric euclidean" in code.value for code in app.code)
+
+
+def test_all_words_that_match_an_expression_can_be_selected(open_page, own):
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_word="/^aspirin$/")
+    next(one for one in app.button if one.key == "matches").click().run()
+    assert not app.exception and app.query_params["projection_picked"]
+    assert any(heading.value == "Selected · 1" for heading in app.subheader)
+
+
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
     app = open_page(
         PROJECTION,

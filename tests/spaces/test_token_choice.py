@@ -85,6 +85,23 @@ def test_without_counts_the_rank_is_the_position_and_this_is_reported():
         choose_tokens(SPACE, TokenChoice(band="count", low=2))
 
 
+def test_neighbors_by_another_measure():
+    # "far" has the direction of the center, "near" is closer to it.
+    points = np.array([[1, 0], [3, 0], [0.9, 0.3], [0, 5]], dtype=np.float32)
+    space = EmbeddingSpace(("center", "far", "near", "other"), points)
+    choice = TokenChoice(around="center", nearest=2, min_length=0)
+    by_cosine = choose_tokens(space, choice)
+    by_distance = choose_tokens(space, choice, metric="euclidean")
+    assert by_cosine.rows.tolist() == [0, 1, 2] and by_distance.rows.tolist() == [0, 2, 1]
+    assert by_distance.how.endswith("center and its 2 nearest by Euclidean distance")
+
+
+def test_an_unknown_center_gets_a_suggestion():
+    with pytest.raises(InputError, match="'haert' is not among") as caught:
+        choose_tokens(SPACE, TokenChoice(around="haert"))
+    assert caught.value.remedy == "Did you mean heart, hearts?"
+
+
 def test_search_is_plain_text_and_ignores_case():
     assert shown(TokenChoice(search="CANCER")) == ["cancer", "cancers", "Cancerous"]
     with pytest.raises(InputError, match=r"None of the 12 tokens.*'c\.\*'"):

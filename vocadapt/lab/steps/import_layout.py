@@ -17,8 +17,9 @@ from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
+from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.spaces.projection.layout_file import match_layout, read_layout
-from vocadapt.spaces.projection.methods import METRICS, ProjectionSettings
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import Projection
 from vocadapt.spaces.projection.quality import measure_projection_quality
 from vocadapt.spaces.projection.regions import find_regions
@@ -36,7 +37,7 @@ class ImportLayoutStep(CheckedSettings):
     """How the quality of an imported layout is measured."""
 
     metric: str = setting(
-        "cosine", "distance measure of the quality of the layout", choices=METRICS
+        "cosine", "distance measure of the quality of the layout", choices=tuple(METRICS)
     )
 
 

@@ -157,7 +157,7 @@ def compute_projection(
 
     # 1. Choose tokens, with a second space among the words of both.
     others = [] if second is None else [second]
-    space, chosen = choose_shared_tokens(first, others, settings.choice)
+    space, chosen = choose_shared_tokens(first, others, settings)
     shown, how = space.take(chosen.rows), chosen.how
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
@@ -203,7 +203,7 @@ def compute_projection(
 
 
 def choose_shared_tokens(
-    first: OpenedSpace, others: Sequence[OpenedSpace], choice: TokenChoice
+    first: OpenedSpace, others: Sequence[OpenedSpace], settings: ProjectionStep
 ) -> tuple[EmbeddingSpace, ChosenTokens]:
     """Choose tokens among the words that all spaces share; return these words as a space, too.
 
@@ -218,7 +218,8 @@ def choose_shared_tokens(
                 "Choose spaces over the same words.",
             )
         space = space.take(shared)
-    return space, choose_tokens(space, choice, first.added)
+    chosen = choose_tokens(space, settings.choice, first.added, settings.projection.metric)
+    return space, chosen
 
 
 def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:

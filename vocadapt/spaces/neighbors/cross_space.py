@@ -48,7 +48,9 @@ class ListSettings(CheckedSettings):
     k: int = setting(
         10, "number of neighbors per list", low=1, high=10_000, flag="-k", label="Neighbors"
     )
-    metric: str = setting("cosine", "similarity measure", choices=METRICS)
+    metric: str = setting(
+        "cosine", "measure of similarity", choices=tuple(METRICS), label="Measure"
+    )
     csls: bool = setting(False, "use CSLS for cross-space neighbors", label="CSLS")
     among: str = setting(
         WHOLE_WORDS,
@@ -60,10 +62,15 @@ class ListSettings(CheckedSettings):
     def measure(self) -> str:
         """Description of the scores."""
         if self.metric == "euclidean":
-            return "Euclidean distance, smaller is nearer"
+            return f"{METRICS[self.metric]}, smaller is nearer"
         if self.csls:
             return "CSLS across, cosine within"
         return "cosine"
+
+    @property
+    def score_kind(self) -> str:
+        """What the scores are: "similarity" or "distance"."""
+        return "distance" if self.metric == "euclidean" else "similarity"
 
 
 @dataclass(frozen=True, eq=False)

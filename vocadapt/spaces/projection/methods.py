@@ -21,9 +21,9 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
-METRICS = ("cosine", "euclidean")
 MIN_TOKENS = 3
 ROUNDING = 1e-9  # fraction of the mean squared norm below which a variance is a rounding error
 NEIGHBOR_BLOCK = 1000  # rows whose neighbors are searched between two progress reports
@@ -71,7 +71,12 @@ class ProjectionSettings(CheckedSettings):
     min_dist: float = setting(
         0.1, "minimum distance of points of UMAP", high=1, label="Min distance"
     )
-    metric: str = setting("cosine", "distance measure", choices=METRICS)
+    metric: str = setting(
+        "cosine",
+        "distance measure, also of the neighbors around a word",
+        choices=tuple(METRICS),
+        label="Measure",
+    )
     pca: int = setting(
         50,
         "dimensions kept by PCA before t-SNE and UMAP",

@@ -9,7 +9,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import METRICS, find_nearest
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 from vocadapt.text.patterns import find_containing
 from vocadapt.text.word_search import suggest_spellings
@@ -23,7 +23,7 @@ class TokenChoice(CheckedSettings):
     """Which tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
 
     Both ends of the frequency band are included. Without counts, the rank of a token is its position
-    in the space (1: most frequent). The search ignores case; neighbors are nearest by cosine.
+    in the space (1: most frequent). The search ignores case.
     """
 
     first: int = setting(
@@ -83,11 +83,15 @@ class ChosenTokens:
 
 
 def choose_tokens(
-    space: EmbeddingSpace, choice: TokenChoice, added: Collection[str] = ()
+    space: EmbeddingSpace,
+    choice: TokenChoice,
+    added: Collection[str] = (),
+    metric: str = "cosine",
 ) -> ChosenTokens:
     """Select the rows of a space.
 
     added: the tokens that an adaptation added; a sample holds some of them (`sample_by_origin`).
+    metric: by which the neighbors of a word are the nearest.
     Raises InputError if no token passes the filters, if the space lacks the word `around` or all of
     `tokens`, and for a band of counts in a space without counts.
     """
@@ -100,8 +104,8 @@ def choose_tokens(
         # 2. Filter, then take the neighbors of a word or a sample.
         mask = _filter_tokens(space, choice, reasons)
         if choice.around:
-            rows = _find_around(space, choice, mask)
-            first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine"
+            rows = _find_around(space, choice, mask, metric)
+            first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by {METRICS[metric]}"
         else:
             rows = np.flatnonzero(mask)
             first = "all"
@@ -226,7 +230,9 @@ def compute_ranks(space: EmbeddingSpace) -> IntArray:
     return rank
 
 
-def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: BoolArray) -> IntArray:
+def _find_around(
+    space: EmbeddingSpace, choice: TokenChoice, mask: BoolArray, metric: str
+) -> IntArray:
     """Return the rows of the word and of its nearest neighbors among the filtered tokens."""
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:
@@ -242,5 +248,5 @@ def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: BoolArray) ->
     among = np.flatnonzero(mask & (np.arange(len(space)) != own))
     if not len(among):
         return np.array([own])
-    found = find_nearest(space.matrix[[own]], space.take(among), choice.nearest)
+    found = find_nearest(space.matrix[[own]], space.take(among), choice.nearest, metric)
     return np.concatenate([[own], among[found.rows[0]]])

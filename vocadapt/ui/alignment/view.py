@@ -15,13 +15,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.neighbors.cross_space import (
-    ALL_PIECES,
-    WHOLE_WORDS,
-    CrossSpace,
-    ListSettings,
-)
-from vocadapt.spaces.neighbors.search import METRICS
+from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.ui.alignment import accuracy, methods
 from vocadapt.ui.alignment.methods import MethodScores
 from vocadapt.ui.components import keyword_in_context, markup, word_links, word_query
@@ -168,7 +162,7 @@ def draw_neighbors(
             bind="query-params",
             width=130,
         )
-        settings = _list_settings(k)
+        settings = _choose_list_settings(k)
     if found is None:
         return
     # 2. The lists of a word or a formula, and how often they are right.
@@ -219,25 +213,19 @@ def _draw_four_lists(
         )
 
 
-def _list_settings(k: int) -> ListSettings:
+def _choose_list_settings(k: int) -> ListSettings:
     """Draw the controls of the neighbor ranking; CSLS requires cosine."""
-    metric = st.segmented_control(
-        "Measure",
-        METRICS,
-        default=METRICS[0],
-        required=True,
-        key="alignment_metric",
-        bind="query-params",
-        format_func=str.capitalize,
+    metric = draw_setting(
+        st, ListSettings, "metric", "alignment_metric", buttons=True, bind="query-params"
     )
-    among = st.segmented_control(
-        "Wordpieces",
-        (WHOLE_WORDS, ALL_PIECES),
-        default=WHOLE_WORDS,
-        required=True,
-        key="alignment_among",
+    among = draw_setting(
+        st,
+        ListSettings,
+        "among",
+        "alignment_among",
+        label="Wordpieces",
+        buttons=True,
         bind="query-params",
-        format_func=str.capitalize,
         help=explain("Wordpieces", HELP["among"]),
     )
     cosine = metric == "cosine"
@@ -251,7 +239,7 @@ def _list_settings(k: int) -> ListSettings:
         disabled=not cosine,
         help=explain("CSLS", HELP["lists by csls"]),
     )
-    return ListSettings(k, str(metric), csls and cosine, str(among))
+    return ListSettings(k, metric, csls and cosine, among)
 
 
 def draw_held_out(

@@ -28,13 +28,15 @@ def draw_setting(
     least: float | None = None,
     most: float | None = None,
     toggle: bool = False,
+    buttons: bool = False,
     **options: Any,
 ) -> Any:
     """Draw the input of a setting and return its value.
 
     place: a container, or `st` itself. settings: the class, or an instance with the initial values.
     least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
-    draw a toggle instead of a checkbox. options: other arguments of the widget.
+    draw a toggle instead of a checkbox. buttons: draw the choices side by side instead of as a
+    menu. options: other arguments of the widget.
     """
     declared, value = get_settings(settings)[name], getattr(settings, name)
     label = label or declared.label
@@ -50,6 +52,9 @@ def draw_setting(
     choices = list(declared.choices)
     if not choices:
         return str(place.text_input(label, value, **options)).strip()
+    if buttons:
+        options.setdefault("format_func", str.capitalize)
+        return place.segmented_control(label, choices, default=value, required=True, **options)
     if declared.empty:
         choices = ["", *choices]
     options.setdefault("format_func", partial(_format_choice, declared))

@@ -198,14 +198,17 @@ def choose_example_words(
     return (found + split)[:n]
 
 
-def find_similar_words(space: EmbeddingSpace, word: str, k: int) -> NeighborList:
-    """Return the k nearest neighbors of a word; raise InputError if the space lacks it."""
+def find_similar_words(space: EmbeddingSpace, word: str, settings: ListSettings) -> NeighborList:
+    """Return the nearest neighbors of a word with their scores; raise InputError if the space lacks
+    it.
+    """
     if word not in space:
         raise InputError(
             f"{word!r} is not among the {count(len(space))} words with a vector.",
             "Try another spelling, or an example.",
         )
-    found = find_nearest(space[word][None], space, k, "cosine", np.array([space.index[word]]))
+    own = np.array([space.index[word]])
+    found = find_nearest(space.matrix[own], space, settings.k, settings.metric, own)
     return [
         (space.words[i], float(score))
         for i, score in zip(found.rows[0], found.scores[0], strict=True)
@@ -276,9 +279,17 @@ def build_four_cards(answer: Answer, settings: ListSettings, candidates: int) ->
         ),
     )
     lists: dict[str, NeighborList | None] = dict(answer.lists)  # type: ignore[arg-type]
-    measure = "distance" if settings.metric == "euclidean" else "similarity"
     return [
-        Card(title, note, kind, lists[key] or [], both, empty, measure, note_is_long=True)
+        Card(
+            title,
+            note,
+            kind,
+            lists[key] or [],
+            both,
+            empty,
+            settings.score_kind,
+            note_is_long=True,
+        )
         for title, note, kind, key, empty in plans
     ]
 
@@ -295,7 +306,7 @@ def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSett
             f"the sum of the vectors, aligned, among {candidates} {settings.among}",
             "source",
             across,
-            measure="distance" if settings.metric == "euclidean" else "similarity",
+            measure=settings.score_kind,
             note_is_long=True,
         ),
     ]

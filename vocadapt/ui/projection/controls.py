@@ -2,7 +2,7 @@
 kept in the address; and the form that starts a t-SNE or UMAP projection.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from vocadapt.lab.steps.import_layout import ImportLayoutStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
-from vocadapt.spaces.projection.layout_file import match_layout, read_layout
+from vocadapt.spaces.projection.layout_file import MatchedLayout, match_layout, read_layout
 from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings
 from vocadapt.spaces.projection.projection import estimate_projection_seconds
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -27,7 +27,7 @@ from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.word_query import draw_word_input
-from vocadapt.ui.frame import address
+from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
@@ -170,11 +170,8 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
     return names.get(str(chosen or last))
 
 
-def pick_tokens(
-    space: NamedSpace, saved: Artifact | None = None, isolated: Isolated | None = None
-) -> TokenChoice:
-    """Draw the token filter with the defaults of Fast 2023; raise InputError if the choice is
-    invalid.
+def explain_tokens(saved: Artifact | None, isolated: Isolated | None) -> None:
+    """State when the token filter does not apply to what is shown.
 
     saved: the saved projection that is shown, which has its own tokens. isolated: a selection that
     takes the place of the filter.
@@ -189,7 +186,15 @@ def pick_tokens(
             f"Only the {count(len(isolated.tokens))} selected tokens are shown: show all again to"
             " choose others."
         )
-    # 1. How tokens are chosen.
+
+
+def pick_settings(
+    examples: Sequence[str], space: NamedSpace, isolated: Isolated | None = None
+) -> ProjectionStep:
+    """Draw the token filter, with the defaults of Fast 2023, and the distance measure; return the
+    settings of a PCA. Raises InputError if the choice is invalid.
+    """
+    # 1. The neighborhood of a word, or a sample of the tokens.
     mode = st.segmented_control(
         "Tokens",
         CHOICES,
@@ -199,65 +204,74 @@ def pick_tokens(
         bind="query-params",
         label_visibility="collapsed",
     )
-    # 2. The settings of this choice; a neighborhood has its own size instead of a limit.
-    values: dict[str, Any] = {}
     if mode == NEIGHBORHOOD:
-        words = sources.choose_example_words(space)
-        values["around"] = draw_word_input(
-            "projection_around", "Word", words, space.opened.space.index
-        )
-        values["nearest"] = _draw(st, "nearest")
+        word = draw_word_input("projection_around", "Word", examples, space.opened.space.index)
+        values = {"around": word, "nearest": _draw(st, "nearest")}
     else:
-        if mode == "search":
-            values["search"] = _draw(st, "search", "holding")
-        if mode == "frequency":
-            left, middle, right = st.columns(3)
-            values["band"] = _draw(left, "band")
-            values["low"] = _draw(middle, "low", "from")
-            values["high"] = _draw(right, "high", "to")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            every = st.toggle("All tokens", key="projection_all", bind="query-params")
-            most = draw_setting(
-                st,
-                PUBLISHED,
-                "first",
-                "projection_first",
-                least=1,
-                step=1000,
-                bind="query-params",
-                disabled=every,
-            )
-        values["first"] = 0 if every else most
-    # 3. The filters of every choice, and an example.
+        values = _pick_sample(mode)
+    # 2. The filters of every choice.
     values["min_length"] = _draw(st, "min_length", "shortest")
     with st.container(horizontal=True):
         values["continuations"] = _draw(st, "continuations", "pieces", toggle=True)
         values["specials"] = _draw(st, "specials", toggle=True)
         values["unused"] = _draw(st, "unused", toggle=True)
-    st.button(
-        f"Example: {EXAMPLE}",
-        icon=":material/travel_explore:",
-        on_click=show_example,
-        help=HELP["example"],
-        key="example",
-    )
+    # 3. The distance measure, and an example.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = draw_setting(
+            st,
+            DEFAULT_SETTINGS,
+            "metric",
+            "projection_metric",
+            buttons=True,
+            bind="query-params",
+        )
+        st.button(
+            f"Example: {EXAMPLE}",
+            icon=":material/travel_explore:",
+            on_click=show_example,
+            help=HELP["example"],
+            key="example",
+        )
+    choice = TokenChoice(**values)
     if isolated:
-        return TokenChoice(tokens=isolated.tokens)
-    return TokenChoice(**values)
+        choice = TokenChoice(tokens=isolated.tokens)
+    return ProjectionStep(choice, ProjectionSettings(metric=metric))
+
+
+def _pick_sample(mode: str) -> dict[str, Any]:
+    """Draw the settings of a sample: its size, and its frequency band or the text in its tokens."""
+    values: dict[str, Any] = {}
+    if mode == "search":
+        values["search"] = _draw(st, "search", "holding")
+    if mode == "frequency":
+        left, middle, right = st.columns(3)
+        values["band"] = _draw(left, "band")
+        values["low"] = _draw(middle, "low", "from")
+        values["high"] = _draw(right, "high", "to")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        every = st.toggle("All tokens", key="projection_all", bind="query-params")
+        most = draw_setting(
+            st,
+            PUBLISHED,
+            "first",
+            "projection_first",
+            least=1,
+            step=1000,
+            bind="query-params",
+            disabled=every,
+        )
+    values["first"] = 0 if every else most
+    return values
 
 
 def show_example() -> None:
     """Callback: show the neighborhood of the example word."""
-    st.session_state.update(
-        {
-            "projection_nearest": PUBLISHED.nearest,
-        }
-    )
-    show_neighborhood(EXAMPLE)
+    st.session_state["projection_nearest"] = PUBLISHED.nearest
+    show_neighborhood(EXAMPLE, DEFAULT_SETTINGS.metric)
 
 
-def show_neighborhood(word: str) -> None:
-    """Callback: project a word and its neighbors, instead of other tokens."""
+def show_neighborhood(word: str, metric: str) -> None:
+    """Callback: project a word and its neighbors by a metric, instead of other tokens."""
     st.session_state.pop(ISOLATED, None)
     st.session_state.update(
         {
@@ -265,25 +279,24 @@ def show_neighborhood(word: str) -> None:
             "projection_tokens": NEIGHBORHOOD,
             "projection_around": word,
             "projection_word": word,
+            "projection_metric": metric,
         }
     )
 
 
-def _draw(
-    place: Any, name: str, key: str = "", settings: TokenChoice = PUBLISHED, toggle: bool = False
-) -> Any:
+def _draw(place: Any, name: str, key: str = "", toggle: bool = False) -> Any:
     """Draw the input of a setting of the token filter; its value is kept in the address."""
     return draw_setting(
-        place, settings, name, f"projection_{key or name}", toggle=toggle, bind="query-params"
+        place, PUBLISHED, name, f"projection_{key or name}", toggle=toggle, bind="query-params"
     )
 
 
 def draw_form(
-    workspace: Workspace, spaces: tuple[NamedSpace, ...], choice: TokenChoice, tokens: int
+    workspace: Workspace, spaces: tuple[NamedSpace, ...], selected: ProjectionStep, tokens: int
 ) -> None:
     """Draw the form of a job that projects the selected tokens by t-SNE or UMAP.
 
-    tokens: number of selected tokens.
+    selected: the tokens, and the distance measure. tokens: number of selected tokens.
     """
     if tokens < MIN_TOKENS_OF_JOB:
         draw_note(
@@ -302,7 +315,7 @@ def draw_form(
         format_func=LABELS.__getitem__,
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
-    settings = _choose_parameters(method, tokens)
+    settings = _choose_parameters(method, tokens, selected.projection)
     # 2. The estimated time; spaces are projected one after the other.
     width = spaces[0].opened.space.dim
     seconds = estimate_job_seconds(
@@ -326,7 +339,9 @@ def draw_form(
         st.session_state[JOB_STARTED] = True
         try:
             panel.start(
-                workspace, Spec("projection", ProjectionStep(choice, settings), inputs), name
+                workspace,
+                Spec("projection", ProjectionStep(selected.choice, settings), inputs),
+                name,
             )
         except InputError:  # the form stays open and shows it
             del st.session_state[JOB_STARTED]
@@ -341,7 +356,7 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     if not files:
         return
     # 1. Read the file now: its mistakes are shown here, not in a failed job.
-    matched = match_layout(read_layout(files[0]), space.opened.space)
+    matched = _match_layout(str(files[0]), cache.stamp_files(files[0]), space.name, space.stamp)
     draw_note(f"{count(len(matched.rows))} tokens can be drawn in {plain(space.label)}.")
     for note in matched.notes:
         st.warning(format_sentence(note), icon=":material/rule:")
@@ -359,8 +374,15 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
             raise
 
 
-def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:
-    """Draw the parameters of a method, all but the main one in an expander."""
+@st.cache_data(max_entries=2, show_spinner="Reading the layout …")
+def _match_layout(path: str, stamp: str, space: str, space_stamp: str) -> MatchedLayout:
+    return match_layout(read_layout(Path(path)), cache.open_named_space(space).space)
+
+
+def _choose_parameters(method: str, tokens: int, base: ProjectionSettings) -> ProjectionSettings:
+    """Draw the parameters of a method, all but the main one in an expander; the others are those of
+    `base`.
+    """
     values: dict[str, Any] = {"method": method}
     if method == "tsne":
         most = float((tokens - 1) // 3)
@@ -370,7 +392,7 @@ def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:
     else:
         values["neighbors"] = draw_setting(st, DEFAULT_SETTINGS, "neighbors", most=tokens - 1)
     with st.expander("All parameters"):
-        shared = ["iterations", "metric", "pca", "seed"]
+        shared = ["iterations", "pca", "seed"]
         if method == "tsne":
             values["exaggeration"] = draw_setting(st, DEFAULT_SETTINGS, "exaggeration")
             shared = ["learning_rate", *shared]
@@ -378,4 +400,4 @@ def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:
             values["min_dist"] = draw_setting(st, DEFAULT_SETTINGS, "min_dist")
         for name in shared:  # a key keeps the value across methods
             values[name] = draw_setting(st, DEFAULT_SETTINGS, name, f"projection_{name}")
-    return replace(DEFAULT_SETTINGS, **values)
+    return replace(base, **values)

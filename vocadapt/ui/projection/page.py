@@ -4,8 +4,8 @@ regions of the picture, and how tokens moved between two spaces.
 
 import streamlit as st
 
+from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.projection import controls, isolation, sources
@@ -37,17 +37,19 @@ def _draw(workspace: Workspace) -> None:
     with isolated_place:
         isolation.draw_show_all(isolated)
     with set_up.tokens:
-        choice = controls.pick_tokens(spaces[0], view, isolated)
+        examples = sources.choose_example_words(workspace, spaces[0])
+        controls.explain_tokens(view, isolated)
+        settings = controls.pick_settings(examples, spaces[0], isolated)
 
     # 2. The projection: a saved one, or PCA of the selected tokens; its colors and settings.
     if view:
         pickers.warn_if_stale(view, workspace)
         shown = sources.open_saved(spaces, view)
     else:
-        shown = sources.project_now(spaces, choice)
+        shown = sources.project_now(spaces, settings)
     with color_place:
         column = sources.pick_color(workspace, shown)
-    _draw_forms(workspace, spaces, choice, set_up)
+    _draw_forms(workspace, spaces, settings, set_up)
 
     # 3. The chart and everything around it.
     projection_view.draw_projection(workspace, shown, column, set_up)
@@ -56,12 +58,13 @@ def _draw(workspace: Workspace) -> None:
 def _draw_forms(
     workspace: Workspace,
     spaces: tuple[sources.NamedSpace, ...],
-    choice: TokenChoice,
+    settings: ProjectionStep,
     set_up: SetUp,
 ) -> None:
     """Draw the forms of a new projection and of the user's own files, in their tabs."""
     with set_up.new, mistakes.show_errors():
-        controls.draw_form(workspace, spaces, choice, sources.count_tokens(spaces, choice))
+        n_tokens = sources.count_tokens(spaces, settings)
+        controls.draw_form(workspace, spaces, settings, n_tokens)
     with set_up.files:
         with mistakes.show_errors():
             sources.draw_upload_table(workspace)

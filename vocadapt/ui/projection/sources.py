@@ -13,6 +13,7 @@ from vocadapt.analysis import token_columns
 from vocadapt.analysis.token_columns import Column
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace
+from vocadapt.lab.reports.example_words import read_demo_examples
 from vocadapt.lab.steps.projection import (
     ProjectedSpace,
     ProjectionArtifact,
@@ -23,8 +24,6 @@ from vocadapt.lab.steps.projection import (
 )
 from vocadapt.lab.workspace.slices import list_slices, load_slice
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_adapted_models
-from vocadapt.spaces.projection.methods import ProjectionSettings
-from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.adapt.model import load_record
 from vocadapt.ui.components import intake, pickers
@@ -37,9 +36,6 @@ PLAIN = "one color"
 ORIGIN = "origin · {}"  # of the name of an adapted model
 TABLES = f"{UPLOADS}/tables"  # the user's tables of tokens and values
 HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
-# Words of the demo, which the demo's adapted model has as added tokens; their neighborhoods hold
-# original tokens too, but that of the last one.
-DEMO_WORDS = ("diabetes", "mortality", "infection", "tachycardia")
 MIN_EXAMPLE_LENGTH, MAX_EXAMPLES = 5, 6  # characters of an example word, number of examples
 SAMPLE = 1000  # tokens on which the quality of an immediate projection is measured
 
@@ -118,48 +114,45 @@ class OpenedProjection:
         return tuple(found)
 
 
-def choose_example_words(space: NamedSpace) -> list[str]:
+def choose_example_words(workspace: Workspace, space: NamedSpace) -> list[str]:
     """Return words whose neighborhoods are worth a look, the best one first.
 
-    Those of the demo that were added to this space, then frequent words that were added, then
-    frequent whole words.
+    Those that the demo was measured on, if they were added to this space or if none were; then
+    frequent words that were added, then frequent whole words.
     """
-    return _choose_example_words(space.name, space.stamp)
+    vectors = workspace.artifacts("vectors")
+    measured = [example.word for one in vectors for example in read_demo_examples(one)]
+    return _choose_example_words(space.name, space.stamp, measured)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _choose_example_words(name: str, stamp: str) -> list[str]:
+def _choose_example_words(name: str, stamp: str, measured: list[str]) -> list[str]:
     opened = cache.open_named_space(name)
-    added_tokens = opened.added
     whole = [word for word in opened.space.words if len(word) >= MIN_EXAMPLE_LENGTH]
     whole = [word for word in whole if word.isalpha()]
-    added = [word for word in whole if word in added_tokens]
-    known = [one for one in DEMO_WORDS if one in opened.space.index]
-    preferred = [one for one in known if one in opened.added]
-    # Without added tokens, the demo's words are as good as any others.
-    if not added:
-        preferred = known
+    added = [word for word in whole if word in opened.added]
+    preferred = [word for word in measured if word in (opened.added or opened.space.index)]
     return list(dict.fromkeys([*preferred, *added, *whole]))[:MAX_EXAMPLES]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _count_tokens(_spaces: list[OpenedSpace], stamps: str, choice: TokenChoice) -> int:
-    return len(choose_shared_tokens(_spaces[0], _spaces[1:], choice)[1])
+def _count_tokens(_spaces: list[OpenedSpace], stamps: str, settings: ProjectionStep) -> int:
+    return len(choose_shared_tokens(_spaces[0], _spaces[1:], settings)[1])
 
 
-def count_tokens(spaces: tuple[NamedSpace, ...], choice: TokenChoice) -> int:
+def count_tokens(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> int:
     """Return the number of tokens of a choice; raise InputError if it is invalid."""
     stamps = " ".join(one.stamp for one in spaces)
-    return _count_tokens([one.opened for one in spaces], stamps, choice)
+    return _count_tokens([one.opened for one in spaces], stamps, settings)
 
 
-def project_now(spaces: tuple[NamedSpace, ...], choice: TokenChoice) -> OpenedProjection:
-    """Return the PCA projection of the chosen tokens; raise InputError if there is nothing to
+def project_now(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> OpenedProjection:
+    """Return a projection that takes no more than a second; raise InputError if there is nothing to
     project.
     """
     stamps = " ".join(one.stamp for one in spaces)
     opened = [one.opened for one in spaces]
-    return OpenedProjection(f"{stamps} {choice}", spaces, _compute_projection(opened, choice))
+    return OpenedProjection(f"{stamps} {settings}", spaces, _compute_projection(opened, settings))
 
 
 def open_saved(spaces: tuple[NamedSpace, ...], artifact: Artifact) -> OpenedProjection:
@@ -192,12 +185,11 @@ def list_folders(workspace: Workspace, made: Artifact) -> list[Path]:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …", hash_funcs=cache.STAMPS)
-def _compute_projection(spaces: list[OpenedSpace], choice: TokenChoice) -> ProjectionArtifact:
+def _compute_projection(spaces: list[OpenedSpace], settings: ProjectionStep) -> ProjectionArtifact:
     first, second = spaces[0], None
     if len(spaces) > 1:
         second = spaces[1]
-    step = ProjectionStep(choice, ProjectionSettings("pca"))
-    return compute_projection(first, second, step, judged=SAMPLE)
+    return compute_projection(first, second, settings, judged=SAMPLE)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the projection …", hash_funcs=cache.STAMPS)
@@ -332,8 +324,7 @@ def _build_slice_column(workspace: Workspace, shown: OpenedProjection, id: str) 
 
 
 def _build_table_column(shown: OpenedProjection, path: Path) -> Column:
-    stat = path.stat()
-    values = _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}")
+    values = _read_table(str(path), cache.stamp_files(path))
     return token_columns.column_from_table(shown.words, values, path.stem)
 
 

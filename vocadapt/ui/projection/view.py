@@ -4,19 +4,19 @@ selection.
 
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures.projection import Rings, dot_size
 from vocadapt.analysis.token_columns import Column
-from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.cross_space import ListSettings, NeighborList
+from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
-from vocadapt.ui.components.word_query import draw_word_search
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.word_query import draw_word_search, find_similar_words
 from vocadapt.ui.frame import address
 from vocadapt.ui.projection import chart, table
 from vocadapt.ui.projection.chart import (
@@ -28,7 +28,7 @@ from vocadapt.ui.projection.chart import (
     select_by_hand,
 )
 from vocadapt.ui.projection.controls import SetUp, show_neighborhood
-from vocadapt.ui.projection.sources import NamedSpace, OpenedProjection, draw_coverage_note
+from vocadapt.ui.projection.sources import OpenedProjection, draw_coverage_note
 
 HELP = {
     "trust": (
@@ -41,7 +41,7 @@ HELP = {
     ),
 }
 CENTER = "projection_center"  # session key: the center of the projection of the last run
-Found = list[tuple[int, str, float]]  # id, token, cosine
+Found = list[NeighborList | None]  # neighbors in each space, None if it lacks the word
 
 
 def draw_projection(
@@ -83,18 +83,19 @@ def draw_neighbors(
     fragment.
     """
     word = _draw_search(shown)
-    k = int(
-        st.number_input(
-            "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=130
+    with st.container(horizontal=True):
+        k = draw_setting(
+            st, ListSettings, "k", "projection_near", most=200, bind="query-params", width=130
         )
-    )
+        metric = draw_setting(
+            st, ListSettings, "metric", "projection_measure", buttons=True, bind="query-params"
+        )
     # 1. The neighbors in the original spaces, as cards.
-    found = _find_neighbors(shown, word, k)
-    _draw_cards(shown, word, found)
+    settings = ListSettings(k, metric)
+    found = _find_neighbors(shown, word, settings)
+    _draw_cards(shown, word, found, settings)
     # 2. The marks of the word, its neighbors and the selection on each chart.
-    highlights.rings = [
-        _build_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)
-    ]
+    highlights.rings = [_build_rings(shown, word, near, selected) for near in found]
     size, marks = dot_size(len(shown.words)), []
     places = chart.compute_layouts(shown, view_settings)
     for number, (rings, xy) in enumerate(zip(highlights.rings, places, strict=False)):
@@ -120,9 +121,14 @@ def _draw_search(shown: OpenedProjection) -> str:
     for other in shown.spaces[1:]:
         words = tuple(dict.fromkeys([*words, *other.opened.space.words]))
     found = draw_word_search(key, "Find a token", (), words, shown.spaces[0].opened.splitter)
-    if found is None or found.word is None:
+    if found is None:
         return ""
-    return found.word
+    if found.matches:
+        ids = [shown.space.index[word] for word in found.matches if word in shown.space]
+        if st.button(f"Select all {count(len(ids))}", icon=":material/select_all:", key="matches"):
+            select_by_hand(shown, ids)
+            st.rerun()
+    return found.word or ""
 
 
 def draw_quality(shown: OpenedProjection) -> None:
@@ -146,51 +152,33 @@ def draw_quality(shown: OpenedProjection) -> None:
         )
 
 
-def find_nearest_tokens(space: NamedSpace, word: str, k: int) -> Found:
-    """Return a word and its k nearest neighbors by exact cosine in the original space; raise
-    InputError if it is missing.
-    """
-    rows = space.opened.space
-    # The word as typed, else in lower case, as in an uncased vocabulary.
-    own = rows.index.get(word, rows.index.get(word.lower()))
-    if own is None:
-        raise InputError(
-            f"{word[:100]!r} is not one of the {count(len(rows))} tokens of {space.label}.",
-            "Check the spelling.",
-        )
-    found = find_nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
-    near = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
-    return [(own, rows.words[own], 1.0), *((row, rows.words[row], score) for row, score in near)]
-
-
-def _find_neighbors(shown: OpenedProjection, word: str, k: int) -> list[Found] | None:
-    """Return the neighbors of a word in each space; None if no word is searched."""
-    if not word:
-        return None
-    found: list[Found] = []
-    for space in shown.spaces:
-        try:
-            found.append(find_nearest_tokens(space, word, k))
-        except InputError:
-            # The word may be in the other space; the card of this space states that it is missing.
-            found.append([])
+def _find_neighbors(shown: OpenedProjection, word: str, settings: ListSettings) -> Found:
+    """Return the neighbors of a word in each space; None without a word, and if a space lacks it."""
+    found: Found = []
+    for one in shown.spaces:
+        space = one.opened.space
+        near = None
+        if word in space:
+            near = find_similar_words(space, word, settings)
+        found.append(near)
     return found
 
 
-def _build_rings(shown: OpenedProjection, found: Found, selected: Sequence[int]) -> Rings:
+def _build_rings(
+    shown: OpenedProjection, word: str, near: NeighborList | None, selected: Sequence[int]
+) -> Rings:
     """Return the highlighted points: a word and its neighbors in the original space, by their ids
     in the first space.
     """
-    if not found:
+    if near is None:
         return Rings(None, [], selected)
     index = shown.space.index
-    near = [index.get(token, -1) for _, token, _ in found[1:]]
-    return Rings(index.get(found[0][1]), near, selected)
+    return Rings(index.get(word), [index.get(token, -1) for token, _ in near], selected)
 
 
-def _draw_cards(shown: OpenedProjection, word: str, found: Sequence[Found] | None) -> None:
+def _draw_cards(shown: OpenedProjection, word: str, found: Found, settings: ListSettings) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
-    if found is None:
+    if not word:
         draw_neighbor_cards([])  # loads the component before the first search
         draw_note(
             "Find a token, or click a point: its nearest neighbors in the original space appear"
@@ -201,38 +189,34 @@ def _draw_cards(shown: OpenedProjection, word: str, found: Sequence[Found] | Non
     drawn, cards = frozenset(shown.words), []
     common: frozenset[str] = frozenset()
     if len(found) > 1:
-        tokens = [frozenset(token for _, token, _ in one[1:]) for one in found]
-        common = frozenset.intersection(*tokens)
+        common = frozenset.intersection(*(frozenset(dict(near or ())) for near in found))
     # 2. A card for each space.
-    for space, kind, one in zip(shown.spaces, shown.kinds, found, strict=True):
-        rows = [(token, score) for _, token, score in one[1:]]
+    for space, kind, near in zip(shown.spaces, shown.kinds, found, strict=True):
+        rows = near or []
         seen = sum(token in drawn for token, _ in rows)
         note = (
-            f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} ·"
-            f" {seen} on the projection"
+            f"{METRICS[settings.metric]} in the space, {count(len(rows))} of"
+            f" {count(len(space.opened.space))} · {seen} on the projection"
         )
         title = f"Nearest to {word}"
-        if one:
-            title = f"Nearest to {one[0][1]}"
         if len(found) > 1:
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
-        cards.append(Card(title[:80], note, kind, rows, common, missing))
+        cards.append(Card(title[:80], note, kind, rows, common, missing, settings.score_kind))
     # 3. The legend, and a button if the word itself is not drawn.
     draw_neighbor_cards(cards, word_links.build_links("projection_word"))
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
-    if not found[0]:
+    if found[0] is None:
         return
-    own = found[0][0][1]
-    if own not in drawn:
+    if word not in drawn:
         draw_note(":violet[The word is not on this projection.]")
-    if own != shown.center:
+    if word != shown.center:
         st.button(
             "Project its neighborhood",
             icon=":material/travel_explore:",
             key="project_neighborhood",
             on_click=show_neighborhood,
-            args=(own,),
+            args=(word, settings.metric),
         )
 
 

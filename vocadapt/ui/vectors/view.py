@@ -17,6 +17,8 @@ from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.spaces.neighbors.cross_space import ListSettings
+from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
@@ -46,7 +48,6 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 
-K = 10
 DEFAULTS = Word2VecSettings()
 SPEARMAN = (
     "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a"
@@ -124,15 +125,24 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     )
     if found is None:
         return
+    with st.container(horizontal=True):
+        k = draw_setting(
+            st, ListSettings, "k", "vectors_k", most=200, bind="query-params", width=130
+        )
+        metric = draw_setting(
+            st, ListSettings, "metric", "vectors_metric", buttons=True, bind="query-params"
+        )
+        settings = ListSettings(k, metric)
     # 1. The neighbors of a word, or of a formula.
     cards = []
     with mistakes.show_errors():
         if found.word is not None:
-            listed = word_query.find_similar_words(space, found.word, K)
-            note = f"cosine, {K} of {count(len(space))} words"
-            cards = [markup.Card(f"Nearest to {found.word}", note, "domain", listed)]
+            listed = word_query.find_similar_words(space, found.word, settings)
+            note = f"{METRICS[metric]}, {len(listed)} of {count(len(space))} words"
+            title, kind = f"Nearest to {found.word}", settings.score_kind
+            cards = [markup.Card(title, note, "domain", listed, measure=kind)]
         elif found.formula is not None:
-            cards = [word_query.build_formula_card(found.formula, space, K)]
+            cards = [word_query.build_formula_card(found.formula, space, k)]
         if cards:
             markup.draw_neighbor_cards(cards, word_links.build_links("vectors_word"))
     # 2. A word in the text; it may be too rare for a vector.
