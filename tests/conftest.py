@@ -11,9 +11,11 @@ import pytest
 
 from tests.material.lab import QUICK, write_text
 from vocadapt.cli import main
+from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace.workspace import Workspace
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -154,6 +156,21 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, text: Path, tiny_bert: Pat
         "vectors", VectorsStep(word2vec=QUICK), {"text": str(text), "model": str(tiny_bert)}
     )
     return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
+
+
+@pytest.fixture
+def make_workspace(tmp_path: Path) -> Iterator[Callable[[str], Workspace]]:
+    """Make empty workspaces by name; their jobs are cancelled after the test."""
+    made = []
+
+    def make(name: str) -> Workspace:
+        made.append(Workspace(tmp_path / name))
+        return made[-1]
+
+    yield make
+    for workspace in made:
+        for job in list_jobs(workspace):
+            job.cancel(grace=2)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.sources import list_strings
+
 ROOT = Path(__file__).parents[1]
 
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
@@ -309,21 +311,10 @@ def spelled_tokens(source: str, path: str) -> list[str]:
     """
     if path.startswith(FAMILIES):
         return []
-    tree = ast.parse(source)
-    documented = {
-        node.body[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
     return [
-        f"{path}:{node.lineno} spells a token: {node.value!r}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node not in documented
-        and SPELLED.search(HEADING.sub("", node.value))
+        f"{path}:{line} spells a token: {text!r}"
+        for line, text in list_strings(source)
+        if SPELLED.search(HEADING.sub("", text))
     ]
 
 

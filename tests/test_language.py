@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.sources import list_strings
+
 ROOT = Path(__file__).resolve().parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 RETIRED = {  # pattern → what to write instead; add a word as soon as no text contains it
@@ -157,23 +159,10 @@ def flags_in_sentences(source: str) -> list[str]:
     """Strings of a page that name a flag of the command line in a sentence; the arguments of a
     command, and commands themselves, are no sentences.
     """
-    tree = ast.parse(source)
-    documented = {
-        node.body[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
     return [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node not in documented
-        and FLAG.search(node.value)
-        and " " in node.value.strip()
-        and not COMMAND.match(node.value)
+        text
+        for _, text in list_strings(source)
+        if FLAG.search(text) and " " in text.strip() and not COMMAND.match(text)
     ]
 
 

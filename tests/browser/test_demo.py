@@ -10,7 +10,6 @@ import pytest
 from tests.browser.test_walk import drawn
 from vocadapt.lab.demo import list_demo_jobs
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame.pages import HOME, PAGES
 
 pytestmark = pytest.mark.browser
@@ -28,11 +27,8 @@ FULL = ", ".join(
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    found = Workspace(tmp_path / "class")
-    yield found
-    for job in queue.list_jobs(found):
-        job.cancel(grace=2)
+def workspace(make_workspace):
+    return make_workspace("class")
 
 
 def check_full(page):

@@ -6,19 +6,14 @@ import re
 import pytest
 
 from tests.browser.test_walk import drawn
-from vocadapt.lab.jobs import queue
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame.pages import PAGES
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def second(tmp_path):
-    found = Workspace(tmp_path / "second")
-    yield found
-    for job in queue.list_jobs(found):
-        job.cancel(grace=2)
+def second(make_workspace):
+    return make_workspace("second")
 
 
 def picker(page):

@@ -4,7 +4,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.material.workspaces import seed_hostile, seed_workspace
+from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
@@ -30,6 +33,17 @@ def seeded(tmp_path_factory, tiny_bert) -> Workspace:
 def hostile(tmp_path_factory, tiny_bert) -> Workspace:
     """A workspace whose words are also markup; read only."""
     return seed_hostile(tmp_path_factory.mktemp("hostile") / "hostile", tiny_bert)
+
+
+@pytest.fixture
+def hostile_text(make_workspace, tmp_path, tiny_bert) -> Workspace:
+    """A workspace with a text whose words are also markup."""
+    text = tmp_path / "hostile.txt"
+    text.write_text(" ".join(HOSTILE * 30) + "\n", encoding="utf-8")
+    workspace = make_workspace("hostile")
+    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
+    run_step(spec, workspace.folder("corpora", "hostile"))
+    return workspace
 
 
 @pytest.fixture

@@ -11,9 +11,6 @@ from tests.pages.test_pages import ADAPT, ADVISE, markup, texts
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.recommendation import find_best_alignment, recommend_recipe
-from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
@@ -217,13 +214,8 @@ def test_a_bad_task_file_is_a_message(open_page, seeded, tmp_path, content):
     assert not app.exception and app.error and not app.metric
 
 
-def test_hostile_words_stay_words(open_page, tiny_bert, tmp_path):
-    text = tmp_path / "hostile.txt"
-    text.write_text(" ".join(HOSTILE * 30) + "\n", encoding="utf-8")
-    workspace = Workspace(tmp_path / "w")
-    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
-    run_step(spec, workspace.folder("corpora", "hostile"))
-    app = open_page(ADVISE, workspace)
+def test_hostile_words_stay_words(open_page, hostile_text):
+    app = open_page(ADVISE, hostile_text)
     assert not app.exception and "<img" not in markup(app)
     assert not any(word in text for text in texts(app) for word in HOSTILE[:3])
 

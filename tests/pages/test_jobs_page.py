@@ -13,16 +13,12 @@ from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    found = Workspace(tmp_path / "trials")
-    yield found
-    for job in queue.list_jobs(found):
-        job.cancel(grace=2)
+def workspace(make_workspace):
+    return make_workspace("trials")
 
 
 @pytest.fixture

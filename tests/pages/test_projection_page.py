@@ -22,6 +22,12 @@ from vocadapt.ui.projection.sources import TABLES
 
 PROJECTION = "projection"
 VECTORS = "word vectors · trials-vectors"
+ADAPTED = "model · trials-model"
+EVERY_TOKEN = {
+    "projection_space": VECTORS,
+    "projection_tokens": "first",
+    "projection_shortest": "0",
+}
 
 
 @pytest.fixture
@@ -78,11 +84,9 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
     app = open_page(
         PROJECTION,
         seeded,
-        projection_space=VECTORS,
         projection_word="aspirin",
         projection_near="5",
-        projection_tokens="first",
-        projection_shortest="0",
+        **EVERY_TOKEN,
     )
     assert not app.exception and not app.error
     assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
@@ -121,13 +125,7 @@ def test_all_words_that_match_an_expression_can_be_selected(open_page, own):
 
 
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
-    app = open_page(
-        PROJECTION,
-        seeded,
-        projection_space=VECTORS,
-        projection_tokens="first",
-        projection_shortest="0",
-    )
+    app = open_page(PROJECTION, seeded, **EVERY_TOKEN)
     before = app.get("plotly_chart")[0].proto
     app.text_input(key="projection_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
@@ -141,11 +139,9 @@ def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
     app = open_page(
         PROJECTION,
         seeded,
-        projection_space=VECTORS,
-        projection_tokens="first",
-        projection_shortest="0",
         projection_word="aspirin",
         projection_zoom="16×",
+        **EVERY_TOKEN,
     )
     before = charts(app)[0]["layout"]["xaxis"]["range"]
     far = next(word for word in ("sepsis", "ibuprofen", "the", "of") if word != "aspirin")
@@ -157,11 +153,9 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
     app = open_page(
         PROJECTION,
         seeded,
-        projection_space=VECTORS,
-        projection_other="model · trials-model",
-        projection_tokens="first",
-        projection_shortest="0",
+        projection_other=ADAPTED,
         projection_labels="true",
+        **EVERY_TOKEN,
     )
     first, second = (one["regions"] for one in marks(app))
     assert (
@@ -196,15 +190,7 @@ def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
 
 
 def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
-    model = next(name for name in ("model · trials-model",))
-    app = open_page(
-        PROJECTION,
-        seeded,
-        projection_space=VECTORS,
-        projection_other=model,
-        projection_tokens="first",
-        projection_shortest="0",
-    )
+    app = open_page(PROJECTION, seeded, projection_other=ADAPTED, **EVERY_TOKEN)
     assert not app.exception and not app.error
     first, second = charts(app)
     assert drawn_ids(first) == drawn_ids(second)
@@ -382,9 +368,6 @@ def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_p
     assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)
     assert marks(app)[0]["names"]["0"] == HOSTILE[0]  # drawn on a canvas, which reads no markup
     assert app.dataframe[0].value["token"].tolist()[:5] == HOSTILE
-
-
-ADAPTED = "model · trials-model"
 
 
 def test_the_first_view_is_the_neighborhood_of_an_added_token(open_page, seeded):

@@ -8,9 +8,6 @@ from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
@@ -132,13 +129,8 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     assert not any(button.key == "advise_train" for button in app.button)
 
 
-def test_hostile_lines_and_words_stay_text(open_page, tiny_bert, tmp_path):
-    text = tmp_path / "hostile.txt"
-    text.write_text(" ".join(HOSTILE * 30) + "\n", encoding="utf-8")
-    workspace = Workspace(tmp_path / "w")
-    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
-    run_step(spec, workspace.folder("corpora", "hostile"))
-    app = open_page(TEXT, workspace)
+def test_hostile_lines_and_words_stay_text(open_page, hostile_text):
+    app = open_page(TEXT, hostile_text)
     assert not app.exception and "<img" not in markup(app)
     marked = [block.value for block in app.markdown]
     assert not any(word in text for text in marked for word in HOSTILE[:3])

@@ -166,14 +166,7 @@ def continue_pretraining(
         corpus, model.splitter, folder, training.seed, part(progress, 0.0, 0.05), settings.nsp
     )
     progress(0.05, "packing the text into blocks")
-    blocks: Blocks
-    if settings.nsp:
-        report = part(progress, 0.05, 0.07)
-        blocks = pack_pairs(
-            text.sentences, model.vocabulary, training.length, training.seed, report
-        )
-    else:
-        blocks = pack_blocks(text.sentences, model.vocabulary, training.length)
+    blocks = _pack_sentences(text.sentences, model, settings, part(progress, 0.05, 0.07))
     window_settings = WindowSettings().within(training.length)
     held_out = tuple(
         build_loss_windows(text.held_out, model.splitter, model.vocabulary, window_settings)
@@ -208,6 +201,16 @@ def continue_pretraining(
         figures=figures,
         held_out_digest=sha256(digest).hexdigest(),
     )
+
+
+def _pack_sentences(
+    sentences: Path, model: LanguageModel, settings: ContinuedSettings, progress: Progress
+) -> Blocks:
+    """Pack sentences into blocks: pairs of them for next sentence prediction, or else runs."""
+    training = settings.training
+    if settings.nsp:
+        return pack_pairs(sentences, model.vocabulary, training.length, training.seed, progress)
+    return pack_blocks(sentences, model.vocabulary, training.length)
 
 
 def check_continued(

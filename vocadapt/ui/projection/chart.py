@@ -91,22 +91,14 @@ class Highlights:
 
     def is_word_out_of_view(self, shown: OpenedProjection, view_settings: ViewSettings) -> bool:
         """Return whether the word is on a drawn projection but outside its visible window."""
-        for xy, window, rings in zip(
-            compute_layouts(shown, view_settings), self.windows, self.rings, strict=False
-        ):
-            at = (
-                []
-                if rings.word is None
-                else np.flatnonzero(shown.projection.rows == rings.word).tolist()
-            )
-            if (
-                window
-                and at
-                and not (
-                    window[0] <= xy[at[0], 0] <= window[1]
-                    and window[2] <= xy[at[0], 1] <= window[3]
-                )
-            ):
+        places = compute_layouts(shown, view_settings)
+        for xy, window, rings in zip(places, self.windows, self.rings, strict=False):
+            found = np.flatnonzero(shown.projection.rows == rings.word)
+            if window is None or not len(found):
+                continue
+            x, y = xy[found[0]]
+            left, right, bottom, top = window
+            if not (left <= x <= right and bottom <= y <= top):
                 return True
         return False
 
@@ -251,18 +243,14 @@ def build_visible_figure(
     figure.
     """
     drawn = []
-    for number, (xy, ringed) in enumerate(
-        zip(compute_layouts(shown, view_settings), rings, strict=False)
-    ):
-        window, labels = (
-            _get_window(shown, view_settings, ringed, xy),
-            list_region_labels(shown, view_settings, xy),
+    places = compute_layouts(shown, view_settings)
+    for number, (xy, ringed) in enumerate(zip(places, rings, strict=False)):
+        window = _get_window(shown, view_settings, ringed, xy)
+        labels = list_region_labels(shown, view_settings, xy)
+        figure = build_figure(
+            shown, xy, view_settings, number, ringed, window, "light", labels, as_vectors
         )
-        drawn.append(
-            build_figure(
-                shown, xy, view_settings, number, ringed, window, "light", labels, as_vectors
-            )
-        )
+        drawn.append(figure)
     if len(drawn) == 1:
         return drawn[0]
     return plot_side_by_side([space.label for space in shown.spaces], drawn)
@@ -282,11 +270,8 @@ def list_region_labels(
 def _get_window(
     shown: OpenedProjection, view_settings: ViewSettings, rings: Rings, xy: Matrix
 ) -> Window | None:
-    if rings.word is None:
-        return compute_window(xy, view_settings.zoom)
-    return compute_window(
-        xy, view_settings.zoom, np.flatnonzero(shown.projection.rows == rings.word)
-    )
+    center = np.flatnonzero(shown.projection.rows == rings.word)
+    return compute_window(xy, view_settings.zoom, center)
 
 
 def compute_window(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
