@@ -251,21 +251,6 @@ def test_bars_of_distances_are_as_long_as_the_distance():
     assert bars.build_scale("similarity", []).highest == 1
 
 
-def test_the_nearest_words_leave_the_word_itself_out():
-    space = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
-    assert [
-        (word, round(score, 3))
-        for word, score in word_query.find_similar_words(space, "a", ListSettings(2))
-    ] == [
-        ("b", 0.707),
-        ("c", 0.0),
-    ]
-    distances = word_query.find_similar_words(space, "a", ListSettings(2, "euclidean"))
-    assert [(word, round(score, 3)) for word, score in distances] == [("b", 1.0), ("c", 1.414)]
-    with pytest.raises(InputError, match="'d'"):
-        word_query.find_similar_words(space, "d", ListSettings(2))
-
-
 def test_tables_to_take_away_keep_one_line_per_row():
     assert tsv(("a", "b"), [("x\ty", 1), ("z\n", 2.5)]) == "a\tb\nx y\t1\nz \t2.5\n"
 

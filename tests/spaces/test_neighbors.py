@@ -15,7 +15,7 @@ from vocadapt.spaces.neighbors.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
-from vocadapt.spaces.neighbors.search import compute_hubness, find_nearest
+from vocadapt.spaces.neighbors.search import compute_hubness, find_nearest, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
 
@@ -32,6 +32,15 @@ def test_cosine_by_hand():
     found = find_nearest(np.array([[3, 0]], np.float32), PLANE, k=5)
     assert found.rows.tolist() == [[0, 1, 2, 4, 3]]  # a zero row has the cosine 0 with everything
     np.testing.assert_allclose(found.scores, [[1, 0.5**0.5, 0, 0, -1]], atol=1e-6)
+
+
+def test_a_list_of_neighbors_leaves_the_word_itself_out():
+    space = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
+    near = list_neighbors(space, space["a"], 2, own="a")
+    assert near == [("b", pytest.approx(0.5**0.5)), ("c", pytest.approx(0))]
+    distances = list_neighbors(space, space["a"], 2, "euclidean", "a")
+    assert distances == [("b", pytest.approx(1)), ("c", pytest.approx(2**0.5))]
+    assert [word for word, _ in list_neighbors(space, space["a"], own="d")] == ["a", "b", "c"]
 
 
 def test_euclid_by_hand():

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.files import read_json_object
 from vocadapt.models.adapted_model import RECORD, open_base_model
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
@@ -115,11 +114,8 @@ def describe_neighbors(space: EmbeddingSpace, token: str, k: int = 3) -> str:
     """
     if token not in space:
         return ""
-    found = find_nearest(space[token][None], space, k, "cosine", np.array([space.index[token]]))
-    neighbors = []
-    for row, score in zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True):
-        neighbors.append(f"{space.words[row]} {score:.2f}".replace(" 0.", " ."))
-    return "near " + ", ".join(neighbors)
+    near = list_neighbors(space, space[token], k, own=token)
+    return "near " + ", ".join(f"{name} {score:.2f}".replace(" 0.", " .") for name, score in near)
 
 
 def build_word_index(

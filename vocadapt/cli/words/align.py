@@ -52,10 +52,10 @@ from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
     FourLists,
     ListSettings,
-    NeighborList,
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.neighbors.search import NeighborList
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
 

@@ -22,14 +22,19 @@ from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.neighbors.search import METRICS, compute_hubness, find_nearest
+from vocadapt.spaces.neighbors.search import (
+    METRICS,
+    NeighborList,
+    compute_hubness,
+    find_nearest,
+    list_neighbors,
+)
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 from vocadapt.text.keyword_in_context import normalize_single_word
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.word_search import suggest_spellings
 
 WHOLE_WORDS, ALL_PIECES = "whole words", "all wordpieces"
-NeighborList = list[tuple[str, float]]
 
 
 class FourLists(TypedDict):
@@ -259,9 +264,4 @@ def _list_nearest(
     hubness: Matrix | None = None,
 ) -> NeighborList:
     """Return the nearest words to a vector (dim,), without the word `own`."""
-    leave_out = None
-    if own is not None and own in space:
-        leave_out = np.array([space.index[own]])
-    found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubness)
-    names = [space.words[i] for i in found.rows[0]]
-    return list(zip(names, map(float, found.scores[0]), strict=True))
+    return list_neighbors(space, row, settings.k, settings.metric, own, hubness)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import NeighborList, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.formulas import Formula
 
@@ -32,15 +32,11 @@ def compute_formula(formula: Formula, space: EmbeddingSpace) -> Matrix:
     return vector
 
 
-def find_formula_neighbors(
-    formula: Formula, space: EmbeddingSpace, k: int = 10
-) -> list[tuple[str, float]]:
+def find_formula_neighbors(formula: Formula, space: EmbeddingSpace, k: int = 10) -> NeighborList:
     """Return the k words nearest to a formula, with their cosines, without the formula's own words.
 
     Its own words are nearly always the nearest (Linzen 2016).
     """
     own = {term.word for term in formula.terms}
-    found = find_nearest(compute_formula(formula, space)[None], space, k + len(own))
-    names = [space.words[row] for row in found.rows[0]]
-    near = zip(names, map(float, found.scores[0]), strict=True)
+    near = list_neighbors(space, compute_formula(formula, space), k + len(own))
     return [(name, score) for name, score in near if name not in own][:k]

@@ -25,6 +25,7 @@ METRICS = {"cosine": "cosine", "euclidean": "Euclidean distance"}  # name -> in 
 HUB_K = 10  # nearest neighbors of which hubness is the mean cosine: K in Conneau et al. 2018
 BLOCK = 15_000_000  # similarities in memory at a time: 60 MB
 GROUP = 32  # candidates per group in `select_top_k`
+NeighborList = list[tuple[str, float]]  # words with their scores, best first
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,25 @@ def find_nearest(
         if hubness is not None:
             scores[block] = 2 * scores[block] - hubness[rows[block]] - query_hubness[:, None]
     return Neighbors(rows, scores)
+
+
+def list_neighbors(
+    space: EmbeddingSpace,
+    vector: Matrix,
+    k: int = 10,
+    metric: str = "cosine",
+    own: str | None = None,
+    hubness: Matrix | None = None,
+) -> NeighborList:
+    """Return the k words nearest to a vector (dim,) float32, without the word `own`; metric and
+    hubness as in `find_nearest`.
+    """
+    leave_out = None
+    if own is not None and own in space:
+        leave_out = np.array([space.index[own]])
+    found = find_nearest(vector[None], space, k, metric, leave_out, hubness)
+    names = [space.words[row] for row in found.rows[0]]
+    return list(zip(names, map(float, found.scores[0]), strict=True))
 
 
 def compute_hubness(

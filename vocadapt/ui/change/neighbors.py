@@ -9,7 +9,7 @@ from vocadapt.spaces.neighbors.change import (
     NeighborhoodChange,
     WordChange,
 )
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.ui.change.comparisons import ShownComparison, name_spaces
 from vocadapt.ui.change.word_list import LISTED, WORD
 from vocadapt.ui.components import word_links, word_query
@@ -81,11 +81,8 @@ def _find_word(shown: ShownComparison, word: str) -> WordChange:
             "Compare the spaces again.",
         )
     candidates = space.take(space.rows(change.after.words))
-    own = candidates.rows([word])
-    near = find_nearest(candidates.matrix[own], candidates, change.settings.k, leave_out=own)
-    found = zip(near.rows[0].tolist(), near.scores[0].tolist(), strict=True)
-    gained = tuple((candidates.words[other], float(cosine)) for other, cosine in found)
-    return WordChange(word, 0.0, (), (), gained)
+    gained = list_neighbors(candidates, candidates[word], change.settings.k, own=word)
+    return WordChange(word, 0.0, (), (), tuple(gained))
 
 
 def build_three_cards(

@@ -4,10 +4,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
 import streamlit as st
 
-from vocadapt.errors import InputError
 from vocadapt.lab.reports.example_words import read_demo_examples
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
@@ -15,12 +13,11 @@ from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
     FourLists,
     ListSettings,
-    NeighborList,
     find_shared_neighbors,
     resolve_word,
 )
 from vocadapt.spaces.neighbors.formulas import compute_formula, find_formula_neighbors
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import NeighborList
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.display import shorten_text
 from vocadapt.text.formulas import Formula
@@ -196,23 +193,6 @@ def choose_example_words(
         if len(found) == n:
             break
     return (found + split)[:n]
-
-
-def find_similar_words(space: EmbeddingSpace, word: str, settings: ListSettings) -> NeighborList:
-    """Return the nearest neighbors of a word with their scores; raise InputError if the space lacks
-    it.
-    """
-    if word not in space:
-        raise InputError(
-            f"{word!r} is not among the {count(len(space))} words with a vector.",
-            "Try another spelling, or an example.",
-        )
-    own = np.array([space.index[word]])
-    found = find_nearest(space.matrix[own], space, settings.k, settings.metric, own)
-    return [
-        (space.words[i], float(score))
-        for i, score in zip(found.rows[0], found.scores[0], strict=True)
-    ]
 
 
 def query_across_spaces(

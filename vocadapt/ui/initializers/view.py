@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.leaderboard.inputs import build_target_materials, build_vector_materials
@@ -12,7 +11,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import list_texts, read_corpus
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
@@ -33,6 +32,7 @@ from vocadapt.vocabulary.initializers.initialize import (
 
 DEFAULT_INITIALIZERS = ("syntactic", "semantic", "aligned")
 Key = tuple[str, ...]
+LISTED = 5  # neighbors of a token on each card
 HELP = {
     "target": (
         "Selects the source of the new tokens: word vectors or a model of this workspace. Or type"
@@ -234,13 +234,13 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     model = _leave_out_special_tokens(key, "model", materials.model)
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
-        near = _near(space, space[token], token)
+        near = list_neighbors(space, space[token], LISTED, own=token)
         name = space.name
         if materials.target is not None:
             name = pickers.display_model(address.workspace(), name)
         cards.append(Card("In the target space", name, kind, near))
     if token in model:
-        near = _near(model, model[token], token)
+        near = list_neighbors(model, model[token], LISTED, own=token)
         cards.append(Card("In the model", "its own embedding", "source", near))
     # 2. The neighbors of its embedding by each initializer, among the tokens of the model.
     for method in methods:
@@ -252,7 +252,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
                 Card(method, "cannot run", "neutral", [], empty=escape_invisible(str(error)))
             )
             continue
-        near = _near(model, embedding, token)
+        near = list_neighbors(model, embedding, LISTED, own=token)
         cards.append(Card(method, provenance, "good", near, note_is_long=True, words=donors))
     return cards
 
@@ -275,15 +275,6 @@ def _leave_out_special_tokens(key: Key, role: str, _space: EmbeddingSpace) -> Em
     if not left_out.intersection(_space.words):
         return _space
     return _space.take([row for row, word in enumerate(_space.words) if word not in left_out])
-
-
-def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list[tuple[str, float]]:
-    own = np.array([space.index.get(token, -1)])
-    found = find_nearest(vector[None], space, k, leave_out=own)
-    return [
-        (space.words[i], float(score))
-        for i, score in zip(found.rows[0], found.scores[0], strict=True)
-    ]
 
 
 def draw_own_settings(

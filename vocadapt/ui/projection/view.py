@@ -9,14 +9,14 @@ import streamlit as st
 from vocadapt.analysis.figures.projection import Rings, dot_size
 from vocadapt.analysis.token_columns import Column
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.cross_space import ListSettings, NeighborList
-from vocadapt.spaces.neighbors.search import METRICS
+from vocadapt.spaces.neighbors.cross_space import ListSettings
+from vocadapt.spaces.neighbors.search import METRICS, NeighborList, list_neighbors
 from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.components.word_query import draw_word_search, find_similar_words
+from vocadapt.ui.components.word_query import draw_word_search
 from vocadapt.ui.frame import address
 from vocadapt.ui.projection import chart, table
 from vocadapt.ui.projection.chart import (
@@ -159,7 +159,7 @@ def _find_neighbors(shown: OpenedProjection, word: str, settings: ListSettings) 
         space = one.opened.space
         near = None
         if word in space:
-            near = find_similar_words(space, word, settings)
+            near = list_neighbors(space, space[word], settings.k, settings.metric, word)
         found.append(near)
     return found
 

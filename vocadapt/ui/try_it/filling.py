@@ -9,7 +9,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
 from vocadapt.training.finetune.encoding import BASE, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.tokenizations import label_tokenization
@@ -280,12 +280,7 @@ def _choose_word(model: LanguageModel, text: str, offered: Sequence[str]) -> str
 def _draw_neighbors(model: LanguageModel, word: str, links: markup.Links) -> None:
     """Draw the nearest whole words of a word in the model's input embeddings."""
     space = whole_words_of(model)
-    own = np.array([space.index.get(word, -1)], dtype=np.int64)
-    found = find_nearest(model.space[word][None], space, NEIGHBORS, "cosine", own)
-    rows = [
-        (space.words[row], float(score))
-        for row, score in zip(found.rows[0], found.scores[0], strict=True)
-    ]
+    rows = list_neighbors(space, model.space[word], NEIGHBORS, own=word)
     new = frozenset(_list_new_words(model))
     note = "nearest whole words in the model's embeddings"
     markup.draw_neighbor_cards([markup.Card(word, note, "source", rows, new)], links)

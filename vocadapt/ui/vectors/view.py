@@ -18,7 +18,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.cross_space import ListSettings
-from vocadapt.spaces.neighbors.search import METRICS
+from vocadapt.spaces.neighbors.search import METRICS, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
@@ -137,7 +137,7 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     cards = []
     with mistakes.show_errors():
         if found.word is not None:
-            listed = word_query.find_similar_words(space, found.word, settings)
+            listed = list_neighbors(space, space[found.word], k, metric, found.word)
             note = f"{METRICS[metric]}, {len(listed)} of {count(len(space))} words"
             title, kind = f"Nearest to {found.word}", settings.score_kind
             cards = [markup.Card(title, note, "domain", listed, measure=kind)]

@@ -15,7 +15,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import build_reduction
-from vocadapt.spaces.neighbors.search import find_nearest
+from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.ui.components import keyword_in_context, markup, pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
@@ -326,11 +326,7 @@ def _draw_token(
     if has_embeddings(entry.model):
         with mistakes.show_errors():
             space = entry.model.word_space
-            found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
-            rows = [
-                (space.words[row], float(score))
-                for row, score in zip(found.rows[0], found.scores[0], strict=True)
-            ]
+            rows = list_neighbors(space, space.matrix[i], NEAREST, own=space.words[i])
             markup.draw_neighbor_cards(
                 [
                     markup.Card(
