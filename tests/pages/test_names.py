@@ -1,11 +1,15 @@
 """One name for one thing: what menus show, and that every form of a name still resolves."""
 
+import re
+import shutil
+
 import pytest
 
 from tests.material.runs import write_runs
 from vocadapt.lab.demo import ADAPTED
+from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models, simplify_name
 from vocadapt.training.tasks.examples import Sentence
 from vocadapt.ui.frame import names
 
@@ -176,3 +180,38 @@ def test_a_long_name_is_shortened_in_its_middle():
         names.shorten_name("train-models-demo-bert-demo-biomedical") == "train-models…-biomedical"
     )
     assert names.shorten_name("demo-bert") == "demo-bert"
+
+
+@pytest.fixture(scope="module")
+def suggested(tmp_path_factory, seeded):
+    """A workspace whose adapted model has the suggested name, and what it is shown as."""
+    root = tmp_path_factory.mktemp("suggested") / "trials"
+    shutil.copytree(seeded.root, root)
+    workspace = Workspace(root)
+    [model] = list_adapted_models(workspace)
+    base = names.shown_model(model.manifest.inputs["model"].paths[0]).rpartition("/")[2]
+    rename_artifact(workspace, model, simplify_name(f"{base}-trials-vectors"))
+    return workspace, f"{base} + trials-vectors"
+
+
+def list_shown(app):
+    """Texts of a page that a visitor can see, without commands and fields to type in."""
+    shown = [one.value for kind in ("markdown", "text") for one in app.main.get(kind)]
+    shown += [re.sub(r"<[^>]*>", " ", one.proto.body) for one in app.main.get("html")]
+    for kind in ("selectbox", "multiselect"):
+        shown += [option for one in app.main.get(kind) for option in one.options]
+    shown += [text for one in app.metric for text in (one.label, one.value, one.delta)]
+    shown += [str(text) for one in app.dataframe for row in one.value.to_numpy() for text in row]
+    shown += [one.proto.spec + one.proto.alt for one in app.main.get("plotly_chart")]
+    return [text.replace("\\", "") for text in shown]
+
+
+@pytest.mark.parametrize("part", ["lens", "adapt", "try", "projection", "change", "diagnostics"])
+def test_no_page_shows_the_folder_of_a_model_with_a_suggested_name(part, suggested, open_page):
+    workspace, display = suggested
+    [model] = list_adapted_models(workspace)
+    app = open_page(part, workspace)
+    assert not app.exception and not app.error
+    shown = list_shown(app)
+    assert not [text for text in shown if model.name in text]
+    assert any(display in text for text in shown)
