@@ -6,7 +6,9 @@ import pytest
 import streamlit as st
 
 from vocadapt.ui.components import tables
+from vocadapt.ui.components.glossary import TERMS
 from vocadapt.ui.components.number_formats import group_digits
+from vocadapt.ui.frame import address
 
 
 @pytest.fixture
@@ -70,6 +72,15 @@ def test_a_large_table_is_not_formatted_cell_by_cell(draw):
     data, config = draw({"word": words, "n": np.arange(tables.MAX_STYLED)})
     assert isinstance(data, pd.DataFrame)
     assert config["n"]["type_config"]["format"] == "localized" and "word" not in config
+
+
+def test_the_head_of_a_column_explains_its_terms(draw, monkeypatch):
+    monkeypatch.setattr(address, "find_open_part", lambda: "alignment")
+    config = {"anchors": st.column_config.NumberColumn("n", format="%.0f", help="Words in both.")}
+    _, changed = draw({"chance": [0.5], "anchors": [7], "word": ["a"]}, column_config=config)
+    assert changed["chance"]["help"] == f"**chance**: {TERMS['chance']}"
+    assert changed["anchors"]["help"] == f"Words in both.\n\n**anchor**: {TERMS['anchor']}"
+    assert changed["anchors"]["label"] == "n" and "word" not in changed
 
 
 @pytest.mark.parametrize("data", [{}, {"n": []}, {"n": [], "word": []}])

@@ -1,11 +1,12 @@
 """Tables with numbers formatted as everywhere else on the pages: 30 067, .235."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.number_formats import count, fraction
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def draw_table(data: Any, **options: Any) -> Any:
     """Draw a table without an index column; options and result are those of `st.dataframe`.
 
     Numbers are formatted here and sorted as numbers. In a large table whole numbers are grouped as
-    in the language of the browser.
+    in the language of the browser. The heads of columns explain the terms of the glossary in them.
     """
     import pandas as pd
 
@@ -29,7 +30,9 @@ def draw_table(data: Any, **options: Any) -> Any:
     if isinstance(data, Mapping):
         data = pd.DataFrame(data)
     if isinstance(data, pd.DataFrame):
+        names = list(map(str, data.columns))
         data, config = _format_numbers(data, config)
+        config = _explain_columns(names, config)
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
 
@@ -49,6 +52,17 @@ def _format_numbers(frame: "pd.DataFrame", config: Mapping[str, Any]) -> tuple[A
     whole = [name for name, formatter in found.items() if formatter is _format_count]
     changed = {name: _set_format(config.get(name), "localized") for name in whole}
     return frame, {**config, **_drop_missing(changed)}
+
+
+def _explain_columns(names: Sequence[str], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of the columns, with the sentences of the terms in their names."""
+    found = dict(config)
+    for name in names:
+        given = found.get(name) or st.column_config.Column()
+        help = explain(name, given.get("help"))
+        if help != given.get("help"):
+            found[name] = {**given, "help": help}
+    return found
 
 
 def _choose_formatter(column: Any, declared: str | None) -> Formatter | None:
