@@ -425,7 +425,26 @@ def test_the_same_by_command(workspace, tmp_path, capsys):
     assert run("open", str(tmp_path / "w.zip"), "--out", str(tmp_path / "opened"))[0] == 0
     assert "models/mine" in list_names(Workspace(tmp_path / "opened"))
     code, _, err = run("rename", "mine", "x", *place)
-    assert code == 2 and "models/demo-bert" in err
+    assert code == 2 and "Give kind and name: models/mine." in err
+    code, _, err = run("rename", "neither", "x", *place)
+    assert code == 2 and "such as models/demo-bert" in err
+    assert run("rename", "model/mine", "ours", *place)[0] == 0  # the kind in the singular
+    # A second export replaces the file only on request.
+    again = ("export", "--out", str(tmp_path / "w.zip"), *place)
+    assert run(*again)[0] == 2 and run(*again, "--overwrite")[0] == 0
+    assert run("delete", "models/ours", "--yes", *place)[0] == 0
+    assert json.loads(run("empty-trash", "--json", *place)[1])["items"] == 1
+    assert "empty already" in run("empty-trash", *place)[1]
+
+
+def test_an_empty_workspace_is_not_copied(tmp_path, capsys):
+    place = ["--workspace", str(tmp_path / "nowhere")]
+    for command in ("copy", "export"):
+        assert main(["workspace", command, "--out", str(tmp_path / "copy"), *place]) == 2
+        assert "holds no artifact" in capsys.readouterr().err
+    assert main(["workspace", "delete", "models/a", *place]) == 2
+    assert "This workspace has no model yet." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def write_export(path, record):

@@ -16,15 +16,19 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.demo import open_demo
+from vocadapt.lab.housekeeping.copies import copy_workspace
+from vocadapt.lab.housekeeping.renames import rename_artifact
+from vocadapt.lab.housekeeping.trash import delete_artifact
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.lesson_progress import LessonProgress, save_progress
+from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.packing import pack_to_temporary_file
 from vocadapt.lab.workspace.slices import Slice, delete_slice, list_slices, save_slice
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter
 
@@ -43,6 +47,10 @@ def start_job(workspace: Workspace) -> object:
     return queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (__file__,)}), "c")
 
 
+def find_model(workspace: Workspace) -> Artifact:
+    return Artifact(workspace.root / "models" / "kept", Manifest("models", "kept", {}), "")
+
+
 WRITES: dict[str, Callable[[Workspace], object]] = {
     "upload": upload,
     "job": start_job,
@@ -50,6 +58,8 @@ WRITES: dict[str, Callable[[Workspace], object]] = {
     "note": lambda workspace: save_note(workspace, "id", "text"),
     "slice": lambda workspace: save_slice(workspace, "new", ["a"]),
     "demo": open_demo,
+    "rename": lambda workspace: rename_artifact(workspace, find_model(workspace), "new"),
+    "delete": lambda workspace: delete_artifact(workspace, find_model(workspace)),
 }
 
 
@@ -71,6 +81,9 @@ def check_as_visitor(root: Path) -> None:
     with pytest.raises(InputError, match="cannot write there"):
         delete_slice(workspace, "kept")
     assert [one.id for one in list_slices(workspace)] == ["kept"]
+    assert [one.name for one in workspace.artifacts("models")] == ["kept"]
+    with pytest.raises(InputError, match="cannot write there"):
+        copy_workspace(workspace, root.parent / "copy")
     queue.remove_remains(workspace)
     text = open_corpus([root / "text.txt"])
     assert (
@@ -89,7 +102,11 @@ def make_read_only(root: Path) -> None:
     strict_json.write(
         root / "slices" / "kept.json", vars(Slice("kept", "kept", ("a",), {}, "2026"))
     )
-    for path in (root / "slices" / "kept.json", root / "slices", root / "jobs", root):
+    model = root / "models" / "kept"
+    model.mkdir(parents=True)
+    Manifest("models", "kept", {}).save(model)
+    folders = (root / "slices", root / "jobs", model, model.parent, root)
+    for path in (root / "slices" / "kept.json", *folders):
         path.chmod(
             stat.S_IMODE(path.stat().st_mode) & ~0o222 | 0o444 | (0o111 if path.is_dir() else 0)
         )
@@ -139,7 +156,7 @@ def test_a_workspace_that_may_only_be_read(tmp_path, monkeypatch):
             )
             assert not said, said
         finally:
-            for path in (root, root / "slices", root / "jobs"):
+            for path in (root, *root.glob("*/"), root / "models" / "kept"):
                 path.chmod(0o755)
 
 

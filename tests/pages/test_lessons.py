@@ -15,6 +15,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.runs import open_runs
 from vocadapt.lab.demo import DEMO, EXAMPLES, SHIPPED, list_demo_jobs, open_demo
+from vocadapt.lab.housekeeping.renames import rename_artifact
+from vocadapt.lab.housekeeping.trash import delete_artifact, restore
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
@@ -302,6 +304,42 @@ def test_two_tabs_do_not_lose_each_others_progress(open_page, demo):
         "wordpieces": LessonProgress(guess=0),
         "luck": LessonProgress(guess=1),
     }
+
+
+def test_one_lesson_in_two_tabs_keeps_the_further_progress(open_page, demo):
+    first, second = open_lesson(open_page, demo), open_lesson(open_page, demo)
+    radio(first, "guess").set_value(0).run()
+    first.button(key="lessons_skip").click().run()
+    radio(first, "answer").set_value(LESSONS[0].check.right).run()
+    # The other tab still shows the question: a second guess loses neither the steps nor the answer.
+    radio(second, "guess").set_value(1).run()
+    assert not second.exception and LESSONS[0].remember in texts(second)
+    assert load_progress(demo)["wordpieces"] == LessonProgress(1, 3, LESSONS[0].check.right)
+
+
+def test_an_artifact_that_is_deleted_in_the_middle_of_a_lesson_is_named(open_page, demo):
+    app = open_lesson(open_page, demo)
+    radio(app, "guess").set_value(1).run()
+    deleted = delete_artifact(demo, demo.artifact("models", "demo-bert"))
+    app.run()
+    assert not app.exception and f"this workspace lacks {plain('demo-bert')}" in texts(app)
+    assert radio(app, "guess").value == 1 and LESSONS[0].steps[0].say in texts(app)
+    page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
+    assert not page.exception and f"this workspace lacks {plain('demo-bert')}" in texts(page)
+    restore(demo, deleted)
+    app.run()
+    assert f"this workspace lacks {plain('demo-bert')}" not in texts(app)
+
+
+def test_a_renamed_artifact_of_the_demo_is_not_missing_in_a_lesson(open_page, demo):
+    rename_artifact(demo, demo.artifact("models", "demo-bert"), "mine")
+    app = open_lesson(open_page, demo)
+    radio(app, "guess").set_value(1).run()
+    lacking = f"this workspace lacks {plain('demo-bert')}"
+    assert not app.exception and lacking not in texts(app)
+    page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
+    assert not page.exception and lacking not in texts(page)
+    assert page.session_state["lens_models"] == ["mine"]
 
 
 def test_the_progress_of_one_workspace_is_not_that_of_another(open_page, demo, tmp_path):

@@ -1,9 +1,10 @@
 """workspace list, rename, note, delete, trash, restore, empty-trash, copy, export, open."""
 
+import shlex
 from pathlib import Path
 
 from vocadapt.cli.command import Answer, Command, Options, option
-from vocadapt.cli.options import WORKSPACE
+from vocadapt.cli.options import OVERWRITE_FILE, WORKSPACE
 from vocadapt.cli.tables import format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
@@ -17,30 +18,35 @@ from vocadapt.lab.housekeeping.trash import (
     restore,
 )
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.workspace.disk_space import measure_files
+from vocadapt.lab.workspace.disk_space import format_size, measure_files
 from vocadapt.lab.workspace.drafts import check_free_file
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes, save_note
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
 
-MEGABYTE = 1e6  # bytes, as sizes are shown in the lab
+KINDS = {one: kind for kind, one in ARTIFACTS.items()}  # a kind may be given in the singular too
 
 
 def _open(options: Options) -> Workspace:
     return Workspace(Path(options.workspace))
 
 
-def _split(path: str) -> tuple[str, str]:
+def _split(workspace: Workspace, path: str) -> tuple[str, str]:
+    """Return kind and name of an item; raise InputError if the kind is missing."""
     kind, _, name = path.strip("/").partition("/")
     if not name:
-        raise InputError(
-            f"{path!r} does not name an artifact.", "Give kind and name, such as models/demo-bert."
-        )
-    return kind, name
+        found = [
+            f"{one}/{path}"
+            for one in ARTIFACTS
+            if is_name(path) and workspace.folder(one, path).exists()
+        ]
+        like = " or ".join(found) or "such as models/demo-bert"
+        raise InputError(f"{path!r} has no kind.", f"Give kind and name: {like}.")
+    return KINDS.get(kind, kind), name
 
 
 def _find(workspace: Workspace, path: str) -> Artifact:
-    return workspace.artifact(*_split(path))
+    return workspace.artifact(*_split(workspace, path))
 
 
 def _list(options: Options) -> Answer:
@@ -53,14 +59,23 @@ def _list(options: Options) -> Answer:
             text = ""
             if note:
                 text = " ".join(note.text.split())
-            megabytes = measure_files([str(one.folder)]) / MEGABYTE
-            made = one.manifest.created[:16].replace("T", " ")
-            rows.append((f"{kind}/{one.name}", made, f"{megabytes:.1f}", text))
+            size = format_size(measure_files([str(one.folder)]))
+            made = _format_time(one.manifest.created)
+            rows.append((f"{kind}/{one.name}", made, size, text))
     text = f"There are no artifacts in {workspace.root}."
-    header = ("artifact", "created", "MB", "note")
+    header = ("artifact", "created", "size", "note")
     if rows:
         text = format_table(header, rows)
     return Answer({"artifacts": [dict(zip(header, row, strict=True)) for row in rows]}, text)
+
+
+def _format_time(iso: str) -> str:
+    """Format a time (UTC) to the minute."""
+    return iso[:16].replace("T", " ")
+
+
+def _format_command(*arguments: object) -> str:
+    return shlex.join(["python", "-m", "vocadapt", *map(str, arguments)])
 
 
 def _rename(options: Options) -> Answer:
@@ -68,7 +83,7 @@ def _rename(options: Options) -> Answer:
     artifact = _find(workspace, options.artifact)
     updated = [f"{one.kind}/{one.name}" for one in list_dependents(workspace, artifact)]
     renamed = rename_artifact(workspace, artifact, options.name)
-    text = f"{options.artifact} is now {renamed.kind}/{renamed.name}."
+    text = f"{artifact.kind}/{artifact.name} is now {renamed.kind}/{renamed.name}."
     if updated:
         text += f" Made from it, and updated: {', '.join(updated)}."
     return Answer({"artifact": f"{renamed.kind}/{renamed.name}", "updated": updated}, text)
@@ -76,7 +91,7 @@ def _rename(options: Options) -> Answer:
 
 def _note(options: Options) -> Answer:
     workspace = _open(options)
-    kind, name = _split(options.artifact)
+    kind, name = _split(workspace, options.artifact)
     if kind == "jobs":
         queue.find_job(workspace, name)
     else:
@@ -90,7 +105,7 @@ def _note(options: Options) -> Answer:
 
 def _delete(options: Options) -> Answer:
     workspace = _open(options)
-    kind, name = _split(options.artifact)
+    kind, name = _split(workspace, options.artifact)
     dependents: list[str] = []
     if kind == "jobs":
         deleted = delete_job(workspace, queue.find_job(workspace, name))
@@ -105,19 +120,23 @@ def _delete(options: Options) -> Answer:
                 "Add --yes to delete it all the same.",
             )
         deleted = delete_artifact(workspace, artifact)
-    text = (
-        f"{kind}/{name} is in the trash as {deleted.id} ({deleted.size / MEGABYTE:.1f} MB). Take it"
-        f" back: python -m vocadapt workspace restore {deleted.id} --workspace {workspace.root}"
-    )
+    command = _format_command("workspace", "restore", deleted.id, "--workspace", workspace.root)
+    size = format_size(deleted.size)
+    text = f"{kind}/{name} is in the trash as {deleted.id} ({size}). Take it back: {command}"
     return Answer({"id": deleted.id, "bytes": deleted.size, "dependents": dependents}, text)
 
 
 def _trash(options: Options) -> Answer:
     workspace = _open(options)
     entries = list_trash(workspace)
-    header = ("id", "item", "deleted", "MB")
+    header = ("id", "item", "deleted", "size")
     rows = [
-        (one.id, f"{one.kind}/{one.name}", one.deleted, f"{one.size / MEGABYTE:.1f}")
+        (
+            one.id,
+            f"{one.kind}/{one.name}",
+            _format_time(one.deleted),
+            format_size(one.size),
+        )
         for one in entries
     ]
     text = "The trash is empty."
@@ -134,26 +153,41 @@ def _restore(options: Options) -> Answer:
 
 
 def _empty(options: Options) -> Answer:
-    freed = empty_trash(_open(options))
-    return Answer({"bytes": freed}, f"The trash is empty; {freed / MEGABYTE:.1f} MB were freed.")
+    workspace = _open(options)
+    count, freed = len(list_trash(workspace)), empty_trash(workspace)
+    text = "The trash was empty already."
+    if count:
+        items = f"{count} item{'s' * (count > 1)}"
+        text = f"Deleted permanently: {items} of the trash, {format_size(freed)}."
+    return Answer({"bytes": freed, "items": count}, text)
 
 
 def _copy(options: Options) -> Answer:
     copy = copy_workspace(_open(options), Path(options.out), options.progress)
-    return Answer({"workspace": str(copy.root)}, f"Copied to {copy.root}, without jobs and trash.")
+    command = _format_command("app", "--workspace", copy.root)
+    text = f"Copied to {copy.root}, without jobs, uploads and trash. Open it: {command}"
+    return Answer({"workspace": str(copy.root)}, text)
 
 
 def _export(options: Options) -> Answer:
     target = Path(options.out)
-    check_free_file(target)
+    check_free_file(target, options.overwrite)
     files = export_workspace(_open(options), target)
-    text = f"{files:,} files written to {target}, without jobs and trash."
+    size, command = (
+        format_size(target.stat().st_size),
+        ("workspace", "open", target, "--out", "DIR"),
+    )
+    text = (
+        f"{files:,} files written to {target} ({size}), without jobs, uploads and trash. Open it"
+        f" elsewhere: {_format_command(*command)}"
+    )
     return Answer({"file": str(target), "files": files}, text)
 
 
 def _unpack(options: Options) -> Answer:
     opened = open_export(Path(options.file), Path(options.out))
-    text = f"Unpacked. Open it: python -m vocadapt app --workspace {opened.root}"
+    command = _format_command("app", "--workspace", opened.root)
+    text = f"Unpacked to {opened.root}. Open it: {command}"
     return Answer({"workspace": str(opened.root)}, text)
 
 
@@ -189,7 +223,12 @@ COPY = Command(
     _copy, (option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
 )
 EXPORT = Command(
-    _export, (option("--out", metavar="FILE", required=True, help="zip file to write"), WORKSPACE)
+    _export,
+    (
+        option("--out", metavar="FILE", required=True, help="zip file to write"),
+        OVERWRITE_FILE,
+        WORKSPACE,
+    ),
 )
 OPEN = Command(
     _unpack,

@@ -58,10 +58,10 @@ def list_files(workspace: Workspace) -> list[Path]:
 def copy_workspace(workspace: Workspace, target: Path, progress: Progress = silent) -> Workspace:
     """Copy a workspace to a folder that does not exist yet, or is empty.
 
-    Raises InputError if the folder is not empty, or if the disk is full.
+    Raises InputError if the workspace is empty, if the folder is not, or if the disk is full.
     """
     _check_empty(target)
-    files = list_files(workspace)
+    files = _list_exported(workspace)
     sizes = [(workspace.root / file).stat().st_size for file in files]
     check_disk_space(target, sum(sizes))
     with convert_write_errors(target), _folder_draft(target) as draft:
@@ -79,12 +79,18 @@ def export_workspace(workspace: Workspace, target: Path) -> int:
 
     Raises InputError if the workspace is empty, or if the file cannot be written.
     """
-    files = list_files(workspace)
-    if not files:
-        raise InputError(f"{workspace.root} holds no artifact.", "Choose another workspace.")
+    files = _list_exported(workspace)
     with open_file_draft(target) as draft, open(draft, "wb") as file:
         pack_files(_name_files(workspace), file)
     return len(files)
+
+
+def _list_exported(workspace: Workspace) -> list[Path]:
+    """List the files of a copy; raise InputError if there are none."""
+    files = list_files(workspace)
+    if not files:
+        raise InputError(f"{workspace.root} holds no artifact.", "Choose another workspace.")
+    return files
 
 
 def export_to_temporary_file(workspace: Workspace) -> FileIO:

@@ -23,8 +23,8 @@ def check_disk_space(place: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise InputError(
-            f"{show_path(place)}: about {_format_size(needed)} are needed, but the disk has"
-            f" {_format_size(free)} free.",
+            f"{show_path(place)}: about {format_size(needed)} are needed, but the disk has"
+            f" {format_size(free)} free.",
             "Free some disk space, or choose another place.",
         )
 
@@ -50,7 +50,12 @@ def measure_files(paths: Iterable[str]) -> int:
     return total
 
 
-def _format_size(bytes_: int) -> str:
+def format_size(bytes_: int) -> str:
+    """Format a size: 1.2 GB, 132 MB, 0.4 MB, 31 kB."""
     if bytes_ >= 1e9:
         return f"{bytes_ / 1e9:.1f} GB"
-    return f"{bytes_ / 1e6:.0f} MB"
+    if bytes_ >= 1e7:
+        return f"{bytes_ / 1e6:.0f} MB"
+    if bytes_ >= 1e5:
+        return f"{bytes_ / 1e6:.1f} MB"
+    return f"{bytes_ / 1e3:.0f} kB"

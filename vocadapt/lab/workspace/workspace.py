@@ -109,11 +109,11 @@ class Workspace:
         """Return the artifact of this kind and name; raises InputError if there is none."""
         folder = self.folder(kind, name)
         if not (folder / MANIFEST).is_file():
-            there = ", ".join(found.name for found in self.artifacts(kind)) or "none"
-            raise InputError(
-                f"There is no {ARTIFACTS.get(kind, kind)} named {name} in {self.root}.",
-                f"There: {there}.",
-            )
+            label = ARTIFACTS.get(kind, kind)
+            remedy = f"This workspace has no {label} yet."
+            if there := ", ".join(found.name for found in self.artifacts(kind)):
+                remedy = f"There: {there}."
+            raise InputError(f"There is no {label} named {name} in {self.root}.", remedy)
         return open_artifact(folder)
 
     def artifacts(self, kind: str) -> list[Artifact]:
