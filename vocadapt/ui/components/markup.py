@@ -154,12 +154,6 @@ def draw_word_links(words: Sequence[str], links: Links) -> None:
     _write(f'<div class="va-chip-row" data-testid="word-links">{body}</div>')
 
 
-def draw_token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
-    """Draw the tokens of a text as chips; tokens in `new` have a green frame."""
-    chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
-    _write(f'<div class="va-chip-row">{chips}</div>')
-
-
 @dataclass(frozen=True)
 class Line:
     """One line of a concordance: the text left of the word, the word, the text right of it, and its

@@ -1,9 +1,8 @@
 """Cached figures of spaces for the page Diagnostics, hashed by the stamps of their inputs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -72,14 +71,7 @@ def _select_tokens(opened: OpenedSpace, tokens: str) -> EmbeddingSpace:
     return select_tokens(opened, tokens)
 
 
-def _stamp_file(file: Path) -> str:
-    return f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}"
-
-
-STAMPS: dict[str | type, Callable[[Any], Any]] = {
-    SelectedSpace: lambda selected: selected.stamp,
-    type(Path()): _stamp_file,
-}
+STAMPS = cache.STAMPS | {SelectedSpace: lambda selected: selected.stamp}
 
 
 def shorten_labels(names: Sequence[str]) -> list[str]:

@@ -71,6 +71,7 @@ STAMPS: dict[str | type, Callable[[Any], Any]] = {
     Artifact: lambda artifact: f"{artifact.folder} {artifact.stamp}",
     LanguageModel: lambda model: f"{model.path} {stamp_files(model.path)}",
     OpenedSpace: stamp_space,
+    type(Path()): lambda path: f"{path} {stamp_files(path)}",
     Corpus: lambda corpus: (
         f"{compute_seen_stamp(corpus.files)} {corpus.settings} {corpus.counted_by}"
     ),

@@ -27,7 +27,7 @@ from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.word_query import draw_word_input
-from vocadapt.ui.frame import address, cache
+from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
@@ -335,17 +335,20 @@ def draw_form(
     )
     if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
-        # Set before the start, which ends this run of the page.
-        st.session_state[JOB_STARTED] = True
-        try:
-            panel.start(
-                workspace,
-                Spec("projection", ProjectionStep(selected.choice, settings), inputs),
-                name,
-            )
-        except InputError:  # the form stays open and shows it
-            del st.session_state[JOB_STARTED]
-            raise
+        _start(
+            workspace, Spec("projection", ProjectionStep(selected.choice, settings), inputs), name
+        )
+
+
+def _start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
+    """Start a job, and close the popover on the next run."""
+    # Set before the start, which ends this run of the page.
+    st.session_state[JOB_STARTED] = True
+    try:
+        panel.start(workspace, spec, name, form)
+    except InputError:  # the form stays open and shows it
+        del st.session_state[JOB_STARTED]
+        raise
 
 
 def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
@@ -356,7 +359,7 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     if not files:
         return
     # 1. Read the file now: its mistakes are shown here, not in a failed job.
-    matched = _match_layout(str(files[0]), cache.stamp_files(files[0]), space.name, space.stamp)
+    matched = _match_layout(files[0], space)
     draw_note(f"{count(len(matched.rows))} tokens can be drawn in {plain(space.label)}.")
     for note in matched.notes:
         st.warning(format_sentence(note), icon=":material/rule:")
@@ -365,18 +368,13 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     name = pickers.draw_name_input(workspace, "projections", wish, "projection_layout_name")
     if st.button("Import layout", type="primary", icon=":material/upload:", key="import_layout"):
         inputs = {"space": (space.name,), "layout": (str(files[0]),)}
-        st.session_state[JOB_STARTED] = True
-        try:
-            spec = Spec("import-layout", ImportLayoutStep(), inputs)
-            panel.start(workspace, spec, name, LAYOUT_FORM)
-        except InputError:
-            del st.session_state[JOB_STARTED]
-            raise
+        spec = Spec("import-layout", ImportLayoutStep(), inputs)
+        _start(workspace, spec, name, LAYOUT_FORM)
 
 
-@st.cache_data(max_entries=2, show_spinner="Reading the layout …")
-def _match_layout(path: str, stamp: str, space: str, space_stamp: str) -> MatchedLayout:
-    return match_layout(read_layout(Path(path)), cache.open_named_space(space).space)
+@st.cache_data(max_entries=2, show_spinner="Reading the layout …", hash_funcs=sources.STAMPS)
+def _match_layout(path: Path, space: NamedSpace) -> MatchedLayout:
+    return match_layout(read_layout(path), space.opened.space)
 
 
 def _choose_parameters(method: str, tokens: int, base: ProjectionSettings) -> ProjectionSettings:

@@ -58,6 +58,9 @@ class NamedSpace:
         return cache.space_stamp(self.name)
 
 
+STAMPS = cache.STAMPS | {NamedSpace: lambda space: f"{space.label} {space.name} {space.stamp}"}
+
+
 @dataclass(frozen=True, eq=False)
 class OpenedProjection:
     """A projection, its spaces, and its artifact if it is saved. `key` is its cache key."""
@@ -135,24 +138,22 @@ def _choose_example_words(name: str, stamp: str, measured: list[str]) -> list[st
     return list(dict.fromkeys([*preferred, *added, *whole]))[:MAX_EXAMPLES]
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _count_tokens(_spaces: list[OpenedSpace], stamps: str, settings: ProjectionStep) -> int:
-    return len(choose_shared_tokens(_spaces[0], _spaces[1:], settings)[1])
-
-
+@st.cache_data(max_entries=16, show_spinner=False, hash_funcs=STAMPS)
 def count_tokens(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> int:
     """Return the number of tokens of a choice; raise InputError if it is invalid."""
-    stamps = " ".join(one.stamp for one in spaces)
-    return _count_tokens([one.opened for one in spaces], stamps, settings)
+    first, *others = [one.opened for one in spaces]
+    return len(choose_shared_tokens(first, others, settings)[1])
 
 
+@st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …", hash_funcs=STAMPS)
 def project_now(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> OpenedProjection:
     """Return a projection that takes no more than a second; raise InputError if there is nothing to
     project.
     """
-    stamps = " ".join(one.stamp for one in spaces)
     opened = [one.opened for one in spaces]
-    return OpenedProjection(f"{stamps} {settings}", spaces, _compute_projection(opened, settings))
+    second = opened[1] if len(opened) > 1 else None
+    found = compute_projection(opened[0], second, settings, judged=SAMPLE)
+    return OpenedProjection(f"{[one.stamp for one in spaces]} {settings}", spaces, found)
 
 
 def open_saved(spaces: tuple[NamedSpace, ...], artifact: Artifact) -> OpenedProjection:
@@ -182,14 +183,6 @@ def list_folders(workspace: Workspace, made: Artifact) -> list[Path]:
     """Return the folders of the spaces of a projection."""
     given = (made.manifest.inputs.get(role) for role in ("space", "other"))
     return [(workspace.root / one.paths[0]).resolve() for one in given if one]
-
-
-@st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …", hash_funcs=cache.STAMPS)
-def _compute_projection(spaces: list[OpenedSpace], settings: ProjectionStep) -> ProjectionArtifact:
-    first, second = spaces[0], None
-    if len(spaces) > 1:
-        second = spaces[1]
-    return compute_projection(first, second, settings, judged=SAMPLE)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the projection …", hash_funcs=cache.STAMPS)
@@ -324,13 +317,12 @@ def _build_slice_column(workspace: Workspace, shown: OpenedProjection, id: str) 
 
 
 def _build_table_column(shown: OpenedProjection, path: Path) -> Column:
-    values = _read_table(str(path), cache.stamp_files(path))
-    return token_columns.column_from_table(shown.words, values, path.stem)
+    return token_columns.column_from_table(shown.words, _read_table(path), path.stem)
 
 
-@st.cache_data(max_entries=4, show_spinner="Reading the table …")
-def _read_table(path: str, stamp: str) -> dict[str, str]:
-    return token_columns.read_token_table(Path(path))
+@st.cache_data(max_entries=4, show_spinner="Reading the table …", hash_funcs=STAMPS)
+def _read_table(path: Path) -> dict[str, str]:
+    return token_columns.read_token_table(path)
 
 
 def _is_shown(model: Artifact, shown: OpenedProjection, workspace: Workspace) -> bool:
