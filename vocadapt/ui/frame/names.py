@@ -31,6 +31,7 @@ KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a com
     "tasks": "label",
     "runs": "model_training",
 }
+DESCRIBED = ("models", "runs", "changes")  # kinds that are shown as what they were made from
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
 
 
@@ -52,7 +53,7 @@ def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, 
     chose is shown as it is.
     """
     artifacts = {one.name: one for one in workspace.artifacts(kind)}
-    if kind not in ("models", "runs", "changes"):
+    if kind not in DESCRIBED:
         return {name: name for name in artifacts}
     models = artifacts
     if kind != "models":
@@ -72,6 +73,8 @@ def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, 
 
 def display_name(workspace: Workspace, kind: str, name: str) -> str:
     """Return the display name of an artifact."""
+    if kind not in DESCRIBED:
+        return name
     return list_display_names(workspace, kind).get(name, name)
 
 

@@ -15,7 +15,7 @@ from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metric, 
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import display_name, icon_of, shorten_name
+from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
 MOST_RECENT = 8  # artifacts listed
@@ -194,7 +194,7 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
     """
     kind, numbers = artifact.kind, artifact.manifest.numbers
     if kind == "corpora" and "distinct" in numbers:
-        return "Words of text", count(numbers["words"]), f"{count(numbers['distinct'])} different"
+        return "Words of text", count(numbers["words"]), f"{count(numbers['distinct'])} distinct"
     if kind == "vectors":
         return "Words with a vector", count(numbers["words"]), f"{numbers['dim']} dimensions"
     if kind == "alignments":
@@ -220,10 +220,11 @@ def draw_recent(workspace: Workspace) -> None:
     if not newest:
         return
     draw_heading("Recent")
+    names = {kind: list_display_names(workspace, kind) for kind in {one.kind for one in newest}}
     for artifact in newest:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             part, query = find_result_link(artifact)
-            name = _find_name(artifact, workspace)
+            name = shorten_name(names[artifact.kind].get(artifact.name, artifact.name))
             draw_link(part, name, icon=icon_of(artifact.kind), **query)
             created = artifact.manifest.created[:16].replace("T", " ")
             draw_note(f"{ARTIFACTS[artifact.kind]} · {created}")
