@@ -204,10 +204,10 @@ def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
     ) == text
     name, high, low, none = body[0]
     assert (name.text, name[0].text, high.text, high[0].text) == (text, text, "1.000", text)
-    assert markup.FILL["source"] in high.get("style") and "60%" in high.get("style")
+    assert markup.FILL["source"] in high.get("style") and "50%" in high.get("style")
     assert (
         markup.FILL["domain"] in low.get("style")
-        and "30%" in low.get("style")
+        and "25%" in low.get("style")
         and low.text == "-.500"
     )
     assert none.text == "–" and none.get("style") is None
