@@ -28,7 +28,11 @@ from vocadapt.lab.housekeeping.trash import (
     list_trash,
     restore,
 )
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import remove_remains
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.count_words import CountStep
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.locks import hold_lock, is_locked
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
@@ -174,13 +178,53 @@ def test_an_old_name_of_one_kind_is_not_taken_for_an_artifact_of_another_kind(tm
     assert find_new_name(workspace, "a", "models") == "b"
 
 
+def make_vectors(workspace, model):
+    """Vectors without files, made from a model."""
+    with open_draft(workspace.folder("vectors", "v")) as draft:
+        given = Input((f"models/{model.name}",), model.stamp)
+        Manifest("vectors", "v", {}, {"model": given}).save(draft)
+    return workspace.artifact("vectors", "v")
+
+
+def test_what_is_restored_refers_to_the_new_names(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    deleted = delete_artifact(workspace, make_vectors(workspace, make_model(workspace, "a")))
+    rename(workspace, "a", "b")
+    restore(workspace, deleted)
+    vectors = workspace.artifact("vectors", "v")
+    assert vectors.manifest.inputs["model"].paths == ("models/b",)
+    assert vectors.explain_staleness(workspace) == []
+    # The model comes back under another name: what was made from it refers to that one.
+    restore(workspace, delete_artifact(workspace, workspace.artifact("models", "b")), "c")
+    vectors = workspace.artifact("vectors", "v")
+    assert vectors.manifest.inputs["model"].paths == ("models/c",)
+    assert vectors.explain_staleness(workspace) == []
+
+
+def test_jobs_that_used_or_made_a_renamed_artifact_know_its_new_name(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    text = tmp_path / "text.txt"
+    text.write_text("the heart beats\n")
+    first = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": str(text)}), "a")
+    assert first.wait(60).state == "done"
+    inputs = {"text": str(workspace.folder("corpora", "a")), "model": str(tmp_path / "none")}
+    second = queue.start(workspace, Spec("counts", CountStep(), inputs), "n")
+    assert second.wait(60).state == "failed"
+    renamed = rename_artifact(workspace, workspace.artifact("corpora", "a"), "b")
+    first, second = (queue.find_job(workspace, job.id) for job in (first, second))
+    assert first.finished and first.target == renamed.folder
+    assert second.spec.one("text") == str(renamed.folder) and second.target.name == "n"
+    # Another artifact of the first name is not that of the job.
+    queue.start(workspace, Spec("corpus", CorpusStep(), {"text": str(text)}), "a").wait(60)
+    rename_artifact(workspace, workspace.artifact("corpora", "a"), "c")
+    assert queue.find_job(workspace, first.id).target == renamed.folder
+
+
 def test_what_was_made_from_a_second_artifact_of_a_name_does_not_refer_to_the_first(tmp_path):
     workspace = Workspace(tmp_path / "w")
     make_model(workspace, "a")
     rename(workspace, "a", "b")
-    second = make_model(workspace, "a")
-    with open_draft(workspace.folder("vectors", "v")) as draft:
-        Manifest("vectors", "v", {}, {"model": Input(("models/a",), second.stamp)}).save(draft)
+    make_vectors(workspace, make_model(workspace, "a"))
     rename(workspace, "a", "c")
     vectors = workspace.artifact("vectors", "v")
     assert vectors.manifest.inputs["model"].paths == ("models/c",)

@@ -9,9 +9,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.job import SPEC
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
@@ -80,11 +82,12 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
 
         # 2. Record the old name first: if the process is killed, the next renaming continues.
         record_name(workspace, artifact)
-        new_names = _find_new_names(workspace)
 
-        # 3. Rename the folder, and the paths in the manifests of what was made from it.
+        # 3. Rename the folder, and the paths in the manifests of what was made from it and in the
+        #    jobs that used or made it.
         os.rename(artifact.folder, target)
-        _update_inputs(workspace, {**new_names, f"{kind}/{old}": f"{kind}/{name}"})
+        update_references(workspace, {f"{kind}/{old}": f"{kind}/{name}"})
+        _update_jobs(workspace, artifact, target)
 
     # 4. Move its note.
     note = load_notes(workspace).get(f"{kind}/{old}")
@@ -156,6 +159,39 @@ def _find_by_date(workspace: Workspace, kind: str, made: str) -> str:
     if len(found) != 1:
         return ""
     return found[0]
+
+
+def update_references(
+    workspace: Workspace, names: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Replace the old names of artifacts in all manifests; the lock of the workspace is held.
+
+    names: old names and new ones, as `kind/name`, besides those that are recorded.
+    """
+    _update_inputs(workspace, {**_find_new_names(workspace), **names})
+
+
+def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None:
+    """Replace the folder of a renamed artifact in the jobs that read or made it, all of which have
+    ended: a job can still be resumed, and shows its result.
+    """
+    for job in queue.list_jobs(workspace):
+        inputs = {
+            role: [_move_path(path, artifact.folder, target) for path in paths]
+            for role, paths in job.spec.inputs.items()
+        }
+        order = {**job.order, "spec": {**job.order["spec"], "inputs": inputs}}
+        if job.id == artifact.manifest.job and job.target == artifact.folder:
+            order["target"] = f"{artifact.kind}/{target.name}"
+        if order != job.order:
+            strict_json.write(job.folder / SPEC, order)
+
+
+def _move_path(path: str, folder: Path, target: Path) -> str:
+    """Return a path with `target` in place of a folder that it begins with."""
+    if not _is_inside(Path(path), folder):
+        return path
+    return str(target / Path(path).relative_to(folder))
 
 
 def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:

@@ -14,7 +14,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.lab.housekeeping.renames import check_exists, check_unused, record_name
+from vocadapt.lab.housekeeping.renames import (
+    check_exists,
+    check_unused,
+    record_name,
+    update_references,
+)
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_files
@@ -109,6 +114,7 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
         source = find_deleted(workspace, entry.id).find_folder(workspace)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.rename(source, target)
+        update_references(workspace)  # names may have changed since the deletion
     if (place / NOTE).is_file():
         note = strict_json.read(place / NOTE)
         save_note(workspace, f"{entry.kind}/{target.name}", note["text"], note["tags"])
