@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.test_pages import texts
 from vocadapt.lab.housekeeping.renames import rename_artifact
-from vocadapt.lab.housekeeping.trash import list_trash
+from vocadapt.lab.housekeeping.trash import delete_artifact, list_trash
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -96,6 +96,17 @@ def test_the_trash_is_restored(open_page, workspace):
     press(app, f"storage_restore_{entry.id}")
     assert not app.exception and list_trash(workspace) == []
     assert workspace.artifact("vectors", "trials-vectors")
+
+
+def test_a_deleted_artifact_whose_name_was_taken_comes_back_under_another(open_page, workspace):
+    folder = workspace.folder("vectors", "trials-vectors")
+    delete_artifact(workspace, workspace.artifact("vectors", "trials-vectors"))
+    folder.mkdir()
+    [entry] = list_trash(workspace)
+    app = press(open_page("storage", workspace), f"storage_restore_{entry.id}")
+    assert not app.exception and not app.error
+    assert workspace.artifact("vectors", "trials-vectors-2")
+    assert any("its name was taken" in message.value for message in app.success)
 
 
 def test_an_old_name_in_a_link_opens_the_renamed_artifact(open_page, workspace):

@@ -3,6 +3,7 @@ splits worst, with links to the lens."""
 
 import shutil
 
+from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
@@ -122,6 +123,13 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     assert any("this text has no sentences" in block.value for block in app.markdown)
     figures = {metric.label: metric.value for metric in app.metric}
     assert figures["Files"] == "–" and "Whole words" in figures
+    # Its counts cannot be had for a model that splits text into other words.
+    other = tmp_path / "vocab.txt"
+    other.write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
+    app = open_page(TEXT, workspace, typed={"text_model": str(other)})
+    assert not app.exception and not app.error
+    assert any("This text holds only word counts" in block.value for block in app.markdown)
+    assert not any(button.key == "count" for button in app.button)
     # No word vectors can be trained on it.
     app = open_page("advise", workspace, typed={"advise_model": str(tiny_bert)})
     assert not app.exception and not app.error

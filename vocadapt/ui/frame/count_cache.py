@@ -54,7 +54,7 @@ def plan_of(
     if corpus and counts is None:
         raise InputError(
             f"{corpus.name} has no word counts for {model} yet.",
-            "Import the text with this model on the page Your text.",
+            "Choose this text and this model on the page Your text, and count the words.",
         )
     target_model = model_of(target) if target else None
     return _plan(recipe, model_of(model), vectors, target_model, corpus, counts)

@@ -185,14 +185,23 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
         kind = ARTIFACTS.get(entry.kind, "job")
         words.markdown(f"{plain(entry.name)} · {kind} · {megabytes(entry.size)}")
         if button.button("Restore", key=f"storage_restore_{entry.id}", width="stretch"):
-            restore(workspace, entry)
-            _finish(f"{plain(entry.name)} was restored.")
+            _restore(workspace, entry)
     total = megabytes(sum(entry.size for entry in entries))
     with st.popover(f"Empty the trash · {total}", icon=":material/delete_forever:"):
         st.markdown(f"{count(len(entries))} items will be deleted permanently.")
         if st.button("Delete permanently", type="primary", key="storage_empty"):
             empty_trash(workspace)
             _finish("The trash is empty.")
+
+
+def _restore(workspace: Workspace, entry: Deleted) -> None:
+    """Restore a deleted item, under another name if an artifact has taken its name."""
+    name, message = entry.name, f"{plain(entry.name)} was restored."
+    if workspace.folder(entry.kind, name).exists():
+        name = workspace.find_free_name(entry.kind, name)
+        message = f"{plain(entry.name)} was restored as {plain(name)}: its name was taken."
+    restore(workspace, entry, name)
+    _finish(message)
 
 
 def draw_copies(workspace: Workspace, is_full: bool) -> None:
