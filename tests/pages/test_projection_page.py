@@ -117,6 +117,17 @@ def test_the_measure_of_neighbors_and_of_the_projection(open_page, seeded):
     assert any("--metric euclidean" in code.value for code in app.code)
 
 
+def test_the_neighbors_of_a_formula_are_marked(open_page, seeded):
+    app = open_page(PROJECTION, seeded, projection_word="heart + aspirin", **EVERY_TOKEN)
+    assert not app.exception and not app.error
+    assert "Nearest to heart + aspirin" in markup(app) and "cosine to the sum" in markup(app)
+    (on_map,) = marks(app)
+    assert on_map["word"] is None and len(on_map["near"]) == 10
+    app.text_input(key="projection_word").set_value("heart - heart").run()
+    assert not app.exception and any("cancel out" in said for said in texts(app))
+    assert marks(app)[0]["near"] == []
+
+
 def test_all_words_that_match_an_expression_can_be_selected(open_page, own):
     app = open_page(PROJECTION, own, projection_space=VECTORS, projection_word="/^aspirin$/")
     next(one for one in app.button if one.key == "matches").click().run()

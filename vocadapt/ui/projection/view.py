@@ -11,13 +11,14 @@ from vocadapt.analysis.token_columns import Column
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.cross_space import ListSettings
 from vocadapt.spaces.neighbors.search import METRICS, NeighborList, list_neighbors
+from vocadapt.text.word_search import WordSearch
 from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.components.word_query import draw_word_search
-from vocadapt.ui.frame import address
+from vocadapt.ui.components.word_query import build_formula_card, draw_word_search
+from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.projection import chart, table
 from vocadapt.ui.projection.chart import (
     BY_HAND,
@@ -40,6 +41,7 @@ HELP = {
         " that are also its nearest on the projection."
     ),
 }
+WORD = "projection_word"
 CENTER = "projection_center"  # session key: the center of the projection of the last run
 Found = list[NeighborList | None]  # neighbors in each space, None if it lacks the word
 
@@ -82,7 +84,7 @@ def draw_neighbors(
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
     """
-    word = _draw_search(shown)
+    search = _draw_search(shown)
     with st.container(horizontal=True):
         k = draw_setting(
             st, ListSettings, "k", "projection_near", most=200, bind="query-params", width=130
@@ -90,10 +92,16 @@ def draw_neighbors(
         metric = draw_setting(
             st, ListSettings, "metric", "projection_measure", buttons=True, bind="query-params"
         )
-    # 1. The neighbors in the original spaces, as cards.
-    settings = ListSettings(k, metric)
+    # 1. The neighbors in the original spaces, as cards; those of a formula in the first space.
+    settings, word = ListSettings(k, metric), search.word or ""
     found = _find_neighbors(shown, word, settings)
-    _draw_cards(shown, word, found, settings)
+    if search.formula is None:
+        _draw_cards(shown, word, found, settings)
+    else:
+        with mistakes.show_errors():
+            card = build_formula_card(search.formula, shown.space, k)
+            draw_neighbor_cards([card], word_links.build_links(WORD))
+            found = [list(card.rows)] * len(shown.spaces)
     # 2. The marks of the word, its neighbors and the selection on each chart.
     highlights.rings = [_build_rings(shown, word, near, selected) for near in found]
     size, marks = dot_size(len(shown.words)), []
@@ -107,28 +115,28 @@ def draw_neighbors(
         st.rerun()
 
 
-def _draw_search(shown: OpenedProjection) -> str:
-    """Draw the search field, with suggestions; return the word, "" if there is none. The field
-    begins with the center of a neighborhood.
+def _draw_search(shown: OpenedProjection) -> WordSearch:
+    """Draw the search field, with suggestions; return what was found. The field begins with the
+    center of a neighborhood.
     """
-    key = "projection_word"
     # Another neighborhood brings its own word, unless the user searched at the same time.
     if shown.center and st.session_state.get(CENTER, shown.center) != shown.center:
-        st.session_state[key] = shown.center
+        st.session_state[WORD] = shown.center
     st.session_state[CENTER] = shown.center
-    st.session_state.setdefault(key, shown.center)
+    st.session_state.setdefault(WORD, shown.center)
     words = shown.space.words
     for other in shown.spaces[1:]:
         words = tuple(dict.fromkeys([*words, *other.opened.space.words]))
-    found = draw_word_search(key, "Find a token", (), words, shown.spaces[0].opened.splitter)
+    splitter = shown.spaces[0].opened.splitter
+    found = draw_word_search(WORD, "Find a token", (), words, splitter, formulas=True)
     if found is None:
-        return ""
+        return WordSearch("")
     if found.matches:
         ids = [shown.space.index[word] for word in found.matches if word in shown.space]
         if st.button(f"Select all {count(len(ids))}", icon=":material/select_all:", key="matches"):
             select_by_hand(shown, ids)
             st.rerun()
-    return found.word or ""
+    return found
 
 
 def draw_quality(shown: OpenedProjection) -> None:
@@ -204,7 +212,7 @@ def _draw_cards(shown: OpenedProjection, word: str, found: Found, settings: List
         missing = f"{word[:60]} is not one of its tokens"
         cards.append(Card(title[:80], note, kind, rows, common, missing, settings.score_kind))
     # 3. The legend, and a button if the word itself is not drawn.
-    draw_neighbor_cards(cards, word_links.build_links("projection_word"))
+    draw_neighbor_cards(cards, word_links.build_links(WORD))
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
     if found[0] is None:
         return
@@ -236,7 +244,7 @@ def _selected_ids(shown: OpenedProjection) -> list[int]:
 
 def _search(word: str) -> None:
     """Callback: search for the word of a clicked point."""
-    st.session_state["projection_word"] = word
+    st.session_state[WORD] = word
 
 
 def _select_in_lasso(key: str, shown: OpenedProjection) -> None:
