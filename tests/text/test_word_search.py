@@ -144,6 +144,7 @@ def known(text):
         ("2 king - 0.5 man", [("king", 2), ("man", -0.5)]),
         ("2*king + 3×man", [("king", 2), ("man", 3)]),
         ("king-man+woman", [("king", 1), ("man", -1), ("woman", 1)]),
+        ("king -man", [("king", 1), ("man", -1)]),
         ("king - nosuch", [("king", 1), ("nosuch", -1)]),
         ("covid-19 + king", [("covid-19", 1), ("king", 1)]),
     ],
