@@ -217,6 +217,8 @@ class Slicing:
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
     _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, init=False)
     _tallies: dict[int, Tally] = field(default_factory=dict, init=False)
+    _entries: dict[str, tuple[Entry, ...]] = field(default_factory=dict, init=False)
+    _scores: dict[tuple[str, int], Score | None] = field(default_factory=dict, init=False)
 
     @property
     def metric(self) -> str:
@@ -267,11 +269,13 @@ class Slicing:
         return SLICES[name].title(self.settings)
 
     def entries(self, name: str = ALL) -> tuple[Entry, ...]:
-        """Return the entries of a slice, including false alarms."""
+        """Return the entries of a slice, including false alarms (cached)."""
         self.title(name)
-        return tuple(
-            entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit)
-        )
+        if name not in self._entries:
+            self._entries[name] = tuple(
+                entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit)
+            )
+        return self._entries[name]
 
     def holds(self, name: str, place: int, unit: Unit) -> bool:
         """Whether a slice contains a unit of the example with this index."""
@@ -334,6 +338,13 @@ class Slicing:
         )
 
     def _score_predictions(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
+        """Score predictions over a slice; None if the slice is empty (cached)."""
+        key = (name, id(predictions))
+        if key not in self._scores:
+            self._scores[key] = self._compute_score(name, predictions)
+        return self._scores[key]
+
+    def _compute_score(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
         """Score predictions over a slice; None if the slice is empty.
 
         A slice of a NER task is scored by entity (entity-strict). A slice of any other task is

@@ -8,10 +8,11 @@ are those of the run it is compared with, or of a gold file.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 
+from vocadapt.analysis.errors.confusion import ConfusionMatrix, build_confusion_matrix
 from vocadapt.analysis.errors.ledger import Ledger, Side, build_ledger, choose_judging_rules
 from vocadapt.analysis.errors.slicing import OwnSlice, SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import (
@@ -38,6 +39,8 @@ from vocadapt.training.tasks.predictions import build_tally
 from vocadapt.training.tasks.word_endings import SuffixSlice, count_suffix
 
 WEIGHTS = "model.safetensors"
+MAX_CACHED_SLICINGS = 8  # settings of slices whose scores a pair keeps
+MAX_CACHED_ANSWERS = 1024  # word endings, and tokens with their neighbors, that a pair keeps
 
 
 @dataclass(frozen=True)
@@ -110,25 +113,32 @@ class RunPair:
         first, second = map(_find_tokenizer, self.runs)
         return build_word_index(first, second, self.train)
 
+    @cached_property
+    def confusion(self) -> ConfusionMatrix:
+        """Confusion matrix of the second side; raises InputError if the task has no classes."""
+        return build_confusion_matrix(
+            self.kind, self.split.gold, self.sides[1].predictions, self.ledger.rules.untyped
+        )
+
     def slicing(
         self, settings: SliceSettings | None = None, own: tuple[OwnSlice, ...] = ()
     ) -> Slicing:
-        """Return the ledger ready to be sliced (cached for each settings and own slices)."""
-        key = (settings or SliceSettings(), own)
-        if key not in self._sliced:
-            self._sliced[key] = Slicing(self.ledger, self.words, self.scorer, self.rules, *key)
-        return self._sliced[key]
+        """Return the ledger ready to be sliced (the last MAX_CACHED_SLICINGS are cached)."""
+        return self._slice_cached(settings or SliceSettings(), own)
 
     @cached_property
-    def _sliced(self) -> dict[tuple[SliceSettings, tuple[OwnSlice, ...]], Slicing]:
-        return {}
+    def _slice_cached(self) -> Callable[[SliceSettings, tuple[OwnSlice, ...]], Slicing]:
+        return lru_cache(MAX_CACHED_SLICINGS)(self._slice)
+
+    def _slice(self, settings: SliceSettings, own: tuple[OwnSlice, ...]) -> Slicing:
+        return Slicing(self.ledger, self.words, self.scorer, self.rules, settings, own)
 
     @cached_property
     def ending(self) -> Callable[[str], SuffixSlice | None]:
         """Count how many training words with an ending are inside entities (cached); None without
         tagged sentences.
         """
-        return cache(self._count_ending)
+        return lru_cache(MAX_CACHED_ANSWERS)(self._count_ending)
 
     def _count_ending(self, suffix: str) -> SuffixSlice | None:
         if self.train is None or not all(one.tagged_words for one in self.train):
@@ -140,7 +150,7 @@ class RunPair:
         """Describe the nearest neighbors of a token in the fine-tuned model (cached); "" if there
         are no weights.
         """
-        return cache(self._describe_neighbors)
+        return lru_cache(MAX_CACHED_ANSWERS)(self._describe_neighbors)
 
     def _describe_neighbors(self, token: str) -> str:
         for run in filter(None, reversed(self.runs)):

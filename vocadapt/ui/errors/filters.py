@@ -9,7 +9,6 @@ from typing import Literal
 
 import streamlit as st
 
-from vocadapt.analysis.errors.confusion import build_confusion_matrix
 from vocadapt.analysis.errors.ledger import (
     ALARMS,
     BROKEN,
@@ -98,12 +97,10 @@ def select_entries(compared: RunPair, slicing: Slicing) -> tuple[Entry, ...]:
 
 def _filter_by_cell(compared: RunPair, entries: Sequence[Entry], name: str) -> list[Entry]:
     """Return the entries in a cell of the confusion matrix of the compared run."""
-    ledger, kind = compared.ledger, compared.kind
+    kind = compared.kind
     if not kind.confusion_unit:
         return list(entries)
-    found = build_confusion_matrix(
-        kind, ledger.split.gold, ledger.second.predictions, ledger.rules.untyped
-    )
+    found = compared.confusion
     cells = {format_cell(*cell): cell for cell in found.cases}
     if name not in cells:
         return []

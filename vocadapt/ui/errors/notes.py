@@ -28,6 +28,7 @@ from vocadapt.ui.errors.view import ShownComparison
 from vocadapt.ui.frame import cache, mistakes
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
+CONTEXT = "errors_context"  # key of the folded block, and query parameter
 LINES = ContextSettings(limit=8, width=50)
 IN_A_REPORT = 3.0  # duration of searching all words of a report, relative to one word
 AT_MOST = 10.0  # seconds that a download may search a text
@@ -85,14 +86,24 @@ def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
         )
 
 
+@st.fragment
 def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
     """Draw the words of an example in context: in the test and training examples, and in the text of
-    the new words.
+    the new words. They are searched when the block is opened.
     """
     if not shown.views:
         return
     compared = shown.compared
-    with st.expander("Words in context", icon=":material/manage_search:"):
+    block = st.expander(
+        "Words in context",
+        key=CONTEXT,
+        icon=":material/manage_search:",
+        on_change="rerun",
+        bind="query-params",
+    )
+    if not block.open:
+        return
+    with block, mistakes.show_errors():
         titles = _build_titles(shown)
         id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
         entry = next(one for one in shown.entries if one.id == id)
