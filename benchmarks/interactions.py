@@ -15,9 +15,8 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from streamlit.testing.v1 import AppTest, app_test  # noqa: E402
-from streamlit.testing.v1.local_script_runner import LocalScriptRunner  # noqa: E402
 
+from tests.material.fragments import FragmentRunner  # noqa: E402
 from vocadapt.lab.demo import run_demo  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE  # noqa: E402
@@ -48,33 +47,6 @@ KINDS = (
 )
 BUTTONS = {"errors": ("errors_pick_",)}  # beginnings of the keys of buttons that only select
 PAGE = "the whole page"
-
-
-class TimedRunner(LocalScriptRunner):
-    """A script runner that reruns one fragment, as a browser requests it, and measures the run."""
-
-    fragment: str | None = None  # id of the fragment to rerun; None: the whole page
-    fragments: dict[str, str] = {}  # noqa: RUF012  # id of a widget -> id of its fragment
-    seconds = processor = 0.0  # of the last run
-
-    def request_rerun(self, rerun_data: Any) -> Any:
-        return super().request_rerun(replace(rerun_data, fragment_id=TimedRunner.fragment))
-
-    def _run_script_thread(self) -> None:
-        start, used = time.perf_counter(), time.process_time()
-        super()._run_script_thread()
-        TimedRunner.seconds = time.perf_counter() - start
-        TimedRunner.processor = time.process_time() - used
-
-    def forward_msgs(self) -> list[Any]:
-        messages = super().forward_msgs()
-        for message in messages:
-            if message.HasField("delta") and message.delta.WhichOneof("type") == "new_element":
-                element = message.delta.new_element
-                widget = getattr(element, element.WhichOneof("type"))
-                if getattr(widget, "id", ""):
-                    TimedRunner.fragments[widget.id] = message.delta.fragment_id
-        return messages
 
 
 @dataclass(frozen=True)
@@ -102,7 +74,7 @@ def main() -> int:
     parser.add_argument("--workspace", type=Path, help="a workspace; default: the demo")
     options = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
-    app_test.LocalScriptRunner = TimedRunner  # type: ignore[misc]
+    app_test.LocalScriptRunner = FragmentRunner  # type: ignore[misc]
     slow = 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "demo"
@@ -125,30 +97,27 @@ def main() -> int:
 def measure_part(part: str) -> Iterator[Interaction]:
     """Change each widget of a part; yields one measurement per widget."""
     app = open_part(part)
-    names = [
-        (kind, widget.key, widget.label) for kind in KINDS for widget in list_widgets(app, kind)
-    ]
-    pressed = tuple(BUTTONS.get(part, ()))
-    if pressed:
-        for button in app.main.button:
-            if str(button.key).startswith(pressed):
-                names.append(("button", button.key, button.label))
+    names = [(kind, *name_widget(one)) for kind in KINDS for one in list_widgets(app, kind)]
+    selecting = tuple(BUTTONS.get(part, ()))
+    for button in app.main.button:
+        if selecting and str(button.key).startswith(selecting):
+            names.append(("button", *name_widget(button)))
     for kind, key, label in names:
         app = open_part(part)
-        found = [one for one in list_widgets(app, kind) if (one.key, one.label) == (key, label)]
-        if found:
-            taken = list(change_widget(app, kind, found[0]))
-            if taken:
-                seconds, processor = (
-                    statistics.median(times) for times in zip(*taken, strict=True)
-                )
-                reran = name_fragment(app, TimedRunner.fragments.get(found[0].id, ""))
-                yield Interaction(part, f"{kind} {key or label}", reran, seconds, processor)
+        found = [one for one in list_widgets(app, kind) if name_widget(one) == (key, label)]
+        if not found:
+            continue
+        times = list(change_widget(app, kind, found[0]))
+        if times:
+            seconds = statistics.median(one for one, _ in times)
+            processor = statistics.median(one for _, one in times)
+            reran = name_fragment(app, FragmentRunner.fragments.get(found[0].id, ""))
+            yield Interaction(part, f"{kind} {key or label}", reran, seconds, processor)
 
 
 def open_part(part: str) -> AppTest:
     """Open a part as a visitor does, twice: the second run is warm."""
-    TimedRunner.fragment = None
+    FragmentRunner.fragment = None
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
     if part != "home":
         page, parameters = find_link(part)
@@ -167,31 +136,40 @@ def list_widgets(app: AppTest, kind: str) -> list[Any]:
     ]
 
 
+def name_widget(widget: Any) -> tuple[str | None, str]:
+    """Return the key and the label of a widget, by which it is found again."""
+    return widget.key, getattr(widget, "label", "")
+
+
 def change_widget(app: AppTest, kind: str, widget: Any) -> Iterator[tuple[float, float]]:
     """Set a widget to other values; yields the seconds and the CPU seconds of each rerun."""
-    name = (widget.key, widget.label)
-    fragment = TimedRunner.fragments.get(widget.id) or None
+    name = name_widget(widget)
+    fragment = FragmentRunner.fragments.get(widget.id) or None
     for value in list_other_values(kind, widget)[:VALUES]:
         # 1. The widget as it is drawn now: a fragment sends its own elements only.
-        TimedRunner.fragment = None
+        FragmentRunner.fragment = None
         app.run()
-        found = [one for one in list_widgets(app, kind) if (one.key, one.label) == name]
+        found = [one for one in list_widgets(app, kind) if name_widget(one) == name]
         if not found:
             return
         if kind == "button":
             found[0].click()
-        else:
+        elif kind != "selectbox":
             found[0].set_value(value)
         # 2. The rerun of its fragment, or of the page.
-        TimedRunner.fragment = fragment
+        FragmentRunner.fragment = fragment
+        FragmentRunner.choice = None
+        if kind == "selectbox":
+            FragmentRunner.choice = (found[0].id, value)
         app.run()
+        FragmentRunner.choice = None
         if app.exception:
             raise SystemExit(f"{name}: {app.exception[0].message}")
-        yield TimedRunner.seconds, TimedRunner.processor
+        yield FragmentRunner.seconds, FragmentRunner.processor
 
 
 def list_other_values(kind: str, widget: Any) -> list[Any]:
-    """Return values of a widget other than its own."""
+    """Return values of a widget other than its own; of a menu, the labels of its options."""
     value = widget.value
     if kind in ("toggle", "checkbox"):
         return [not value, value]
@@ -206,8 +184,10 @@ def list_other_values(kind: str, widget: Any) -> list[Any]:
         return [list(value)[:-1], list(value)] if value else [options[:1], []]
     if kind == "button_group" and isinstance(value, list):
         return [[option] for option in options]
-    chosen = [widget.format_func(value)] if hasattr(widget, "format_func") else [value]
-    return [option for option in options if option not in chosen]
+    if kind == "selectbox":
+        chosen = widget.index
+        return [option for place, option in enumerate(options) if place != chosen]
+    return [option for option in options if option != value]
 
 
 def list_other_numbers(widget: Any) -> list[Any]:

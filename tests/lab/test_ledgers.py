@@ -7,9 +7,10 @@ import pytest
 
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.material.runs import write_run
+from vocadapt.analysis.errors.slicing import SliceSettings
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import find_corpus, load_training_examples
-from vocadapt.lab.reports.ledgers import PairSpec, open_pair
+from vocadapt.lab.reports.ledgers import MAX_CACHED_SLICINGS, PairSpec, open_pair
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -52,6 +53,16 @@ def test_two_runs(tmp_path):
     )
     assert found.ending("ia") is None
     assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
+
+
+def test_the_scores_of_a_few_settings_are_kept(tmp_path):
+    found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
+    first = found.slicing()
+    assert found.slicing(SliceSettings()) is first and first.entries() is first.entries()
+    for number in range(MAX_CACHED_SLICINGS):
+        found.slicing(SliceSettings(seldom=10 + number))
+    assert found.slicing() is not first
+    assert found.slicing().scores() == first.scores()
 
 
 def test_the_tokenizations_of_one_run(trained):

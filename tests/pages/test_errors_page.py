@@ -6,9 +6,10 @@ import shutil
 from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test
 
 from tests.material.finetuning import tiny_adapted
+from tests.material.fragments import FragmentRunner, rerun_fragment
 from tests.material.runs import write_runs
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
@@ -149,6 +150,30 @@ def test_a_count_selects_its_entries_and_the_first_page(open_page, workspace):
     assert app.button(key="errors_pick_broken").label == "**1** broken"
     app.button(key="errors_pick_fixed").click().run()
     assert any("1 to 5 of 9 fixed" in text for text in texts(app))
+
+
+def test_a_count_reruns_the_comparison_alone(open_page, workspace, monkeypatch):
+    monkeypatch.setattr(app_test, "LocalScriptRunner", FragmentRunner)
+    listed = []
+    monkeypatch.setattr(
+        comparable, "list_imported_predictions", lambda workspace: listed.append(1) or []
+    )
+    app = open_page(PAGE, workspace, errors_fate="fixed")
+    rerun_fragment(app, app.button(key="errors_pick_broken").click())
+    assert not app.exception and listed == [1]  # the page itself ran once
+    assert app.query_params["errors_fate"] == "broken"
+    assert markup(app).count('data-testid="entry"') == 1 and not app.title
+    # The next run of the page begins with what the click selected.
+    app.run()
+    assert app.query_params["errors_fate"] == "broken" and listed == [1, 1]
+
+
+def test_words_are_searched_when_their_block_is_opened(open_page, workspace):
+    line = "**tachycardia** in the test examples"
+    app = open_page(PAGE, workspace, errors_fate="fixed")
+    assert not any(line in text for text in texts(app))
+    app = open_page(PAGE, workspace, errors_fate="fixed", errors_context="true")
+    assert not app.exception and any(line in text for text in texts(app))
 
 
 def test_slices_are_links_that_select_and_a_filter_is_removed_by_its_button(open_page, workspace):

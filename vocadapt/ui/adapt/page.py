@@ -10,6 +10,7 @@ from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.adapt import form, model, plan
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.jobs import panel
 
@@ -22,22 +23,32 @@ def draw(workspace: Workspace) -> NextPart | None:
         model.draw_adapted_model(workspace, adapted)
         st.divider()
 
-    # 2. A new one: the recipe on the left, its plan and costs on the right.
+    # 2. A new one.
     draw_heading("Adapt a model" if not adapted else "Adapt another")
-    form_side, plan_side = st.columns([1, 1.4], gap="large")
-    with form_side:
-        chosen = form.draw_recipe_form(workspace)
-    if chosen is not None:
-        with plan_side:
-            plan.draw_plan(workspace, chosen)
-        # Not reached if there is no plan.
-        with form_side:
-            _draw_start_button(workspace, chosen)
+    _draw_form(workspace)
 
     # 3. Without an adapted model there is nothing to try yet.
     if not adapted and not workspace.artifacts("vectors"):
         return NextPart("vectors", "Make vectors of the words of your text first.")
     return None
+
+
+@st.fragment
+def _draw_form(workspace: Workspace) -> None:
+    """Draw the recipe on the left, its plan and costs on the right; a setting reruns only this
+    fragment.
+    """
+    form_side, plan_side = st.columns([1, 1.4], gap="large")
+    with mistakes.show_errors():
+        with form_side:
+            chosen = form.draw_recipe_form(workspace)
+        if chosen is None:
+            return
+        with plan_side:
+            plan.draw_plan(workspace, chosen)
+        # Not reached if there is no plan.
+        with form_side:
+            _draw_start_button(workspace, chosen)
 
 
 def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:

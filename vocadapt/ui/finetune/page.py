@@ -1,7 +1,10 @@
 """The part Fine-tune: fine-tune models on a task with several seeds as jobs, and show their results."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading
@@ -14,12 +17,21 @@ def draw(workspace: Workspace) -> None:
     """Draw the newest results, and the forms of new runs and new tasks."""
     # 1. The running job, and the latest result.
     with st.container():
-        panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)
+        panel.draw_running(
+            workspace, "finetune", "finetune_live", result.draw_running_job, result.LIVE_HEIGHT
+        )
     runs = cache.load_runs(workspace)
     if runs:
         result.draw_newest_result(workspace, runs)
 
-    # 2. The form of new runs, with their cost.
+    # 2. The forms of new runs and new tasks.
+    _draw_forms(workspace, runs)
+
+
+@st.fragment
+def _draw_forms(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """Draw the forms of new runs and new tasks; a setting reruns only this fragment."""
+    # 1. The form of new runs, with their cost.
     draw_heading("Fine-tune models" if not runs else "Fine-tune more models")
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(
@@ -36,7 +48,7 @@ def draw(workspace: Workspace) -> None:
             view.describe_task(request)
             view.draw_cost(workspace, request, runs)
             view.draw_start_button(workspace, request)
-    # 3. The forms of new tasks; the commands come last, as on every page.
+    # 2. The forms of new tasks; the commands come last, as on every page.
     with st.expander(
         "Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")
     ):

@@ -28,6 +28,7 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.results.curves import describe_last
 
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
+LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
 REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 
@@ -39,6 +40,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     seeds = read_live_runs(job.folder / CHECKPOINT)
     settings = job.spec.settings
     if not seeds or not isinstance(settings, FinetuneStep):
+        draw_note("The curves appear here after the first steps.")
         return
     newest = list(seeds)[-1]
     live = seeds[newest]

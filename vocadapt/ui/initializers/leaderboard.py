@@ -33,7 +33,7 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, format_estimate, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.frame import cache
+from vocadapt.ui.frame import cache, mistakes
 from vocadapt.ui.initializers.view import Transfer, draw_explanations, draw_own_settings
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
@@ -96,7 +96,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     if made:
         place = st.expander("Compare again", icon=":material/replay:")
     with place:
-        _start_form(workspace, transfer)
+        _draw_form(workspace, transfer)
 
 
 def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
@@ -116,6 +116,13 @@ def _draw(name: str, key: str, **options: Any) -> Any:
     return draw_setting(
         st, LeaderboardSettings, name, f"initializers_{key}", bind="query-params", **options
     )
+
+
+@st.fragment
+def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
+    """Draw the form of a new comparison; a setting reruns only this fragment."""
+    with mistakes.show_errors():
+        _start_form(workspace, transfer)
 
 
 def _start_form(workspace: Workspace, transfer: Transfer) -> None:

@@ -77,15 +77,17 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
         draw_ended_job(workspace, job, status)
 
 
-def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
+def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob, height: int) -> None:
     """Draw the running job of a step with `draw`, in a container with this key, and the waiting jobs
     below it.
+
+    height: of the running job, in pixels; it is kept, so that the form below does not move.
     """
     found = queue.list_jobs(workspace, MAX_JOBS)
     alive = [job for job in found if job.spec.step == step and job.status().alive]
     if alive:
         # Oldest first, as in the queue.
-        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive[::-1], key, draw)
+        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive[::-1], key, draw, height)
 
 
 def describe_queue(workspace: Workspace) -> str:
@@ -176,7 +178,7 @@ def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
     st.page_link(page, label=label, icon=icon, query_params=parameters)
 
 
-def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
+def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob, height: int) -> None:
     """Draw the running job with `draw`, and the waiting ones below it, with their cancel buttons."""
     # If a job has ended, rerun the whole page to show its result.
     statuses = {job.id: job.status() for job in alive}
@@ -185,7 +187,8 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
     # The running job comes first; the sort is stable, so the others keep the order of the queue.
     first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
     with st.container(border=True, key=key):
-        draw(first, statuses[first.id])
+        with st.container(height=height, border=False):
+            draw(first, statuses[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")
             line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job)}")

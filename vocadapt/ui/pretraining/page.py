@@ -1,10 +1,12 @@
 """The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from vocadapt.lab.artifacts.corpora import list_texts
-from vocadapt.lab.reports.pretraining import list_pretrained_models
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.reports.pretraining import PretrainedModel, list_pretrained_models
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.frame import mistakes
@@ -16,7 +18,9 @@ def draw(workspace: Workspace) -> None:
     """Draw the loss curves and gates of a pretrained model, and the form of a new one."""
     # 1. The running job, and the selected result: its curves and gates.
     with st.container():
-        panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)
+        panel.draw_running(
+            workspace, "continued", "pretraining_live", result.draw_running_job, result.LIVE_HEIGHT
+        )
     pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None
     if selected:
@@ -40,7 +44,16 @@ def draw(workspace: Workspace) -> None:
             "Import a text",
         )
         return
-    request = view.draw_form(workspace, corpora)
-    if request:
-        view.draw_cost(workspace, request, pretrained)
-        view.draw_start_button(workspace, request)
+    _draw_form(workspace, corpora, pretrained)
+
+
+@st.fragment
+def _draw_form(
+    workspace: Workspace, corpora: list[Artifact], pretrained: Sequence[PretrainedModel]
+) -> None:
+    """Draw the form of a new pretraining, with its cost; a setting reruns only this fragment."""
+    with mistakes.show_errors():
+        request = view.draw_form(workspace, corpora)
+        if request:
+            view.draw_cost(workspace, request, pretrained)
+            view.draw_start_button(workspace, request)

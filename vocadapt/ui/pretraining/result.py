@@ -45,6 +45,7 @@ from vocadapt.ui.frame.names import display_label, display_model
 from vocadapt.ui.jobs import panel
 
 DEFAULT_CURVES = 4
+LIVE_HEIGHT = 460  # pixels of a running job with its curve
 LOSS_LABEL = "Loss, nats per character"
 NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
@@ -60,6 +61,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     # 2. The held-out loss so far, which the checkpoint contains.
     curve = read_curve(job.folder / CHECKPOINT)
     if not curve.points:
+        draw_note("The held-out loss appears here after the first steps.")
         return
     first, last = curve.points[0].loss, curve.points[-1].loss
     pace = ""
@@ -149,6 +151,7 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
             st.code("\n".join(one.checkpoints), language=None, wrap_lines=True)
 
 
+@st.fragment
 def draw_curves(
     made: Sequence[PretrainedModel], selected: PretrainedModel, shown_names: Mapping[str, str]
 ) -> None:

@@ -28,9 +28,10 @@ CELL = "results_cell"  # the picker's key, and its name in the address
 MAX_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 
 
+@st.fragment
 def draw_confusion(task: str, baseline: tuple[str, str] | None = None) -> None:
     """Draw the confusion matrix of a run and all examples of the selected cell; a click on a cell
-    selects it.
+    selects it and reruns only this fragment.
 
     baseline: the run and tokenization to compare the examples with in the error analysis.
     """

@@ -16,8 +16,16 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.jobs import panel
 
 
+@st.fragment
 def draw_text_form(workspace: Workspace, model: str) -> None:
-    """Draw the form that imports text files as a corpus, with word counts for the model."""
+    """Draw the form that imports text files as a corpus, with word counts for the model; a setting
+    reruns only this fragment.
+    """
+    with mistakes.show_errors():
+        _draw_text_form(workspace, model)
+
+
+def _draw_text_form(workspace: Workspace, model: str) -> None:
     files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
     with st.popover("Line filter", icon=":material/filter_alt:"):
         settings = CorpusSettings(

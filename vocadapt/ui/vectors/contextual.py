@@ -29,8 +29,11 @@ from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.lens import Counts
 
 
+@st.fragment
 def draw_form(workspace: Workspace) -> None:
-    """Draw an expander with the form; the resulting vectors are listed as word vectors."""
+    """Draw an expander with the form; the resulting vectors are listed as word vectors. A setting
+    reruns only this fragment.
+    """
     with st.expander("Make contextual vectors", icon=":material/notes:"):
         st.markdown(
             "Computes the mean output of a layer over each word's occurrences in a text: a"

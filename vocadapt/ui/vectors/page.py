@@ -3,10 +3,10 @@
 import streamlit as st
 
 from vocadapt.lab.artifacts.corpora import list_texts
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_link
-from vocadapt.ui.frame import cache
+from vocadapt.ui.frame import cache, mistakes
 from vocadapt.ui.vectors import view
 
 
@@ -48,6 +48,21 @@ def draw(workspace: Workspace) -> None:
     else:
         draw_heading("Make word vectors")
     with place:
+        _draw_forms(workspace, corpora)
+
+    if found:
+        # 3. All words, and the details of the selected vectors.
+        with st.expander("All words", icon=":material/table_rows:"):
+            view.draw_word_table(space)
+        view.draw_details(vectors)
+
+
+@st.fragment
+def _draw_forms(workspace: Workspace, corpora: list[Artifact]) -> None:
+    """Draw the forms that train on a text and that import vectors; a setting reruns only this
+    fragment.
+    """
+    with mistakes.show_errors():
         model = pickers.pick_model(workspace, "vectors_model")
         train, ready = st.tabs(["Train on a text", "Import existing vectors"])
         with train:
@@ -57,9 +72,3 @@ def draw(workspace: Workspace) -> None:
                 draw_link("text", "Import a text first")
         with ready:
             view.draw_vectors_form(workspace, model, corpora)
-
-    if found:
-        # 3. All words, and the details of the selected vectors.
-        with st.expander("All words", icon=":material/table_rows:"):
-            view.draw_word_table(space)
-        view.draw_details(vectors)
