@@ -121,6 +121,11 @@ class Ledger:
     pooled_side: Side | None = None
 
     @cached_property
+    def gold(self) -> tuple[Prediction, ...]:
+        """Gold labels of each example, always the same sequence."""
+        return self.split.gold
+
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Number of gold units with each outcome, and of each kind of false alarm."""
         return count_by_outcome(self.entries)

@@ -4,8 +4,9 @@ A slice is a condition on the words of a unit, registered in SLICES; page, comma
 tests read it from there.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -213,12 +214,20 @@ class Slicing:
     rules: Rules
     settings: SliceSettings = field(default_factory=SliceSettings)
     own: tuple[OwnSlice, ...] = ()
-    # Caches. Predictions are keyed by the id() of their sequence, which the ledger keeps alive.
+    # Caches. Predictions and gold labels are keyed by the id() of their sequence, which the ledger
+    # keeps alive.
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
-    _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, init=False)
-    _tallies: dict[int, Tally] = field(default_factory=dict, init=False)
-    _entries: dict[str, tuple[Entry, ...]] = field(default_factory=dict, init=False)
+    _items: dict[int, dict[str, list[Items]]] = field(default_factory=dict, init=False)
     _scores: dict[tuple[str, int], Score | None] = field(default_factory=dict, init=False)
+    # These do not depend on the settings: see `with_settings`.
+    _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, repr=False)
+    _tallies: dict[int, Tally] = field(default_factory=dict, repr=False)
+
+    def with_settings(self, settings: SliceSettings, own: tuple[OwnSlice, ...] = ()) -> "Slicing":
+        """Return the same ledger, sliced by other settings; what does not depend on them is computed
+        once.
+        """
+        return replace(self, settings=settings, own=own)
 
     @property
     def metric(self) -> str:
@@ -269,13 +278,11 @@ class Slicing:
         return SLICES[name].title(self.settings)
 
     def entries(self, name: str = ALL) -> tuple[Entry, ...]:
-        """Return the entries of a slice, including false alarms (cached)."""
+        """Return the entries of a slice, including false alarms."""
         self.title(name)
-        if name not in self._entries:
-            self._entries[name] = tuple(
-                entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit)
-            )
-        return self._entries[name]
+        if name == ALL:
+            return self.ledger.entries
+        return self._entries.get(name, ())
 
     def holds(self, name: str, place: int, unit: Unit) -> bool:
         """Whether a slice contains a unit of the example with this index."""
@@ -303,6 +310,15 @@ class Slicing:
         predictions = side.by_tokenization.items()
         scores = {key: self._score_predictions(name, predicted) for key, predicted in predictions}
         return {key: score for key, score in scores.items() if score is not None}
+
+    @cached_property
+    def _entries(self) -> dict[str, tuple[Entry, ...]]:
+        """The entries of each slice that has any."""
+        found = defaultdict(list)
+        for entry in self.ledger.entries:
+            for name in self._slices_of(entry.place, entry.unit):
+                found[name].append(entry)
+        return {name: tuple(entries) for name, entries in found.items()}
 
     def _slices_of(self, place: int, unit: Unit) -> frozenset[str]:
         """Return the names of the slices that contain a unit; {"rest"} if none does (cached).
@@ -353,8 +369,8 @@ class Slicing:
         """
         kind = self.ledger.kind
         if name != ALL and kind.finds_entities:
-            gold = self._select_items(name, self._gold_units)
-            predicted = self._select_items(name, self._predicted_units(predictions))
+            gold = self._group_items(self.ledger.gold)[name]
+            predicted = self._group_items(predictions)[name]
             if not any((*gold, *predicted)):
                 return None
             return kind.scorer().score_tally(count_items(gold, predicted), self.rules)
@@ -365,41 +381,44 @@ class Slicing:
             tally = Tally(tally.rows[places], tally.labels)
         return self.scorer.score_tally(tally, self.rules) if len(tally.rows) else None
 
-    def _select_items(self, name: str, sentences: Iterable[Iterable[Unit]]) -> list[Items]:
-        """Return the entities of a slice by sentence, in the scorer's format.
+    def _group_items(self, predictions: Sequence[Prediction]) -> dict[str, list[Items]]:
+        """Return the entities of one of the ledger's predictions, or of the gold labels, by slice
+        and sentence, in the scorer's format (cached).
 
         Whether an entity belongs to the slice depends on its own words.
         """
-        items: list[Items] = []
+        if id(predictions) in self._items:
+            return self._items[id(predictions)]
+        # 1. The entities of each sentence, one set for each slice.
+        sentences = self._find_units(predictions)
+        grouped: dict[str, list[Items]] = {
+            name: [frozenset()] * len(sentences) for name in self.names
+        }
         for place, units in enumerate(sentences):
-            items.append(
-                frozenset(
-                    (unit.label or BARE, (unit.start, unit.end))
-                    for unit in units
-                    if self.holds(name, place, unit)
-                )
-            )
-        return items
+            found = defaultdict(set)
+            for unit in units:
+                for name in self._slices_of(place, unit):
+                    found[name].add((unit.label or BARE, (unit.start, unit.end)))
+            # 2. Most sentences have no entity of a slice and share one empty set.
+            for name, items in found.items():
+                grouped[name][place] = frozenset(items)
+        self._items[id(predictions)] = grouped
+        return grouped
 
-    @cached_property
-    def _gold_units(self) -> list[tuple[Unit, ...]]:
-        return self._entities(self.ledger.split.gold)
-
-    def _predicted_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
-        """Return the entities of one of the ledger's predictions (cached)."""
+    def _find_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
+        """Return the entities of one of the ledger's predictions, or of the gold labels (cached)."""
         if id(predictions) not in self._units:
-            self._units[id(predictions)] = self._entities(predictions)
+            kind, untyped = self.ledger.kind, self.ledger.rules.untyped
+            pairs = zip(self.ledger.split.examples, predictions, strict=True)
+            self._units[id(predictions)] = [
+                kind.find_units(example, tuple(tags), untyped) for example, tags in pairs
+            ]
         return self._units[id(predictions)]
-
-    def _entities(self, tagged: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
-        kind, untyped = self.ledger.kind, self.ledger.rules.untyped
-        pairs = zip(self.ledger.split.examples, tagged, strict=True)
-        return [kind.find_units(example, tuple(tags), untyped) for example, tags in pairs]
 
     def _tally(self, predictions: Sequence[Prediction]) -> Tally:
         """Return the scorer's tally of one of the ledger's predictions (cached)."""
         if id(predictions) not in self._tallies:
             self._tallies[id(predictions)] = self.scorer.tally(
-                self.ledger.split.gold, predictions, self.rules
+                self.ledger.gold, predictions, self.rules
             )
         return self._tallies[id(predictions)]

@@ -131,7 +131,11 @@ class RunPair:
         return lru_cache(MAX_CACHED_SLICINGS)(self._slice)
 
     def _slice(self, settings: SliceSettings, own: tuple[OwnSlice, ...]) -> Slicing:
-        return Slicing(self.ledger, self.words, self.scorer, self.rules, settings, own)
+        return self._first_slicing.with_settings(settings, own)
+
+    @cached_property
+    def _first_slicing(self) -> Slicing:
+        return Slicing(self.ledger, self.words, self.scorer, self.rules)
 
     @cached_property
     def ending(self) -> Callable[[str], SuffixSlice | None]:
