@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,13 @@ def main() -> int:
     )
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, metavar="PART")
     parser.add_argument("--workspace", type=Path, help="a workspace; default: the demo")
+    parser.add_argument(
+        "--query", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the address"
+    )
     options = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
     app_test.LocalScriptRunner = FragmentRunner  # type: ignore[misc]
-    slow = 0
+    query, slow = dict(one.split("=", 1) for one in options.query), 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "demo"
         if options.workspace:
@@ -85,7 +89,7 @@ def main() -> int:
                 pass
         os.environ[WORKSPACE_VARIABLE] = str(root)
         for part in options.parts:
-            for one in measure_part(part):
+            for one in measure_part(part, query):
                 print(one, flush=True)
                 slow += one.seconds > BOUND
     print(
@@ -94,16 +98,16 @@ def main() -> int:
     return int(slow > 0)
 
 
-def measure_part(part: str) -> Iterator[Interaction]:
+def measure_part(part: str, query: dict[str, str]) -> Iterator[Interaction]:
     """Change each widget of a part; yields one measurement per widget."""
-    app = open_part(part)
+    app = open_part(part, query)
     names = [(kind, *name_widget(one)) for kind in KINDS for one in list_widgets(app, kind)]
     selecting = tuple(BUTTONS.get(part, ()))
     for button in app.main.button:
         if selecting and str(button.key).startswith(selecting):
             names.append(("button", *name_widget(button)))
     for kind, key, label in names:
-        app = open_part(part)
+        app = open_part(part, query)
         found = [one for one in list_widgets(app, kind) if name_widget(one) == (key, label)]
         if not found:
             continue
@@ -115,13 +119,13 @@ def measure_part(part: str) -> Iterator[Interaction]:
             yield Interaction(part, f"{kind} {key or label}", reran, seconds, processor)
 
 
-def open_part(part: str) -> AppTest:
-    """Open a part as a visitor does, twice: the second run is warm."""
+def open_part(part: str, query: dict[str, str]) -> AppTest:
+    """Open a part by a link with query parameters."""
     FragmentRunner.fragment = None
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
     if part != "home":
         page, parameters = find_link(part)
-        for name, value in parameters.items():
+        for name, value in {**parameters, **query}.items():
             app.query_params[name] = value
         app.switch_page(page).run()
     return app
@@ -185,8 +189,10 @@ def list_other_values(kind: str, widget: Any) -> list[Any]:
     if kind == "button_group" and isinstance(value, list):
         return [[option] for option in options]
     if kind == "selectbox":
-        chosen = widget.index
-        return [option for place, option in enumerate(options) if place != chosen]
+        # The driver does not know a value that is shown by another name.
+        with suppress(ValueError):
+            del options[widget.index or 0]
+        return options
     return [option for option in options if option != value]
 
 

@@ -101,6 +101,17 @@ def test_hubs_are_named(open_page, seeded):
     assert len([button for button in app.button if button.key.startswith("hubs_")]) == 1
 
 
+def test_a_hub_is_a_link_to_its_neighborhood(open_page, seeded):
+    app = open_page(PAGE, seeded, diagnostics_hubs="true")
+    app.button(key="hubs_0").click().run()
+    assert 'data-va-field="diagnostics_hub_0"' in markup(app)
+    hub = re.search(r'data-va-field="diagnostics_hub_0" data-va-word="([^"]+)"', markup(app))[1]
+    app = open_page(PAGE, seeded, diagnostics_hubs="true", diagnostics_hub_0=hub)
+    assert not app.exception and not app.error
+    assert app.title[0].value == "Projection"
+    assert app.text_input(key="projection_around").value == hub
+
+
 def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path):
     app = open_page(PAGE, plane, diagnostics_related="true")
     assert app.dataframe[0].value["relation"].tolist()[:4] == [

@@ -9,7 +9,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
-from vocadapt.spaces.neighbors.search import METRICS, find_nearest
+from vocadapt.spaces.neighbors.search import METRICS, select_top_k
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 from vocadapt.text.patterns import find_containing
 from vocadapt.text.word_search import suggest_spellings
@@ -245,8 +245,13 @@ def _find_around(
             f"The vector of {choice.around[:100]!r} is zero, so it has no nearest neighbors.",
             "Choose another word.",
         )
-    among = np.flatnonzero(mask & (np.arange(len(space)) != own))
-    if not len(among):
-        return np.array([own])
-    found = find_nearest(space.matrix[[own]], space.take(among), choice.nearest, metric)
-    return np.concatenate([[own], among[found.rows[0]]])
+    among = mask.copy()
+    among[own] = False
+    # The other tokens are masked, to use what is cached of the whole space.
+    if metric == "euclidean":
+        scores = space.matrix[[own]] @ space.matrix.T - space.half_squares
+    else:
+        scores = space.unit[[own]] @ space.unit.T
+    scores[:, ~among] = -np.inf
+    nearest = select_top_k(scores, min(choice.nearest, int(among.sum())))
+    return np.concatenate([[own], nearest[0]])

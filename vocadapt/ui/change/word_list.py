@@ -64,7 +64,7 @@ def _clear_brush() -> None:
 def draw_histogram(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
 ) -> None:
-    """Draw the histogram of neighbors kept; dragging over bars selects their range."""
+    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range."""
     k = change.settings.k
     noise = None
     if baseline is not None:
@@ -79,7 +79,9 @@ def draw_histogram(
         config={"displayModeBar": False},
         alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
     )
-    draw_note(f"{describe_histogram(change)} Drag over bars to list their words.")
+    draw_note(
+        f"{describe_histogram(change)} Click a bar, or drag over several, to list their words."
+    )
 
 
 def describe_histogram(change: NeighborhoodChange) -> str:

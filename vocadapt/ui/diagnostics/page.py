@@ -55,7 +55,7 @@ def _draw_more(workspace: Workspace, spaces: Sequence[SelectedSpace], tables: Co
     hubs = _open_expander("Hubs", "hubs", "hub")
     if hubs.open:
         with hubs:
-            view.draw_hubs(spaces)
+            view.draw_hubs(workspace, spaces)
     files = relations.build_downloads(spaces, file)
     view.draw_details(spaces, tables, relations.build_arguments(spaces, file), files)
 

@@ -21,7 +21,7 @@ from vocadapt.spaces.diagnostics.geometry import (
     estimate_hubness_seconds,
 )
 from vocadapt.spaces.diagnostics.statistics import CosineTables
-from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components import markup, pickers, word_links
 from vocadapt.ui.components.blocks import (
     Download,
     draw_command,
@@ -38,9 +38,13 @@ from vocadapt.ui.components.markup import Card, HeatCell, plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.names import label_of
+from vocadapt.ui.projection.controls import NEIGHBORHOOD
+from vocadapt.ui.projection.sources import UNSAVED_PCA
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
+HUB = "diagnostics_hub"  # with the number of the space: key of a clicked hub, and query parameter
 AT_FIRST = 3  # spaces selected by default
 # Colors of several spaces of a kind: models, adapted models, word vectors.
 COLORS = {
@@ -325,11 +329,12 @@ def describe_norms(spaces: Sequence[SelectedSpace], names: Sequence[str]) -> str
     return f"Length of each vector by the frequency of its token. {'; '.join(parts)}."
 
 
-def draw_hubs(spaces: Sequence[SelectedSpace]) -> None:
-    """Draw the hubs of each space, which are computed on click."""
+def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
+    """Draw the hubs of each space, which are computed on click; each is a link to its projection."""
+    _follow_hub_link(workspace, spaces)
     st.markdown(
         "A hub is among the nearest neighbors of very many tokens, so it appears in lists where it"
-        " does not belong."
+        " does not belong. Click a hub to project its neighborhood."
     )
     requested = st.session_state.setdefault("hubs_requested", set())
     names = shorten_labels([selected.label for selected in spaces])
@@ -338,7 +343,7 @@ def draw_hubs(spaces: Sequence[SelectedSpace]) -> None:
         with column:
             st.markdown(f"**{plain(names[place])}**")
             if selected.stamp in requested:
-                _draw_hubness(cached.compute_hubness(selected))
+                _draw_hubness(cached.compute_hubness(selected), f"{HUB}_{place}")
                 continue
             about = format_estimate(max(1.0, estimate_hubness_seconds(selected.space)))
             st.button(
@@ -349,6 +354,26 @@ def draw_hubs(spaces: Sequence[SelectedSpace]) -> None:
                 on_click=requested.add,
                 args=(selected.stamp,),
             )
+
+
+def _follow_hub_link(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
+    """Project the neighborhood of the hub that was clicked, or that is in the address."""
+    known = pickers.spaces_of(workspace)
+    for place, selected in enumerate(spaces):
+        key = f"{HUB}_{place}"
+        token = st.session_state.pop(key, "") or st.query_params.get(key, "")
+        if not token:
+            continue
+        if key in st.query_params:
+            del st.query_params[key]
+        address.go_to(
+            "projection",
+            projection_space=label_of(selected.name, known),
+            projection_view=UNSAVED_PCA,
+            projection_tokens=NEIGHBORHOOD,
+            projection_around=token,
+            projection_word=token,
+        )
 
 
 def draw_details(
@@ -398,7 +423,8 @@ def _draw_figures(mean: float | None, found: Diagnosis) -> None:
     )
 
 
-def _draw_hubness(found: Hubness | None) -> None:
+def _draw_hubness(found: Hubness | None, field: str) -> None:
+    """Draw the hubness of a space and its hubs, whose links fill a field."""
     if found is None or found.skewness is None:
         st.markdown(":small[Too few tokens for hubs.]")
         return
@@ -413,7 +439,9 @@ def _draw_hubness(found: Hubness | None) -> None:
     )
     rows = [(token, float(times)) for token, times in found.hubs]
     note = f"number of tokens that have it among their {found.k} nearest"
-    markup.draw_neighbor_cards([Card("Hubs", note, "source", rows, measure="count")])
+    word_links.listen(field)
+    links = word_links.build_links(field)
+    markup.draw_neighbor_cards([Card("Hubs", note, "source", rows, measure="count")], links)
 
 
 def _format_cosines(spaces: Sequence[SelectedSpace], tables: CosineTables) -> str:
