@@ -2,6 +2,8 @@
 a noise baseline.
 """
 
+import streamlit as st
+
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.change import comparisons, view
 from vocadapt.ui.components import pickers
@@ -22,19 +24,22 @@ def draw(workspace: Workspace) -> None:
     contextual.draw_form(workspace)
 
 
+@st.fragment
 def _draw_new(workspace: Workspace) -> None:
-    spec = comparisons.choose_new(workspace)
-    if spec is None:
-        pickers.draw_empty_state(
-            "There are not yet two spaces to compare.",
-            (
-                "Make word vectors or adapt a model, or select any two models above: a folder on this"
-                " machine, or a hub name that was used here before."
-            ),
-            "vectors",
-            "Make word vectors",
-        )
-        return
-    shown = comparisons.compare(workspace, spec)
-    if shown is not None:
-        view.draw_comparison(workspace, shown)
+    """Draw the pickers of two spaces and their comparison; a setting reruns only this fragment."""
+    with mistakes.show_errors():
+        spec = comparisons.choose_new(workspace)
+        if spec is None:
+            pickers.draw_empty_state(
+                "There are not yet two spaces to compare.",
+                (
+                    "Make word vectors or adapt a model, or select any two models above: a folder on"
+                    " this machine, or a hub name that was used here before."
+                ),
+                "vectors",
+                "Make word vectors",
+            )
+            return
+        shown = comparisons.compare(workspace, spec)
+        if shown is not None:
+            view.draw_comparison(workspace, shown)
