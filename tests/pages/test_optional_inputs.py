@@ -1,12 +1,12 @@
 """Optional fields, suggested model names of the hub, and the job strip."""
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.material.sources import list_strings
 from vocadapt.lab.jobs import load as estimating
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.status import Status
@@ -56,36 +56,18 @@ ZERO = re.compile(
 )
 
 
-def sentences(source):
-    """Strings of a module but its docstrings."""
-    tree = ast.parse(source)
-    documented = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
-    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return [
-        one.value for one in strings if isinstance(one.value, str) and id(one) not in documented
-    ]
-
-
 def test_no_field_says_that_0_stands_for_something():
     """An empty field does, in every setting and on every page."""
     package = Path(pickers.__file__).parents[2]
     for file in package.rglob("*.py"):
         if file.relative_to(package).parts[0] != "cli":
-            found = [
-                text for text in sentences(file.read_text(encoding="utf-8")) if ZERO.search(text)
-            ]
-            assert not found, (file.name, found)
+            strings = list_strings(file.read_text(encoding="utf-8"))
+            assert not [text for _, text in strings if ZERO.search(text)], file.name
 
 
 def test_a_planted_zero_is_found_and_a_score_of_0_is_not():
-    assert ZERO.search(*sentences('help = "Words to add at most; 0: all."'))
-    assert not ZERO.search(*sentences('help = "1: same direction; 0: orthogonal. Near 0: no hubs"'))
+    assert ZERO.search("Words to add at most; 0: all.")
+    assert not ZERO.search("1: same direction; 0: orthogonal. Near 0: no hubs")
 
 
 def test_compared_settings_say_what_an_empty_value_means():
