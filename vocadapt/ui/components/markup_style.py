@@ -34,6 +34,9 @@ a.va-link,a.va-link:visited{color:inherit;text-decoration:none;cursor:pointer}
 a.va-link:hover,a.va-link:focus-visible{color:light-dark(#0B6FB3,#7CC0EC);text-decoration:underline;
  text-underline-offset:.2em}
 a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:1px;border-radius:.2rem}
+.stMainBlockContainer[data-testid]{padding-top:4rem}
+[data-testid="stPageLink"] a:focus-visible,[data-testid="stSidebarNav"] a:focus-visible{
+ outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
 a.va-link.va-name-link{font-family:inherit;font-size:inherit;white-space:normal;text-decoration:underline;
  text-decoration-color:light-dark(#A9B4BE,#5C6873);text-underline-offset:.2em}
 a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
