@@ -8,6 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import RECORD
 from vocadapt.lab.jobs.estimates import (
     _read_profile,
     estimate_job_seconds,
@@ -17,10 +18,13 @@ from vocadapt.lab.jobs.estimates import (
 )
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.count_words import CountStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import STEPS, Spec
-from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import estimate_projection_seconds
@@ -96,6 +100,33 @@ def test_the_speed_is_estimated_from_the_jobs_of_this_machine(tmp_path):
     projection(workspace, 4, 5 * modeled)
     assert measure_slowness(workspace, "projection") == pytest.approx(4)
     assert estimate_job_seconds(workspace, "projection", 10) == pytest.approx(2 + 40)
+
+
+@pytest.mark.parametrize("step", ["corpus", "counts"])
+def test_estimates_of_counting_follow_earlier_jobs(step, tmp_path, monkeypatch):
+    monkeypatch.setattr("vocadapt.lab.steps.corpus.BYTES_PER_SECOND", 100)
+    workspace = Workspace(tmp_path / "w")
+    text = workspace.folder("corpora", "text")
+    text.mkdir(parents=True)
+    strict_json.write(text / RECORD, {"files": [str(tmp_path / "long.txt")], "settings": {}})
+    (tmp_path / "long.txt").write_text("abc\n" * 100)  # 4 s, as modeled
+    inputs = {"text": Input(("corpora/text",), "")}
+    counted, spec = text, Spec("corpus", CorpusStep(), {"text": str(tmp_path / "long.txt")})
+    if step == "counts":
+        counted = workspace.folder("word-counts", "text")
+        counted.mkdir(parents=True)
+        spec = Spec("counts", CountStep(), {"text": str(text), "model": "m"})
+    folder = workspace.root / "jobs" / f"20260101-000000-000000-{step}"
+    folder.mkdir(parents=True)
+    order = {"spec": spec.to_dict(), "target": f"{spec.kind}/text", "overwrite": False}
+    (folder / "spec.json").write_text(json.dumps(order), encoding="utf-8")
+    write_status(folder, Status(state="done", started=100.0, paced=101.0, updated=103.0))
+    # Without word counts the job has only imported the text: that does not show the speed.
+    Manifest(spec.kind, "text", {}, inputs, {}).save(counted)
+    if step == "corpus":
+        assert measure_slowness(workspace, step) == 1
+    Manifest(spec.kind, "text", {}, inputs, {"words": 100}).save(counted)
+    assert measure_slowness(workspace, step) == pytest.approx(0.5)
 
 
 def test_results_of_another_machine_do_not_change_the_speed(tmp_path):

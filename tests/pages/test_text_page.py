@@ -13,6 +13,7 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
+from vocadapt.ui.jobs.results import find_result_part
 from vocadapt.ui.text import counting
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
@@ -79,6 +80,8 @@ def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
     assert (job.spec.step, job.target.parent.name) == ("counts", "word-counts")
     assert job.wait(60).state == "done", job.status()
     # The text itself is counted: there is no second one, and the page shows how it is read.
+    part, query = find_result_part(job)
+    assert (part, query["text_corpus"]) == (TEXT, "trials") and query["text_model"]
     assert [one.name for one in Workspace(root).artifacts("corpora")] == ["trials"]
     app = open_page(TEXT, root)
     assert not app.exception and len(app.metric) == 7

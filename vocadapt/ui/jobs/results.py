@@ -81,6 +81,13 @@ def draw_result_link(job: queue.Job, label: str, icon: str = ":material/arrow_fo
     draw_link(part, label, icon=icon, **query)
 
 
+def _select_counted_text(job: queue.Job) -> Query:
+    return {
+        "text_corpus": Path(job.spec.one("text") or "").name,
+        **_select_model(job, "text_model"),
+    }
+
+
 def _select_alignment(job: queue.Job) -> Query:
     return {
         "alignment_vectors": Path(job.spec.one("vectors") or "").name,
@@ -120,6 +127,7 @@ def _select_model(job: queue.Job, key: str) -> Query:
 # By step: what else must be selected on its page to see a result.
 SELECTIONS: dict[str, Callable[[queue.Job], Query]] = {
     "corpus": partial(_select_model, key="text_model"),
+    "counts": _select_counted_text,
     "alignment": _select_alignment,
     "leaderboard": _select_leaderboard,
     "finetune": _select_run,
