@@ -49,7 +49,8 @@ STYLE = """<style>
 .ve-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.32rem .5rem;
  background:light-dark(#F4F6F8,#1B232C)}
 .ve-table td{padding:.32rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:break-word}
-.ve-table td:not(:first-child),.ve-table th:not(:first-child){text-align:right;white-space:nowrap}
+.ve-table :is(td,th):not(:first-child){text-align:right}
+.ve-table td:not(:first-child){white-space:nowrap}
 .ve-table tr.ve-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
 .ve-word{margin:.2rem 0}
 .ve-word>summary{font-size:.92rem;font-weight:400;margin:0}

@@ -172,7 +172,7 @@ def describe_frequencies(space: EmbeddingSpace) -> str:
     # The number of most frequent words that make up half of all occurrences.
     half = int(np.searchsorted(ordered.cumsum(), ordered.sum() / 2)) + 1
     return (
-        f"The most frequent word, {markup.plain(most)}, occurs {count(int(ordered[0]))} times, the"
+        f"The most frequent word, “{markup.plain(most)}”, occurs {count(int(ordered[0]))} times, the"
         f" rarest {count(int(ordered[-1]))} times. Half of all occurrences are of"
         f" {count(half)} of {count(len(ordered))} words."
     )
