@@ -460,8 +460,10 @@ def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
 
 
 def escape_name(token: str, longest: int = MAX_NAME_LENGTH) -> str:
-    """Shorten a token and escape it for plotly, which interprets some tags."""
+    """Shorten a token or name by omitting its middle, and escape it for plotly, which interprets
+    some tags.
+    """
     if len(token) > longest:
-        token = token[: longest - 1] + "…"
+        token = token[: longest // 2] + "…" + token[len(token) - (longest - longest // 2 - 1) :]
     printable = "".join(letter if letter.isprintable() else "�" for letter in token)
     return html.escape(printable).replace("$", "&#36;")

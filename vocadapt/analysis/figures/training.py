@@ -240,7 +240,7 @@ def _label_mark(mark: ScoreMark) -> str:
         noted.append("baseline")
     if mark.collapsed:
         noted.append(f"{mark.collapsed} collapsed")
-    return f"{escape_name(mark.name, 28)} · {', '.join(noted)}"
+    return f"{escape_name(mark.name)} · {', '.join(noted)}"
 
 
 def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:

@@ -57,10 +57,9 @@ def read_layout(path: Path) -> LayoutFile:
     text = read_document(path, MAX_BYTES)
     header, _, _ = text.lstrip("\n").partition("\n")
     separator = max(SEPARATORS, key=header.count)
-    quoting = csv.QUOTE_MINIMAL
+    rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
     if separator == "\t":  # in a TSV file, a quotation mark is a token
-        quoting = csv.QUOTE_NONE
-    rows = csv.reader(StringIO(text, newline=""), delimiter=separator, quoting=quoting)
+        rows = csv.reader(StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         lines = [(rows.line_num, fields) for fields in rows if fields]
     except csv.Error as error:

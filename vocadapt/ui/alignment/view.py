@@ -36,6 +36,7 @@ from vocadapt.ui.frame.cache import evaluation_of
 DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
 StartEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: function words are badly aligned for other reasons
+LISTED = 1_000  # anchors in the table, worst first; all are in the file
 HELP = {
     "anchors": "Number of words in both spaces, on which the alignment is fitted and evaluated.",
     "p@5": (
@@ -362,12 +363,15 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
         for anchor in evaluated.anchors
         if len(anchor.word) >= SHORTEST and anchor.word.isalpha()
     ]
-    ordered = sorted(words, key=lambda anchor: anchor.cosine)
+    ordered = sorted(words, key=lambda anchor: anchor.cosine)[:LISTED]
+    listed = ""
+    if len(words) > LISTED:
+        listed = f" The first {count(LISTED)} are listed."
     draw_heading("Worst-aligned words")
     st.markdown(
         f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST}"
         f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"
-        " often has another meaning in your domain, or is too rare."
+        f" often has another meaning in your domain, or is too rare.{listed}"
     )
     draw_table(
         {

@@ -190,7 +190,6 @@ def describe_frequency(change: NeighborhoodChange, before: str) -> str:
 COLUMNS = {
     "word": st.column_config.TextColumn(),
     "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
-    "occurrences": st.column_config.NumberColumn(format="localized"),
     "noise baseline": st.column_config.NumberColumn(
         format="%.2f",
         help="Overlap of this word between the two spaces of the noise baseline.",

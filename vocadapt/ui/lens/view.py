@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 from tokenizers import Tokenizer
@@ -107,9 +108,7 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
     offered: dict[str, str] = {}
     # 1. Each adapted model, after its original model.
     for artifact in list_adapted_models(workspace):
-        before = open_base_model(LanguageModel(artifact.folder, artifact.name))
-        if before:
-            offered[f"{artifact.name} · before"] = str(before.path)
+        offered |= _find_original(workspace, artifact)
         offered[artifact.name] = str(artifact.folder)
     # 2. Models in use, uploaded vocabularies, and common models on this machine.
     for label, name in pickers.models_of(workspace, common=()).items():
@@ -119,6 +118,20 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
     for name in filter_cached(pickers.COMMON_MODELS):
         offered.setdefault(name, name)
     return offered
+
+
+def _find_original(workspace: Workspace, adapted: Artifact) -> dict[str, str]:
+    """Return the original of an adapted model, label → folder: that of the workspace, or else the
+    tokenizer that the adapted model keeps of it; empty if there is neither.
+    """
+    original = Path(pickers.model_behind(adapted, workspace) or "")
+    for one in workspace.artifacts("models"):
+        if one.folder == original:
+            return {one.name: str(one.folder)}
+    before = open_base_model(LanguageModel(adapted.folder, adapted.name))
+    if before is None:
+        return {}
+    return {f"{adapted.name} · before": str(before.path)}
 
 
 def list_examples(workspace: Workspace, models: Sequence[ModelEntry]) -> dict[str, str]:
@@ -225,8 +238,8 @@ def _choose_default_models(workspace: Workspace, offered: Mapping[str, str]) -> 
     """
     adapted = list_adapted_models(workspace)
     if adapted:
-        name = adapted[0].name
-        return [label for label in offered if label in (f"{name} · before", name)]
+        pair = {*_find_original(workspace, adapted[0]), adapted[0].name}
+        return [label for label in offered if label in pair]
     for label, name in offered.items():
         try:
             if cache.model_of(name).vocabulary:
