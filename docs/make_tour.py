@@ -57,14 +57,14 @@ STOPS = (
     ),
     Stop(
         "advise",
-        "Before anything is trained: is a new vocabulary worth it for this text? The verdict comes"
-        " with its reasons.",
+        "Here for the biomedical text of the demo. *Adapt as recommended* opens the page Adapt with"
+        " these settings; the reasons are listed below.",
         {"advise_corpus": "demo-biomedical", "advise_model": "demo-bert"},
     ),
     Stop(
         "alignment",
-        "A word, its neighbors among the words of the field, and through the alignment among the"
-        " wordpieces of the model; above them how often the alignment is right, and chance.",
+        "Underlined words are in more than one list. Below the lists: how often the right word is"
+        " found for words that the model knows, by frequency, and chance.",
         {
             "alignment_vectors": "demo-biomedical",
             "alignment_model": "demo-bert",
@@ -73,19 +73,34 @@ STOPS = (
     ),
     Stop(
         "adapt",
-        "The adapted model is a standard model folder. The certificate checks that everything but"
-        " the new words is unchanged.",
+        "The result is a standard Hugging Face model folder, which needs no vocadapt.",
         {"adapt_adapted": "demo-adapted"},
     ),
     Stop(
+        "try_it",
+        "A model that was fine-tuned for one seed finds diseases in a sentence, with its original"
+        " wordpieces, with the new words, and with both.",
+    ),
+    Stop(
         "projection",
-        "The neighborhood of *cancer* in the adapted model, by t-SNE; the list beside the"
-        " picture is computed in the original space.",
+        "The neighborhood of *cancer* in the adapted model, by t-SNE; added tokens are green"
+        " diamonds.",
         {
             "projection_space": "demo-adapted",
             "projection_view": "demo-cancer",
             "projection_word": "cancer",
         },
+    ),
+    Stop(
+        "change",
+        "The model before and after it was adapted: the neighbors that a word had only before, in"
+        " both, and only after.",
+    ),
+    Stop(
+        "results",
+        "Six small runs: each dot is a seed, and the verdict says whether the difference to the"
+        " baseline is more than noise. The task is constructed; it shows the page and proves"
+        " nothing.",
     ),
     Stop(
         "errors",
