@@ -203,6 +203,22 @@ def test_bars_dragged_over_are_the_range_of_the_list(monkeypatch):
     assert read_range([*bad, {"x": 0}], 10) == (0, 0)
 
 
+def test_a_click_on_a_bar_selects_it_and_a_second_one_all_bars(monkeypatch):
+    brushed = {"selection": {"points": [{"x": 7}]}}
+    state = {"clicks": {"bar": 4}, "overlaps": brushed, "change_kept": (5, 7)}
+    monkeypatch.setattr(word_list.st, "session_state", state)
+    word_list._take_bar("clicks", "overlaps", 10)
+    # The chart gets another key: its dragged bars are no longer selected.
+    assert state["change_kept"] == (4, 4) and state["change_range"] == 1
+    brushed["selection"]["points"] = []
+    word_list._take_bar("clicks", "overlaps", 10)
+    assert state["change_kept"] == (0, 10) and state["change_range"] == 1
+    for hostile in (None, "<b>", True, -1, 11, [3]):
+        state["clicks"]["bar"] = hostile
+        word_list._take_bar("clicks", "overlaps", 10)
+        assert state["change_kept"] == (0, 10)
+
+
 def test_a_clicked_point_becomes_the_word_in_the_query(monkeypatch):
     state = {"dots": {"selection": {"points": [{"customdata": [1]}]}}, "change_word": "aspirin"}
     monkeypatch.setattr(word_list.st, "session_state", state)

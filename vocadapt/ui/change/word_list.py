@@ -1,6 +1,7 @@
 """Words of a comparison: the histogram with its range, the ranked list, and all words by frequency."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,11 @@ from vocadapt.ui.components.number_formats import count, fraction
 
 WORD, KEPT = "change_word", "change_kept"
 LISTED = 1_000  # words of the list
+_click_listener = st.components.v2.component(
+    "vocadapt_bar_clicks",
+    js=Path(__file__).with_name("bar_clicks.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 HELP = {
     "kept": "Filters the list by the number of neighbors that a word keeps.",
     "order": (
@@ -75,9 +81,16 @@ def draw_histogram(
         figures.plot_overlap_histogram(change.histogram, noise, kept),
         key=key,
         on_select=lambda: _take_brush(key, k),
-        selection_mode=("points", "box"),
+        selection_mode="box",
         config={"displayModeBar": False},
         alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
+    )
+    clicks = "change_bar_clicks"
+    _click_listener(
+        key=clicks,
+        data={"chart": key},
+        on_bar_change=lambda: _take_bar(clicks, key, k),
+        height=1,
     )
     draw_note(
         f"{describe_histogram(change)} Click a bar, or drag over several, to list their words."
@@ -114,6 +127,19 @@ def _take_brush(key: str, k: int) -> None:
     """Callback: list the words of the selected bars; all words if the selection was cleared."""
     kept = read_range(st.session_state[key]["selection"]["points"], k)
     st.session_state[KEPT] = kept or (0, k)
+
+
+def _take_bar(clicks: str, chart: str, k: int) -> None:
+    """Callback: list the words of the clicked bar; all words if it alone was selected."""
+    kept = read_range([{"x": st.session_state[clicks]["bar"]}], k)
+    if kept is None:
+        return
+    if st.session_state.get(KEPT) == kept:
+        kept = (0, k)
+    st.session_state[KEPT] = kept
+    # The bars that were selected by dragging are no longer the selected ones.
+    if st.session_state[chart]["selection"]["points"]:
+        _clear_brush()
 
 
 def select_rows(
