@@ -1,5 +1,6 @@
 """Words of a comparison: the histogram with its range, the ranked list, and all words by frequency."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,10 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import address
 
 WORD, KEPT = "change_word", "change_kept"
+RANGE = re.compile(r"\[([0-9]{1,4}),([0-9]{1,4})\]")  # in the address
 LISTED = 1_000  # words of the list
 _click_listener = st.components.v2.component(
     "vocadapt_bar_clicks",
@@ -42,24 +45,46 @@ HELP = {
 
 
 def choose_range(k: int) -> tuple[int, int]:
-    """Draw the range slider of the number of neighbors kept; it is reset if k changes."""
-    # Streamlit raises an error if the held value of a slider exceeds its new maximum.
+    """Draw the range slider of the number of neighbors kept, which is reset if k changes; the range
+    is kept in the address.
+    """
+    # 1. The range of a link, else the previous one. Streamlit raises an error if the held value of a
+    #    slider exceeds its new maximum.
+    linked = parse_range(address.read_link(KEPT), k)
+    if linked is not None:
+        st.session_state[KEPT] = linked
     held = st.session_state.get(KEPT)
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
         st.session_state.pop(KEPT, None)
         held = None
     st.session_state["change_kept_k"] = k
+    # 2. The slider. It is not bound to the address, which would miss a range that bars select.
     chosen = st.slider(
         f"Neighbors kept, of {k}",
         0,
         k,
         held or (0, k),
-        key="change_kept",
-        bind="query-params",
+        key=KEPT,
         help=HELP["kept"],
         on_change=_clear_brush,
     )
-    return int(chosen[0]), int(chosen[1])
+    kept = (int(chosen[0]), int(chosen[1]))
+    written = []
+    if kept != (0, k):
+        written = [f"[{kept[0]},{kept[1]}]"]
+    address.write(KEPT, written)
+    return kept
+
+
+def parse_range(text: str, k: int) -> tuple[int, int] | None:
+    """Return the range that an address names as [first,last], None if it is not one of 0 to k."""
+    found = RANGE.fullmatch(text)
+    if found is None:
+        return None
+    first, last = int(found[1]), int(found[2])
+    if not first <= last <= k:
+        return None
+    return first, last
 
 
 def _clear_brush() -> None:
