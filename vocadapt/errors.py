@@ -20,4 +20,7 @@ class InputError(Exception):
 
 
 class Canceled(BaseException):
-    """The user stopped the work. Like KeyboardInterrupt, it is not caught by `except Exception`."""
+    """The user stopped the work; an argument says what is left, if anything is.
+
+    Like KeyboardInterrupt, it is not caught by `except Exception`.
+    """

@@ -1,5 +1,5 @@
-"""Everything that looks clickable in Error analysis, Results and Try it is: counts, slices, cells of
-the confusion matrix, and words, with the mouse and with the keyboard."""
+"""Everything that looks clickable in Error analysis, Results, Try it and Compare spaces is: counts,
+slices, cells of the confusion matrix, words and bars, with the mouse and with the keyboard."""
 
 import re
 
@@ -20,6 +20,12 @@ GOLD = tuple(
 RIGHT = [one.tags for one in GOLD]
 NOTHING = [("O", "O", "O")] * len(GOLD)
 
+BAR = """(x) => {  // pixel coordinates of a bar of the first chart, near its foot
+  const chart = document.querySelector('.js-plotly-plot');
+  const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
+  return [plane.x + chart._fullLayout.xaxis.d2p(x), plane.bottom - 8];
+}"""
+
 
 @pytest.fixture
 def workspace(tmp_path):
@@ -27,8 +33,9 @@ def workspace(tmp_path):
     workspace = Workspace(tmp_path / "clicks")
     write_runs(workspace, "plain", GOLD, {1: {"base": [*RIGHT[:1], *NOTHING[1:]]}})
     write_runs(workspace, "green", GOLD, {1: {"base": [*NOTHING[:1], *RIGHT[1:]]}})
-    folder = build_tiny_bert(workspace.root / "models" / "tiny")
-    Manifest("models", "tiny", {}).save(folder)
+    for name in ("tiny", "other"):
+        folder = build_tiny_bert(workspace.root / "models" / name)
+        Manifest("models", name, {}).save(folder)
     return workspace
 
 
@@ -68,3 +75,13 @@ def test_every_kind_of_clickable_thing(page, serve, workspace):
     page.goto(f"{address}/try_it?try_model=tiny&try_text=the+heart+and+[MASK]")
     page.locator('a[data-va-field="try_word"]', has_text="the").first.click()
     at(page, "try_word=the")
+
+    # 4. A bar of the histogram of changed words.
+    page.goto(f"{address}/compare?change_before=model+·+tiny&change_after=model+·+other&change_k=3")
+    page.locator(".js-plotly-plot .nsewdrag").first.wait_for()
+    page.wait_for_timeout(1500)
+    page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
+    page.mouse.click(*page.evaluate(BAR, 3))
+    at(page, "change_kept=%5B3%2C3%5D")
+    page.mouse.click(*page.evaluate(BAR, 3))  # again: all bars
+    expect(page).not_to_have_url(re.compile("change_kept"))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.material.lab import write_text
 from vocadapt.cli import main
-from vocadapt.errors import InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.corpora import list_texts, load_or_count_words, read_corpus
 from vocadapt.lab.artifacts.runs import find_trained_model, open_runs
@@ -238,6 +238,27 @@ def test_a_canceled_job_of_an_earlier_run_does_not_matter(tmp_path, monkeypatch)
     delete_job(workspace, queue.list_jobs(workspace)[0])
     _, kept = run_demo(workspace)
     assert kept.did == "kept projections/demo-cancer" and len(queue.list_jobs(workspace)) == 1
+
+
+def test_a_canceled_demo_starts_no_further_job_and_says_what_is_left(tmp_path, capsys, monkeypatch):
+    def plan(workspace):
+        [first] = plan_one_quick_job("heart")(workspace)
+        inputs = {"space": (str(workspace.folder(*PROJECTION)),)}  # there when the first is done
+        last = DemoJob(("projections", "last"), "projection", replace(first.spec, inputs=inputs), 1)
+        return [first, last]
+
+    def stop(*given):
+        raise Canceled
+
+    monkeypatch.setattr(demo, "list_demo_jobs", plan)
+    monkeypatch.setattr(demo, "_wait_for", stop)
+    out = tmp_path / "w"
+    assert main(["demo", "--out", str(out)]) == 130
+    assert capsys.readouterr().err == (
+        f"Canceled: {out} keeps what is done; the same command makes the rest.\n"
+    )
+    last, first = queue.list_jobs(Workspace(out))
+    assert last.status().state == "canceled" and first.status().state in ("canceled", "done")
 
 
 def test_a_job_of_the_demo_that_fails_is_reported(tmp_path, monkeypatch):

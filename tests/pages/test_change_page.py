@@ -182,6 +182,7 @@ def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="4")
     assert len(app.dataframe[0].value) == 38
     app.slider(key="change_kept").set_value((4, 4)).run()
+    assert app.query_params["change_kept"] == "[4,4]"
     assert not app.exception and len(app.dataframe[0].value) < 38
     assert set(app.dataframe[0].value["overlap"]) <= {1.0}
     listed = len(app.dataframe[0].value)
@@ -201,6 +202,28 @@ def test_bars_dragged_over_are_the_range_of_the_list(monkeypatch):
     bad = [{"x": 11}, {"x": -1}, {"x": "3"}, {"x": True}, {}, 5, None, {"x": float("nan")}]
     assert read_range(bad, 10) is None  # the browser may send anything
     assert read_range([*bad, {"x": 0}], 10) == (0, 0)
+
+
+def test_the_range_of_an_address_is_within_that_of_the_slider():
+    assert word_list.parse_range("[0,3]", 10) == (0, 3)
+    for hostile in ("", "[3,0]", "[0,11]", "[-1,2]", "[0,99999]", "3", "[٢,٣]", "[0,3]x"):
+        assert word_list.parse_range(hostile, 10) is None
+
+
+def test_a_click_on_a_bar_selects_it_and_a_second_one_all_bars(monkeypatch):
+    brushed = {"selection": {"points": [{"x": 7}]}}
+    state = {"clicks": {"bar": 4}, "overlaps": brushed, "change_kept": (5, 7)}
+    monkeypatch.setattr(word_list.st, "session_state", state)
+    word_list._take_bar("clicks", "overlaps", 10)
+    # The chart gets another key: its dragged bars are no longer selected.
+    assert state["change_kept"] == (4, 4) and state["change_range"] == 1
+    brushed["selection"]["points"] = []
+    word_list._take_bar("clicks", "overlaps", 10)
+    assert state["change_kept"] == (0, 10) and state["change_range"] == 1
+    for hostile in (None, "<b>", True, -1, 11, [3]):
+        state["clicks"]["bar"] = hostile
+        word_list._take_bar("clicks", "overlaps", 10)
+        assert state["change_kept"] == (0, 10)
 
 
 def test_a_clicked_point_becomes_the_word_in_the_query(monkeypatch):

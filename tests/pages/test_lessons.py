@@ -337,6 +337,7 @@ def test_a_renamed_artifact_of_the_demo_is_not_missing_in_a_lesson(open_page, de
     radio(app, "guess").set_value(1).run()
     lacking = f"this workspace lacks {plain('demo-bert')}"
     assert not app.exception and lacking not in texts(app)
+    assert '"models" / "mine"' in app.code[0].value and "demo-bert" not in app.code[0].value
     page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
     assert not page.exception and lacking not in texts(page)
     assert page.session_state["lens_models"] == ["mine"]

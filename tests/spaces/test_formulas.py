@@ -41,3 +41,9 @@ def test_words_that_cancel_out_are_a_sentence():
 def test_a_word_without_a_vector_is_a_sentence():
     with pytest.raises(InputError, match="none of 'zebra'"):
         compute_formula(Formula((Term("king", 1.0), Term("zebra", -1.0))), SPACE)
+
+
+def test_unknown_words_of_a_formula_are_named_with_suggestions():
+    with pytest.raises(InputError, match="none of 'kign', 'qqqq'") as caught:
+        compute_formula(Formula((Term("kign", 1.0), Term("qqqq", -1.0))), SPACE)
+    assert caught.value.remedy == "Did you mean king?"

@@ -179,14 +179,6 @@ def test_a_formula_has_few_terms_and_is_written_with_its_signs():
     assert str(formula) == "king − man + 0.5 woman"
 
 
-def test_an_unknown_word_of_a_formula_is_named_with_a_suggestion():
-    with pytest.raises(InputError, match="'kign' is not among the 8 words") as caught:
-        search_words("kign - man", WORDS, BERT, formulas=True)
-    assert caught.value.remedy == "Did you mean king?"
-    with pytest.raises(InputError, match="'qqqq', 'zzzz' are not"):
-        search_words("qqqq - zzzz", WORDS, BERT, formulas=True)
-
-
 def test_an_exact_word_comes_first_then_the_model_s_spelling():
     assert search_words(" king ", WORDS) == WordSearch("king", word="king")
     assert search_words("KING", WORDS, BERT) == WordSearch("KING", word="king")

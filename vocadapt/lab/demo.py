@@ -321,7 +321,7 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
             command = build_command(one.spec, folder)
             yield DemoStepResult(one.title, did, seconds, command, numbers)
     finally:
-        for job in started:
+        for job in reversed(started):  # otherwise the next one would start, without its inputs
             if job.status().alive:
                 job.cancel()
 

@@ -18,7 +18,7 @@ MAX_PARTS = 4  # words of such a text
 class WordSearch:
     """What a typed text stands for; of `word`, `formula` and `matches`, at most one is given.
 
-    typed: the text without surrounding blanks. word: a known word. formula: a formula of known
+    typed: the text without surrounding blanks. word: a known word. formula: a formula of
     words. matches: all words that match a regular expression. completions: words that begin with
     the text. similar: words of similar spelling. parts: known words that the text consists of, and
     their sum if formulas are searched. The last three are empty unless it is unknown.
@@ -58,8 +58,8 @@ def search_words(
     5. An expression without slashes.
     6. An unknown word, with completions and similar spellings; or several words.
 
-    Raises InputError for an expression that cannot be searched, and for a formula with unknown
-    words or errors.
+    Raises InputError for an expression that cannot be searched, and for a formula with errors; its
+    words may be unknown.
     """
     typed, known = typed.strip(), frozenset(words)
     if typed in known:
@@ -71,7 +71,6 @@ def search_words(
         return _find_known(text, known, splitter)
 
     if formulas and (formula := parse_formula(typed, find_word)):
-        _check_known(formula, words, known)
         return WordSearch(typed, formula=formula)
     if word := find_word(typed):
         return WordSearch(typed, word=word)
@@ -116,16 +115,3 @@ def _list_parts(typed: str, known: frozenset[str], splitter: Splitter | None) ->
         return ()
     found = [word for word in dict.fromkeys(words) if word in known and word.isalnum()]
     return tuple(found[:MAX_PARTS])
-
-
-def _check_known(formula: Formula, words: Sequence[str], known: frozenset[str]) -> None:
-    unknown = [term.word for term in formula.terms if term.word not in known]
-    if not unknown:
-        return
-    suggestions = " ".join(filter(None, (suggest_spellings(word, words) for word in unknown)))
-    named = ", ".join(repr(word[:60]) for word in unknown)
-    verb = "is" if len(unknown) == 1 else "are"
-    raise InputError(
-        f"{named} {verb} not among the {len(words):,} words, so the formula has no vector.",
-        suggestions or "Use words that have a vector.",
-    )

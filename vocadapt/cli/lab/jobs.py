@@ -251,7 +251,13 @@ def _demo(options: Options) -> Answer:
     with ExitStack() as stack:
         # Without --out the workspace is removed when its steps are done.
         folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))
-        steps = list(run_demo(Workspace(Path(folder)), options.progress))
+        try:
+            steps = list(run_demo(Workspace(Path(folder)), options.progress))
+        except Canceled:
+            if not options.out:
+                raise
+            kept = f"{folder} keeps what is done; the same command makes the rest"
+            raise Canceled(kept) from None
     seconds = time.perf_counter() - start
     out = options.out
     advice = "The results were removed; keep them with --out DIR."

@@ -101,7 +101,7 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
     if old.dtype == new.dtype:
         same = int((_view_bits(old) == _view_bits(new)).all(dim=1).sum())
     detail = (
-        f"{same} of {len(edit.kept)} kept embeddings are bit-identical, {len(edit.replaced)} were"
+        f"{same:,} of {len(edit.kept):,} kept embeddings are bit-identical, {len(edit.replaced):,} were"
         " replaced on purpose"
     )
     if not torch.isfinite(get_embeddings(edit.after.network)).all():
@@ -118,7 +118,7 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
     moved, detail = 0, "the plan may change ids"
     if not edit.rearranged and all(token in after for token in before.tokens):
         moved = sum(before.ids[token] != after.ids[token] for token in before.tokens)
-        detail = f"{moved} of {len(before)} ids changed"
+        detail = f"{moved:,} of {len(before):,} ids changed"
 
     # 2. Compare the special ids of config.json, and the special tokens of the tokenizer.
     keys = [key for key in edit.before.config if key.endswith("_token_id")]
@@ -160,7 +160,8 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
     new_kept = new[edit.ids(edit.after, edit.kept)]
     same = int((_view_bits(old_kept) == _view_bits(new_kept)).sum())
     detail = (
-        f"{same} of {kept} kept biases are bit-identical, {len(new)} biases for {rows} embeddings"
+        f"{same:,} of {kept:,} kept biases are bit-identical, {len(new):,} biases for {rows:,}"
+        " embeddings"
     )
     return same == kept and len(new) == rows, detail
 
@@ -169,7 +170,7 @@ def check_size(edit: Edit) -> tuple[bool, str]:
     """Check that `vocab_size` is the number of embeddings, and that every token id has one."""
     rows = get_embeddings(edit.after.network).shape[0]
     stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
-    detail = f"vocab_size {stated}, {rows} embeddings, largest id {largest}"
+    detail = f"vocab_size {stated}, {rows:,} embeddings, largest id {largest}"
     return stated == rows and largest < rows, detail
 
 
@@ -222,9 +223,9 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
     faults = [token for token in edit.added if token in unexpected]
     n_reachable = len(edit.added) - len(unreachable)
-    detail = f"{n_reachable} of {len(edit.added)} added tokens are reachable"
+    detail = f"{n_reachable:,} of {len(edit.added):,} added tokens are reachable"
     if known := len(unreachable) - len(faults):
-        detail += f", {known} are unreachable in the target's vocabulary, too"
+        detail += f", {known:,} are unreachable in the target's vocabulary, too"
     if faults:
         detail += f", unreachable is for example {faults[0]!r}"
     return not faults, detail
@@ -236,13 +237,13 @@ def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     """
     recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
     if recorded is None:
-        return True, f"{len(edit.added)} added embeddings, no record to compare them with"
+        return True, f"{len(edit.added):,} added embeddings, no record to compare them with"
     if unknown := set(edit.added) - set(tokens):
-        return False, f"{len(unknown)} of {len(edit.added)} added tokens are not in the record"
+        return False, f"{len(unknown):,} of {len(edit.added):,} added tokens are not in the record"
     rows = get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)]
     if hash_embeddings(rows) != recorded:
-        return False, f"the {len(tokens)} new embeddings differ from those in the record"
-    return True, f"the {len(tokens)} new embeddings are those in the record"
+        return False, f"the {len(tokens):,} new embeddings differ from those in the record"
+    return True, f"the {len(tokens):,} new embeddings are those in the record"
 
 
 def check_position_classes(edit: Edit) -> tuple[bool, str]:
@@ -265,9 +266,9 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
         if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5):
             wrong.append(token)
     n_starts, n_continuations = len(edit.added) - len(continuations), len(continuations)
-    detail = f"{n_starts} added word starts, {n_continuations} added continuations"
+    detail = f"{n_starts:,} added word starts, {n_continuations:,} added continuations"
     if wrong:
-        detail += f"; {len(wrong)} of them computed as word starts, {wrong[0]!r} first"
+        detail += f"; {len(wrong):,} of them computed as word starts, {wrong[0]!r} first"
     return not wrong, detail
 
 

@@ -6,6 +6,7 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import NeighborList, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.formulas import Formula
+from vocadapt.text.word_search import suggest_spellings
 
 MIN_NORM = 1e-4  # of the sum of unit vectors: below it, only rounding errors are left
 
@@ -18,9 +19,10 @@ def compute_formula(formula: Formula, space: EmbeddingSpace) -> Matrix:
     unknown = [term.word for term in formula.terms if term.word not in space]
     if unknown:
         named = ", ".join(repr(word[:60]) for word in unknown)
+        hints = " ".join(filter(None, (suggest_spellings(word, space.words) for word in unknown)))
         raise InputError(
             f"The formula needs a vector of each word, but {space.name} has none of {named}.",
-            "Use words that have a vector.",
+            hints or "Use words that have a vector.",
         )
     weights = np.array([term.weight for term in formula.terms], dtype=np.float32)
     vector = np.asarray(weights @ space.unit[space.rows(term.word for term in formula.terms)])

@@ -133,14 +133,14 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
 
     # 2. Say what is left out.
     of = f"of {len(layout.tokens):,} tokens"
-    notes = []
-    if unknown:
-        notes.append(f"{len(unknown):,} {of} are unknown to the space: {_list_tokens(unknown)}")
-    if missing:
-        notes.append(f"{len(missing):,} {of} lack a finite x or y: {_list_tokens(missing)}")
-    if repeated:
-        what = "occur again, their first place counts"
-        notes.append(f"{len(repeated):,} {of} {what}: {_list_tokens(repeated)}")
+    left_out = (
+        (unknown, "are unknown to the space"),
+        (missing, "lack a finite x or y"),
+        (repeated, "occur again, their first place counts"),
+    )
+    notes = [
+        f"{len(tokens):,} {of} {why}: {_list_tokens(tokens)}" for tokens, why in left_out if tokens
+    ]
 
     # 3. The rest must be a picture.
     kept = np.array(list(places.values()), dtype=np.int64)

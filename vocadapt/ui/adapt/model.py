@@ -12,7 +12,7 @@ from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import display_label, list_display_names
@@ -113,7 +113,9 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
         )
     for check in certificate["checks"]:
         icon = ":green[:material/check:]" if check["passed"] else ":violet[:material/close:]"
-        st.markdown(f"{icon} {plain(check['name'])} :small[:gray[{plain(check['detail'])}]]")
+        st.markdown(
+            f"{icon} {plain(check['name'])} :small[:gray[{format_sentence(check['detail'])}]]"
+        )
 
 
 def draw_deviations(numbers: Mapping[str, Any]) -> None:

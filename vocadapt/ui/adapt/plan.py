@@ -18,10 +18,12 @@ from vocadapt.ui.adapt.form import ChosenRecipe
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
+    draw_downloads,
     draw_figure,
     draw_metrics,
     draw_note,
     draw_table,
+    tsv,
 )
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
@@ -32,6 +34,7 @@ from vocadapt.vocabulary.plan.plan import KINDS, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 FLOAT32 = 4  # bytes
+LISTED = 1_000  # added words in the table; all are in the file
 HELP = {
     "excluded": "Number of candidates that are missing in the model but are not added.",
     "saved": (
@@ -200,17 +203,20 @@ def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
 
 
 def draw_added_words(plan: VocabularyPlan) -> None:
-    """Draw the added words, their wordpieces before, and their counts if known."""
+    """Draw the first LISTED added words, their wordpieces before, and their counts if known; and
+    the file of all.
+    """
     if not plan.added:
         return
+    listed = plan.added[:LISTED]
     table: dict[str, list[object]] = {
-        "new token": [word.token for word in plan.added],
-        "wordpieces before": [" ".join(word.pieces) for word in plan.added],
+        "new token": [word.token for word in listed],
+        "wordpieces before": [" ".join(word.pieces) for word in listed],
     }
-    if any(word.count is not None for word in plan.added):
+    if any(word.count is not None for word in listed):
         # The plan `extend` counts whole words: a wordpiece also occurs inside other words.
-        header = "as a whole word" if plan.settings.kind == "extend" else "occurrences"
-        table[header] = [word.count for word in plan.added]
+        counted = "as a whole word" if plan.settings.kind == "extend" else "occurrences"
+        table[counted] = [word.count for word in listed]
     draw_table(
         table,
         height=330,
@@ -220,3 +226,10 @@ def draw_added_words(plan: VocabularyPlan) -> None:
             "wordpieces before": st.column_config.TextColumn(width="medium"),
         },
     )
+    if len(listed) < len(plan.added):
+        draw_note(f"The first {count(len(listed))} of {count(len(plan.added))} added words.")
+        rows: list[tuple[object, ...]] = [
+            (word.token, " ".join(word.pieces), word.count) for word in plan.added
+        ]
+        header = ("new token", "wordpieces before", "occurrences")
+        draw_downloads({"added-words.tsv": lambda: tsv(header, rows)})

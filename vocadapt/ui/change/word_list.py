@@ -1,6 +1,8 @@
 """Words of a comparison: the histogram with its range, the ranked list, and all words by frequency."""
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,16 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import address
 
 WORD, KEPT = "change_word", "change_kept"
+RANGE = re.compile(r"\[([0-9]{1,4}),([0-9]{1,4})\]")  # in the address
 LISTED = 1_000  # words of the list
+_click_listener = st.components.v2.component(
+    "vocadapt_bar_clicks",
+    js=Path(__file__).with_name("bar_clicks.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 HELP = {
     "kept": "Filters the list by the number of neighbors that a word keeps.",
     "order": (
@@ -36,24 +45,46 @@ HELP = {
 
 
 def choose_range(k: int) -> tuple[int, int]:
-    """Draw the range slider of the number of neighbors kept; it is reset if k changes."""
-    # Streamlit raises an error if the held value of a slider exceeds its new maximum.
+    """Draw the range slider of the number of neighbors kept, which is reset if k changes; the range
+    is kept in the address.
+    """
+    # 1. The range of a link, else the previous one. Streamlit raises an error if the held value of a
+    #    slider exceeds its new maximum.
+    linked = parse_range(address.read_link(KEPT), k)
+    if linked is not None:
+        st.session_state[KEPT] = linked
     held = st.session_state.get(KEPT)
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
         st.session_state.pop(KEPT, None)
         held = None
     st.session_state["change_kept_k"] = k
+    # 2. The slider. It is not bound to the address, which would miss a range that bars select.
     chosen = st.slider(
         f"Neighbors kept, of {k}",
         0,
         k,
         held or (0, k),
-        key="change_kept",
-        bind="query-params",
+        key=KEPT,
         help=HELP["kept"],
         on_change=_clear_brush,
     )
-    return int(chosen[0]), int(chosen[1])
+    kept = (int(chosen[0]), int(chosen[1]))
+    written = []
+    if kept != (0, k):
+        written = [f"[{kept[0]},{kept[1]}]"]
+    address.write(KEPT, written)
+    return kept
+
+
+def parse_range(text: str, k: int) -> tuple[int, int] | None:
+    """Return the range that an address names as [first,last], None if it is not one of 0 to k."""
+    found = RANGE.fullmatch(text)
+    if found is None:
+        return None
+    first, last = int(found[1]), int(found[2])
+    if not first <= last <= k:
+        return None
+    return first, last
 
 
 def _clear_brush() -> None:
@@ -75,9 +106,16 @@ def draw_histogram(
         figures.plot_overlap_histogram(change.histogram, noise, kept),
         key=key,
         on_select=lambda: _take_brush(key, k),
-        selection_mode=("points", "box"),
+        selection_mode="box",
         config={"displayModeBar": False},
         alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
+    )
+    clicks = "change_bar_clicks"
+    _click_listener(
+        key=clicks,
+        data={"chart": key},
+        on_bar_change=lambda: _take_bar(clicks, key, k),
+        height=1,
     )
     draw_note(
         f"{describe_histogram(change)} Click a bar, or drag over several, to list their words."
@@ -114,6 +152,19 @@ def _take_brush(key: str, k: int) -> None:
     """Callback: list the words of the selected bars; all words if the selection was cleared."""
     kept = read_range(st.session_state[key]["selection"]["points"], k)
     st.session_state[KEPT] = kept or (0, k)
+
+
+def _take_bar(clicks: str, chart: str, k: int) -> None:
+    """Callback: list the words of the clicked bar; all words if it alone was selected."""
+    kept = read_range([{"x": st.session_state[clicks]["bar"]}], k)
+    if kept is None:
+        return
+    if st.session_state.get(KEPT) == kept:
+        kept = (0, k)
+    st.session_state[KEPT] = kept
+    # The bars that were selected by dragging are no longer the selected ones.
+    if st.session_state[chart]["selection"]["points"]:
+        _clear_brush()
 
 
 def select_rows(

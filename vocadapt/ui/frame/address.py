@@ -291,7 +291,7 @@ def _report_missing(link: Sequence[str], found: Sequence[str]) -> None:
     for value in dict.fromkeys(link):
         if value and value not in found:
             st.toast(
-                f"The link names {plain(value[:MAX_NAME_LENGTH])}, which is not in this workspace."
+                f"The link names **{plain(value[:MAX_NAME_LENGTH])}**, which is not in this workspace."
                 " Something else is selected instead.",
                 icon=":material/link_off:",
             )

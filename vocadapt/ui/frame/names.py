@@ -35,9 +35,9 @@ DESCRIBED = ("models", "runs", "changes")  # kinds that are shown as what they w
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
 
 
-def shorten_name(name: str) -> str:
+def shorten_name(name: str, length: int = SHORT_NAME_LENGTH) -> str:
     """Shorten a name where space is short, by omitting its middle."""
-    return shorten_text(name, SHORT_NAME_LENGTH)
+    return shorten_text(name, length)
 
 
 def icon_of(kind: str) -> str:

@@ -19,6 +19,7 @@ from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, s
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 
 MOST_RECENT = 8  # artifacts listed
+MAX_RECENT_LENGTH = 60  # characters of their names
 COLUMNS = (2.2, 2, 1)  # of a step: what it is, its newest result, its link
 STATES = {
     "done": ":green-badge[:material/check_circle: done]",
@@ -224,7 +225,8 @@ def draw_recent(workspace: Workspace) -> None:
     for artifact in newest:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             part, query = find_result_link(artifact)
-            name = shorten_name(names[artifact.kind].get(artifact.name, artifact.name))
+            shown = names[artifact.kind].get(artifact.name, artifact.name)
+            name = shorten_name(shown, MAX_RECENT_LENGTH)
             draw_link(part, name, icon=icon_of(artifact.kind), **query)
             created = artifact.manifest.created[:16].replace("T", " ")
             draw_note(f"{ARTIFACTS[artifact.kind]} · {created}")

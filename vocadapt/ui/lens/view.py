@@ -30,7 +30,7 @@ from vocadapt.vocabulary.lens import (
 KEY = "lens_text"  # key of the text input and query parameter
 MAX_CHIP_CHARACTERS = 20_000  # characters of a text that is drawn as chips
 MIN_SHOWN_DIFFERENCE = 0.0005  # smaller ones would be shown as 0
-PER_ROW = 3  # models per row of metrics
+PER_ROW = 2  # models per row of metrics: with more, labels would be cut
 EXAMPLES = {
     "A sentence": (
         "The patient with hypertension and nephropathy was given lidocaine; naloxone was not"

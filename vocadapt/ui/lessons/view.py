@@ -177,6 +177,16 @@ def build_code(step: Step, root: Path) -> str:
     return CODE_START.format(root=str(root)) + "\n" + step.code.strip() + "\n"
 
 
+def _use_new_names(code: str, step: Step, workspace: Workspace) -> str:
+    """Replace the names of renamed artifacts in the code of a step, where each name has one kind."""
+    for place in step.needs:
+        kind, _, name = place.partition("/")
+        found = find_demo_artifact(workspace, (kind, name))
+        if found is not None:
+            code = code.replace(f'"{name}"', f'"{found.name}"')
+    return code
+
+
 def _draw_list_entry(lesson: Lesson, progress: Progress) -> None:
     """Draw a lesson of the list: link and question, minutes, and how far it is."""
     with st.container(border=True):
@@ -241,7 +251,8 @@ def _draw_step(
             draw_missing(workspace, missing, f"lessons_demo_{number}")
         draw_step_link(lesson, number, f"Open {_name_place(step)}")
         with st.expander("The same as code", icon=":material/code:"):
-            st.code(build_code(step, workspace.root), language="python", wrap_lines=True)
+            code = _use_new_names(build_code(step, workspace.root), step, workspace)
+            st.code(code, language="python", wrap_lines=True)
 
 
 def _name_place(step: Step) -> str:

@@ -25,7 +25,15 @@ def _draw(workspace: Workspace) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first, default_other = controls.pick_first_space(workspace)
         if not first:
-            _draw_empty_state()
+            pickers.draw_empty_state(
+                "There is no space to project yet.",
+                (
+                    "A projection needs word vectors of your domain or a language model: make"
+                    " vectors, or type a model above."
+                ),
+                "vectors",
+                "Make word vectors",
+            )
             return
         view_place, color_place = st.container(width=220), st.container(width=220)
         set_up = controls.open_set_up()
@@ -70,15 +78,3 @@ def _draw_forms(
             sources.draw_upload_table(workspace)
         with mistakes.show_errors():
             controls.draw_layout_form(workspace, spaces[0])
-
-
-def _draw_empty_state() -> None:
-    pickers.draw_empty_state(
-        "There is no space to project yet.",
-        (
-            "A projection needs word vectors of your domain or a language model: make vectors, or"
-            " type a model above."
-        ),
-        "vectors",
-        "Make word vectors",
-    )

@@ -103,9 +103,7 @@ class OpenedProjection:
     @cached_property
     def layouts(self) -> tuple[ProjectedSpace, ...]:
         """The layout of each space."""
-        if self.projection.second is None:
-            return (self.projection.first,)
-        return (self.projection.first, self.projection.second)
+        return tuple(filter(None, (self.projection.first, self.projection.second)))
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -210,7 +210,8 @@ def _draw_cards(shown: OpenedProjection, word: str, found: Found, settings: List
         if len(found) > 1:
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
-        cards.append(Card(title[:80], note, kind, rows, common, missing, settings.score_kind))
+        scores = settings.score_kind
+        cards.append(Card(title[:80], note, kind, rows, common, missing, scores, note_is_long=True))
     # 3. The legend, and a button if the word itself is not drawn.
     draw_neighbor_cards(cards, word_links.build_links(WORD))
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")

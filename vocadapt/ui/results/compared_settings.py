@@ -30,43 +30,19 @@ def draw_settings(
     """
     draw_heading("Settings compared")
     by_name = {one.name: one for one in runs}
-    first = list(dict.fromkeys([name for name in (baseline,) if name] + list(by_name)))[:MAX_RUNS]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        address.restore_selections(RUNS, Choice(by_name.__contains__), lambda: first)
-        chosen = st.multiselect(
-            "Runs",
-            list(by_name),
-            key=RUNS,
-            persist_state="session",
-            format_func=lambda name: names.get(name, name),
-            help=explain("Runs"),
-        )
-        address.write(RUNS, chosen)
+        chosen = _choose_runs(list(by_name), baseline, names)
         only = st.toggle("Differences only", value=True, key="results_differences")
     if not chosen:
         st.markdown("Select runs above.")
         return
-    # 1. The settings, under the labels of the form in which they were made.
-    declared = get_settings(FinetuneSettings)
-    settings = {}
-    for name in chosen:
-        one = by_name[name]
-        values: dict[str, object] = {
-            "Model": display_label(one.model, models),
-            "Trained on": one.tokenization,
-            "Seeds": one.seeds,
-        }
-        for key, value in one.record["settings"].items():
-            setting = declared.get(key)
-            label = setting.label if setting else ""
-            values[label or key] = name_empty(setting, value)
-        settings[name] = values
-    table = build_setting_table(settings)
-    # 2. Those in which the runs differ.
+    # 1. The settings of each run, and those in which the runs differ.
+    table = build_setting_table({name: list_settings(by_name[name], models) for name in chosen})
     shown = keep_differences(table) if only else table
     if not shown:
         st.markdown(f"The runs have the same {count(len(table))} settings.")
         return
+    # 2. The table.
     columns: dict[str, list[object]] = {"setting": [escape_invisible(name) for name in shown]}
     for place, name in enumerate(chosen):
         columns[escape_invisible(names.get(name, name))] = [
@@ -75,6 +51,42 @@ def draw_settings(
     draw_table(columns, key="results_settings", height="content")
     if only:
         draw_note(f"{count(len(shown))} of {count(len(table))} settings differ.")
+
+
+def _choose_runs(offered: list[str], baseline: str, names: Mapping[str, str]) -> list[str]:
+    """Draw the picker of runs, at first the baseline and those after it; return their names."""
+    first = offered
+    if baseline:
+        first = list(dict.fromkeys([baseline, *offered]))
+    address.restore_selections(RUNS, Choice(offered.__contains__), lambda: first[:MAX_RUNS])
+    chosen = st.multiselect(
+        "Runs",
+        offered,
+        key=RUNS,
+        persist_state="session",
+        format_func=lambda name: names.get(name, name),
+        help=explain("Runs"),
+    )
+    address.write(RUNS, chosen)
+    return chosen
+
+
+def list_settings(one: RunSet, models: Mapping[str, str]) -> dict[str, object]:
+    """Return the settings of runs, under the labels of the form in which they were made.
+
+    models: display names of models.
+    """
+    declared = get_settings(FinetuneSettings)
+    values: dict[str, object] = {
+        "Model": display_label(one.model, models),
+        "Trained on": one.tokenization,
+        "Seeds": one.seeds,
+    }
+    for key, value in one.record["settings"].items():
+        setting = declared.get(key)
+        label = setting.label if setting else ""
+        values[label or key] = name_empty(setting, value)
+    return values
 
 
 def name_empty(setting: Setting | None, value: object) -> object:

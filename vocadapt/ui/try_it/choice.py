@@ -99,9 +99,10 @@ def _draw_folder_input(workspace: Workspace) -> str:
             "Model or run folder",
             key="try_folder",
             persist_state="session",
-            help=(
+            help=explain(
+                "Model or run folder",
                 "Selects a folder instead of the choice above; for example, a question-answering"
-                " model before adaptation."
+                " model before adaptation.",
             ),
         )
     if typed:
