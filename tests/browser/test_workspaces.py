@@ -20,17 +20,23 @@ def picker(page):
     return page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("Workspace"))
 
 
-def enter(page, base, by_address):
-    """Open Home in the workspace `second`, by its address or typed into the picker."""
-    page.goto(f"{base}/?workspace=second" if by_address else base)
+def enter(page, base, way):
+    """Open Home in the workspace `second`: by its address, typed into the picker, or as a new one."""
+    page.goto(f"{base}/?workspace=second" if way == "address" else base)
     page.get_by_role("button", name="Open the demo").wait_for()
-    if not by_address:
+    if way == "typed":
         drawn(page)
         picker(page).click()
         picker(page).fill("second")
         picker(page).press("Enter")
-        page.wait_for_url(re.compile("workspace=second"))
+    elif way == "new":
         drawn(page)
+        page.get_by_role("button", name="New workspace").click()
+        page.get_by_label("Name of the workspace").fill("second")
+        page.get_by_role("button", name="Create").click()
+        page.get_by_label("Name of the workspace").wait_for(state="hidden")
+    page.wait_for_url(re.compile("workspace=second"))
+    drawn(page)
 
 
 def check(page):
@@ -42,17 +48,17 @@ def check(page):
     assert "workspace=second" in page.url
 
 
-@pytest.mark.parametrize("by_address", [True, False], ids=["by address", "typed"])
+@pytest.mark.parametrize("way", ["address", "typed", "new"])
 def test_the_demo_opens_in_a_second_workspace_and_all_pages_stay_there(
-    serve, page, tmp_path, second, by_address
+    serve, page, tmp_path, second, way
 ):
-    enter(page, serve(tmp_path / "first"), by_address)
+    enter(page, serve(tmp_path / "first"), way)
     page.get_by_role("button", name="Open the demo").click()
     page.get_by_role("heading", level=1, name="Tokenizer lens").wait_for()
     check(page)
     assert (second.root / "models" / "demo-bert").is_dir()
     assert not (tmp_path / "first" / "models").exists()
-    if by_address:
+    if way != "typed":
         return
     for one in PAGES:
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=one.title, exact=True).click()

@@ -1,6 +1,7 @@
 """The tokenizer lens page: its states, hostile text, and models of every kind."""
 
 import re
+import shutil
 
 import pytest
 
@@ -49,6 +50,24 @@ def test_an_adapted_model_is_shown_before_and_after(open_page, seeded):
     assert body.count('"va-token va-chip va-new"') >= 1
     assert app.query_params["lens_text"] == "aspirin for the heart"
     assert [metric.value for metric in app.metric] == ["2.50", ".750", "1.00", "1.000"]
+
+
+def test_a_default_selection_follows_a_new_adapted_model(open_page, seeded, make_workspace):
+    workspace, made = make_workspace("class"), seeded.folder("models", "trials-model")
+    for kind in ("corpora", "vectors"):
+        shutil.copytree(seeded.root / kind, workspace.root / kind)
+    shown = {}
+    for case in ("default", "selected"):
+        app = open_page(LENS, workspace)
+        picker = app.multiselect(key="lens_models")
+        assert len(picker.value) == 1
+        if case == "selected":
+            picker.set_value([]).run()
+        shutil.copytree(made, workspace.folder("models", "trials-model"))
+        shown[case] = app.run().multiselect(key="lens_models").value
+        assert not app.exception
+        shutil.rmtree(workspace.folder("models", "trials-model"))
+    assert shown == {"default": ["trials-model · before", "trials-model"], "selected": []}
 
 
 def test_examples_fill_the_text(open_page, seeded):

@@ -1,7 +1,7 @@
 """Pickers that several pages share, and their default selections."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_promised_names
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.blocks import draw_link
@@ -186,6 +186,9 @@ def pick_several(
     options: other arguments of `st.multiselect`, such as `help`.
     """
     choice = _open_choice(workspace, offered, kinds)
+    adapted = list_adapted_models(workspace)
+    if adapted:
+        choice = replace(choice, newest=adapted[0].name)
     labels = build_labels(workspace, offered)
     address.restore_selections(key, choice, first)
     chosen: list[str] = st.multiselect(

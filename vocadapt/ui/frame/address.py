@@ -141,6 +141,8 @@ def restore_selection(key: str, choice: Choice) -> None:
 def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
     """Set the values of a multiselect, before it is drawn: the value of `show_next`, a followed link,
     the previous selection, or `first()`.
+
+    A default selection is replaced by the new default when an artifact is created.
     """
     requested = st.session_state.pop(f"{key}_next", None)
     followed = _read_followed_link(key, choice.allowed)
@@ -149,8 +151,12 @@ def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[st
     selected = link or st.session_state.get(key)
     if requested is not None and choice.allowed(requested):
         selected = [requested]
-    if selected is None:
-        _set(key, list(first()))
+    is_default = selected == st.session_state.get(f"{key}_default")
+    has_new_artifact = _has_new_artifact(key, choice.newest)
+    if selected is None or (is_default and has_new_artifact):
+        default = list(first())
+        st.session_state[f"{key}_default"] = default
+        _set(key, default)
     else:
         _set(key, [choice.display_name(value) for value in selected])
 

@@ -108,7 +108,11 @@ def draw_sidebar() -> None:
         for folder in start.parent.glob("*/")
         if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     ]
-    names = sorted({start.name, st.session_state.get(address.WORKSPACE) or start.name, *siblings})
+    if next_page and address.WORKSPACE in next_page[1]:
+        # Another workspace on the same page: the picker would keep its value.
+        st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
+    current = st.session_state.get(address.WORKSPACE) or start.name
+    names = sorted({start.name, current, *siblings})
     with st.sidebar:
         st.selectbox(
             "Workspace",
@@ -121,7 +125,9 @@ def draw_sidebar() -> None:
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
-        with st.popover("New workspace", icon=":material/add:", width="stretch"):
+        # The key: in another workspace the form is closed.
+        key = f"new_workspace_{current}"
+        with st.popover("New workspace", icon=":material/add:", width="stretch", key=key):
             _draw_new_workspace(names)
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
