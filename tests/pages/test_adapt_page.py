@@ -13,8 +13,9 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.adapt.model import describe_quality
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 ADAPT = "adapt"
@@ -168,6 +169,24 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
     app.session_state["numbers"] = numbers
     app.run()
     assert not app.exception and said in " ".join(texts(app)) and bool(texts(app)) == bool(said)
+
+
+def test_the_measured_quality_of_a_model_is_beside_its_forecast(open_page, seeded: Workspace):
+    numbers = seeded.artifact("models", "trials-model").manifest.numbers
+    app = open_page(ADAPT, seeded)
+    assert not app.exception
+    shown = next(metric for metric in app.metric if metric.label == "Held-out P@5")
+    assert shown.value == fraction(numbers["p@5"])
+    assert shown.delta == f"chance {chance(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
+    said = next(text for text in texts(app) if text.startswith("Measured held-out P@5"))
+    assert f"**{shown.value}**, forecast by the advice **" in said
+
+
+def test_a_model_without_an_alignment_has_no_score():
+    assert describe_quality({})[1:] == ("–", "no alignment to measure")
+    assert describe_quality({"verdict": "not judged: too few anchors"})[2] == (
+        "not judged: too few anchors"
+    )
 
 
 def choose_initializer(app, preset, name):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from vocadapt.errors import InputError
 from vocadapt.text.formulas import Formula, parse_formula
@@ -67,9 +68,7 @@ def search_words(
     if is_in_slashes(typed):
         return WordSearch(typed, matches=find_matches(typed, words))
 
-    def find_word(text: str) -> str | None:
-        return _find_known(text, known, splitter)
-
+    find_word = partial(_find_known, known=known, splitter=splitter)
     if formulas and (formula := parse_formula(typed, find_word)):
         return WordSearch(typed, formula=formula)
     if word := find_word(typed):
@@ -77,8 +76,7 @@ def search_words(
     if is_pattern(typed):
         return WordSearch(typed, matches=find_matches(typed, words))
     completions = complete_prefix(typed, words)
-    similar = find_similar_spellings(typed, words)
-    similar = tuple(word for word in similar if word not in completions)
+    similar = tuple(w for w in find_similar_spellings(typed, words) if w not in completions)
     parts = _list_parts(typed, known, splitter)
     if formulas and len(parts) > 1:
         parts = (*parts, " + ".join(parts))

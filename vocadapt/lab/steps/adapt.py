@@ -190,6 +190,7 @@ def _evaluate_alignment(
         "verdict": held_out.verdict,
         "p@5": held_out.precision(5),
         "chance@5": held_out.chance(5),
+        "anchors": len(held_out.anchors),
         "folds": FOLDS,
     }
 

@@ -5,20 +5,23 @@ from typing import Any
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.packing import compute_packed_size, pack_to_temporary_file
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
+from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
 from vocadapt.ui.components.markup import format_sentence, plain
-from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
+from vocadapt.ui.components.number_formats import chance, count, duration, fraction, megabytes
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import display_label, list_display_names
 from vocadapt.ui.lens.view import build_chips
 
 MAX_EXAMPLES = 6
+EXACT_WORD = "An added word is one token wherever it stands as a whole word."
 VERDICT = {
     True: ":green[:material/verified: **Certificate passed**]",
     False: ":violet[:material/error: **Certificate failed**]",
@@ -34,11 +37,12 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         artifact = pickers.pick("Adapted model", models, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
     draw_metrics(
-        ("Tokens added", count(numbers["added"])),
-        ("Tokens in total", count(numbers["tokens_after"])),
+        ("Tokens added", count(numbers["added"]), f"{count(numbers['tokens_after'])} in total"),
+        describe_quality(numbers),
         ("Created in", duration(artifact.manifest.seconds), numbers["preset"]),
         places=columns,
     )
+    _draw_forecast(workspace, artifact)
     pickers.warn_if_stale(artifact, workspace)
     _draw_next_step(artifact)
     if numbers.get("verdict") == "chance":
@@ -76,6 +80,45 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         draw_deviations(numbers)
     draw_artifact_details(
         artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
+    )
+
+
+def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """Return the metric of the measured quality of the new embeddings: held-out P@5 of their
+    alignment, with chance and the number of words; a dash if it was not measured.
+    """
+    if "p@5" not in numbers:
+        return "Held-out P@5", "–", str(numbers.get("verdict", "no alignment to measure"))
+    basis = f"chance {chance(numbers['chance@5'])}"
+    if "anchors" in numbers:  # models of earlier versions lack it
+        basis += f", n = {count(numbers['anchors'])}"
+    about = (
+        "Fraction of words of both vocabularies for which the aligned word vector has the right"
+        f" wordpiece among its five nearest; {numbers['folds']} folds, each held out in turn."
+    )
+    return "Held-out P@5", fraction(numbers["p@5"]), basis, about
+
+
+def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
+    """Draw the measured P@5 beside the forecast of the advice; nothing without either."""
+    numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
+    if "p@5" not in numbers or "vectors" not in inputs:
+        return
+    found = [one for one in workspace.artifacts("vectors") if one.stamp == inputs["vectors"].stamp]
+    if not found:
+        return
+    model = str(workspace.root / inputs["model"].paths[0])
+    try:
+        report = load_advice(workspace, found[0], model)
+    except InputError:  # the model before adaptation is not on this machine any more
+        return
+    if report is None:
+        return
+    expected = report.advice.figures.forecast
+    st.markdown(
+        f"Measured held-out P@5 **{fraction(numbers['p@5'])}**, forecast by the advice"
+        f" **{fraction(expected.p5)}** (95 % interval {fraction(expected.low)} to"
+        f" {fraction(expected.high)})."
     )
 
 
@@ -119,15 +162,15 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
 
 
 def draw_deviations(numbers: Mapping[str, Any]) -> None:
-    """Draw how often the tokenizer deviates from the exact-word rule, if this was counted."""
+    """Draw how often added words are not read as whole words, if this was counted."""
     occurrences = numbers.get("added_occurrences")
     why = numbers.get(NOT_COUNTED)
     if why:
-        st.markdown(f":small[Deviations from the exact-word rule were not counted: {plain(why)}.]")
+        st.markdown(f":small[{EXACT_WORD} Exceptions in the text were not counted: {plain(why)}.]")
     if occurrences and not numbers["departures"]:
         st.markdown(
-            f":small[All {count(occurrences)} occurrences of added words in the text are tokenized"
-            " by the exact-word rule.]"
+            f":small[All {count(occurrences)} occurrences of added words in the text are read as one"
+            " token, and none is read inside a longer word.]"
         )
     elif occurrences:
         frequency = (
@@ -135,9 +178,9 @@ def draw_deviations(numbers: Mapping[str, Any]) -> None:
             f" added words ({fraction(numbers['departures'] / occurrences)})"
         )
         st.markdown(
-            ":small[Whitespace-separated strings tokenized differently from the exact-word"
-            f" rule: {frequency}. In these, an added word is not a single token (for example, next"
-            " to `_`), or an added token is produced inside a word (next to ®).]"
+            f":small[{EXACT_WORD} Exceptions in the text: {frequency}. There, an added word is still"
+            " split (for example, next to `_`), or an added token is read inside a longer word (next"
+            " to ®).]"
         )
 
 

@@ -5,7 +5,7 @@ After changing a term, run `python -m vocadapt.ui.components.glossary` to write 
 """
 
 import re
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
@@ -179,7 +179,7 @@ def explain(label: str, help: str | None = None) -> str | None:
     return "\n\n".join(filter(None, [help, *sentences])) or None
 
 
-@cache
+@lru_cache(maxsize=512)
 def find_terms(text: str, terms: tuple[str, ...]) -> tuple[str, ...]:
     """Return the terms that a text uses, in singular or plural, by their place; a term inside a
     longer one, as tokenization in adapted tokenization, does not count.

@@ -32,11 +32,8 @@ def draw(workspace: Workspace) -> None:
             "Fine-tune a model",
         )
     # 2. The form that imports predictions of other programs.
-    with (
-        st.expander("Import predictions", icon=":material/add:", expanded=not offered),
-        mistakes.show_errors(),
-    ):
-        comparable.draw_import_form(workspace)
+    with st.expander("Import predictions", icon=":material/add:", expanded=not offered):
+        _draw_import_form(workspace)
 
 
 @st.fragment
@@ -63,3 +60,10 @@ def _draw_comparison(workspace: Workspace, offered: Sequence[Comparable]) -> Non
         # 3. The folded blocks.
         notes.draw_contexts(workspace, shown)
         notes.draw_details(workspace, found, slicing)
+
+
+@st.fragment
+def _draw_import_form(workspace: Workspace) -> None:
+    """Draw the form that imports predictions; a setting reruns only this fragment."""
+    with mistakes.show_errors():
+        comparable.draw_import_form(workspace)

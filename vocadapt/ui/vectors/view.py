@@ -139,8 +139,8 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
         if found.word is not None:
             listed = list_neighbors(space, space[found.word], k, metric, found.word)
             note = f"{METRICS[metric]}, {len(listed)} of {count(len(space))} words"
-            title, kind = f"Nearest to {found.word}", settings.score_kind
-            cards = [markup.Card(title, note, "domain", listed, measure=kind)]
+            title = f"Nearest to {found.word}"
+            cards = [markup.Card(title, note, "domain", listed, measure=settings.score_kind)]
         elif found.formula is not None:
             cards = [word_query.build_formula_card(found.formula, space, k)]
         if cards:
