@@ -36,7 +36,8 @@ a.va-link:hover,a.va-link:focus-visible{color:light-dark(#0B6FB3,#7CC0EC);text-d
 a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:1px;border-radius:.2rem}
 [class*="st-key-walk_"] [data-testid="stHorizontalBlock"]{flex-wrap:wrap}
 [class*="st-key-walk_"] [data-testid="stColumn"]{min-width:9.5rem}
-[data-testid="stMetric"] :is([data-testid="stMetricLabel"],[data-testid="stMetricValue"]) *{white-space:normal;
+[data-testid="stMetric"] :is([data-testid="stMetricLabel"],[data-testid="stMetricValue"],[data-testid="stMetricDelta"]) *{
+ white-space:normal;
  overflow:visible;text-overflow:clip}
 .stMainBlockContainer[data-testid]{padding-top:4rem}
 [data-testid="stPageLink"] a:focus-visible,[data-testid="stSidebarNav"] a:focus-visible{
