@@ -15,8 +15,9 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
 from vocadapt.ui.advise.recommendation import describe_alignment
-from vocadapt.ui.components.number_formats import fraction
+from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.vocabulary.advice import rules
+from vocadapt.vocabulary.advice.rules import NEEDED_WORDS
 
 
 @pytest.fixture
@@ -229,3 +230,21 @@ def test_text_that_is_gone_is_a_message(open_page, seeded, tmp_path):
     )
     app = open_page(ADVISE, root)
     assert not app.exception and app.error
+
+
+def test_the_pages_name_the_size_that_the_advice_requires(open_page, tmp_path):
+    needed = f"{count(NEEDED_WORDS)} words"
+    assert abs(rules.forecast(NEEDED_WORDS, 5_000, 384).p5 - rules.USABLE) < 0.001
+    for part in ("home", "text", "vectors"):
+        shown = " ".join(texts(open_page(part, tmp_path / "empty")))
+        assert needed in shown, part
+
+
+def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
+    app = open_page("advise", seeded)
+    said = next(text for text in texts(app) if "Counts: " in text)
+    corpus = read_corpus([seeded.artifact("corpora", "trials").folder])
+    figures = advise_on(corpus, open_model(tiny_bert), seeded.root).advice.figures
+    assert f"{count(figures.corpus.words)} running words have a letter" in said
+    assert f"{count(figures.forecast.words)}, with numbers" in said
+    assert f"Chance is 5 in {count(figures.anchors)} anchors" in said

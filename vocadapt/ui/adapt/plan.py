@@ -168,8 +168,8 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     wanted = plan.settings.max_added
     if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
         draw_note(
-            f"{count(wanted)} words were requested: the word vectors contain no more that the model"
-            " lacks."
+            f"{count(wanted)} words were requested; the word vectors hold"
+            f" {count(len(plan.added))} of them."
         )
     for why, words in plan.left_out.items():
         draw_note(f"{count(len(words))} excluded: {why}")

@@ -54,6 +54,8 @@ def draw(workspace: Workspace) -> NextPart | None:
 
     # 4. The figures behind it.
     view.draw_headline(report)
+    counts = count_cache.counts_of(corpus, model, workspace.root)
+    view.draw_counts(report, counts.words if counts else None, vectors)
     chart, words = st.columns(2, gap="large")
     with chart:
         view.draw_length_chart(report)

@@ -41,7 +41,7 @@ from vocadapt.ui.components.number_formats import (
     fraction,
     megabytes,
 )
-from vocadapt.ui.frame import address, cache
+from vocadapt.ui.frame import address, cache, count_cache
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
@@ -115,6 +115,10 @@ def draw_action(
             lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
         gain = markup.format_sentence(report.advice.recommended.about)
         words = describe_words(found.recipe.vocabulary)
+        if vectors is not None:
+            plan = count_cache.plan_of(found.recipe, model, vectors, None, None, workspace.root)
+            if len(plan.added) < report.advice.recommended.max_added:
+                words += f"; the word vectors hold **{count(len(plan.added))}** of them"
         st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
         # 2. The way there.
         if vectors is None:
@@ -229,6 +233,30 @@ def draw_headline(report: lab.AdviceReport) -> None:
         figures_of_task = (fraction(shown.task.share), _describe_words(shown.task), about)
         metrics.insert(1, ("Split entity words", *figures_of_task))
     draw_metrics(*metrics)
+
+
+def draw_counts(report: lab.AdviceReport, words: int | None, vectors: Artifact | None) -> None:
+    """Draw what each count of words on the page counts, and what chance depends on.
+
+    words: running words of the text; None if they are not known. vectors: word vectors of the text.
+    """
+    shown = report.advice.figures
+    parts = [
+        f"{count(shown.corpus.words)} running words have a letter",
+        (
+            f"{count(shown.forecast.words)}, with numbers and punctuation marks, occur"
+            f" {shown.min_count} times or more and get a vector"
+        ),
+    ]
+    if words is not None:
+        parts.insert(0, f"the text has {count(words)} running words, numbers and punctuation marks")
+    sentence = f"Counts: {'; '.join(parts)}. Chance is 5 in {count(shown.anchors)} anchors."
+    if vectors is not None:
+        sentence += (
+            " It differs for an evaluated alignment, whose anchors are only the words that these"
+            " word vectors hold."
+        )
+    draw_note(sentence)
 
 
 def _describe_words(statistics: TokenizationStatistics) -> str:

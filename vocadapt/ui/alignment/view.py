@@ -32,6 +32,7 @@ from vocadapt.ui.components.number_formats import chance, count, format_estimate
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.cache import evaluation_of
+from vocadapt.ui.text.needed_size import describe_needed_text
 
 DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
 StartEvaluation = Callable[[AlignmentSettings, bool], None]
@@ -103,8 +104,9 @@ def warn_if_at_chance(row: MethodScores | None) -> None:
             (
                 "**At chance.** This alignment finds the right wordpiece no more often than"
                 f" chance, on {count(row.anchors)} anchors, so its neighbors are meaningless. The"
-                " usual cause is too little text: a few million words of one domain are enough. Another"
-                " possible cause is that the text is not in the model's language."
+                " usual cause is too little text: the vectors need"
+                f" {describe_needed_text()} of one domain. Another possible cause is that the text"
+                " is not in the model's language."
             ),
             icon=":material/casino:",
         )

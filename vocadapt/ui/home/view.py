@@ -17,6 +17,7 @@ from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
+from vocadapt.ui.text.needed_size import describe_needed_text
 
 MOST_RECENT = 8  # artifacts listed
 MAX_RECENT_LENGTH = 60  # characters of their names
@@ -253,8 +254,8 @@ def draw_beginning(workspace: Workspace) -> None:
         _draw_demo_button(workspace, "primary")
     with right, st.container(border=True, height="stretch"):
         st.markdown(
-            "**Begin with your own text**  \nUpload a few megabytes of text from your field, or give"
-            " the path of a file or folder on this machine."
+            f"**Begin with your own text**  \nUpload {describe_needed_text()} from your field, or"
+            " give the path of a file or folder on this machine."
         )
         draw_link("text", "Start with a text")
 

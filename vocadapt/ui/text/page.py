@@ -7,6 +7,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.text import intake_form, view
+from vocadapt.ui.text.needed_size import describe_needed_text
 
 
 def draw(workspace: Workspace) -> NextPart | None:
@@ -15,7 +16,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     corpora = workspace.artifacts("corpora")
     if not corpora:
         st.markdown(
-            "**There is no text in this workspace yet.** Import a few megabytes of text from your field."
+            "**There is no text in this workspace yet.** Import text from your field:"
+            f" {describe_needed_text()}, so that new words get useful vectors."
         )
         model = pickers.pick_model(workspace, "text_model")
         intake_form.draw_text_form(workspace, model)

@@ -64,7 +64,13 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
             kept,
             "Number of lines that were kept: the line filter drops some of the lines read.",
         ),
-        ("Words", words, None, "Running words: every occurrence counts."),
+        (
+            "Words",
+            words,
+            None,
+            "Running words, numbers and punctuation marks, as the model separates them: every"
+            " occurrence counts.",
+        ),
         ("Distinct words", distinct),
     )
     return counts is not None or bool(count_cache.figures_of(corpus, model, "", workspace.root))

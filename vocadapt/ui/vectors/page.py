@@ -7,6 +7,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_link
 from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.text.needed_size import describe_needed_text
 from vocadapt.ui.vectors import view
 
 
@@ -31,8 +32,8 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "There are no word vectors in this workspace yet.",
             (
-                "Import a text of your domain, then train on it: a few million words give useful"
-                " vectors within minutes."
+                f"Import a text of your domain, {describe_needed_text()}, then train on it. More"
+                " text gives better vectors."
             ),
         )
 

@@ -115,6 +115,10 @@ def compute_needed_words(p5: float) -> int:
     return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
 
 
+# Running words with a vector that are enough: the forecast reaches USABLE.
+NEEDED_WORDS = round(compute_needed_words(USABLE), -4)
+
+
 def _describe_extrapolation(words: int, anchors: int, width: int | None) -> list[str]:
     """Describe the inputs that are outside of the measured ranges."""
     ranges = (("words", words, WORDS), ("anchors", anchors, ANCHORS))
@@ -250,7 +254,7 @@ RULES: tuple[Rule, ...] = (
             f" ({format_chance(f.forecast.chance)})."
         ),
         f"Below {format_fraction(USABLE)} new words were not near words of their kind. About"
-        f" {round(compute_needed_words(USABLE), -4):,} running words that get a vector should be"
+        f" {NEEDED_WORDS:,} running words that get a vector should be"
         " enough: get more text.",
     ),
     Rule(
