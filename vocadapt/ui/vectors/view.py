@@ -138,7 +138,7 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     with mistakes.show_errors():
         if found.word is not None:
             listed = list_neighbors(space, space[found.word], k, metric, found.word)
-            note = f"{METRICS[metric]}, {len(listed)} of {count(len(space))} words"
+            note = f"{METRICS[metric]}, {count(len(listed))} of {count(len(space))} words"
             title = f"Nearest to {found.word}"
             cards = [markup.Card(title, note, "domain", listed, measure=settings.score_kind)]
         elif found.formula is not None:
