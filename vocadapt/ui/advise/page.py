@@ -65,15 +65,23 @@ def draw(workspace: Workspace) -> NextPart | None:
     if report.advice.recipes and vectors:
         view.draw_recipes(report, vectors)
     view.draw_details(report, corpus, model, task, vectors)
-    return _choose_next(report, vectors)
+    return choose_next(workspace, report.advice.verdict, vectors)
 
 
-def _choose_next(report: AdviceReport, vectors: Artifact | None) -> NextPart:
-    """Return where to continue: with the model as it is, to Adapt, or to word vectors."""
-    if report.advice.verdict == "keep":
+def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) -> NextPart:
+    """Return where to continue: with the model as it is to a task, if there is one; otherwise to
+    word vectors, or with these to Adapt.
+    """
+    keep = verdict == "keep"
+    if keep and workspace.artifacts("tasks"):
         return NextPart("finetune", "Keep the vocabulary: train the model as it is on your task.")
     if vectors is not None:
         why = "Adapt the model with the recommended words."
+        if keep:
+            why = "See which words would be added if you change the vocabulary all the same."
         return NextPart("adapt", why, {"adapt_model": "advise_model"})
+    why = "Train vectors of the words of this text."
+    if keep:
+        why = "See which words of this text are used alike, whatever the vocabulary."
     carry = {"vectors_corpus": "advise_corpus", "vectors_model": "advise_model"}
-    return NextPart("vectors", "Train vectors of the words of this text.", carry)
+    return NextPart("vectors", why, carry)

@@ -72,16 +72,19 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     following = None
     with mistakes.show_errors():
         following = draw(workspace)
-    _draw_next(workspace, following or _choose_following(workspace, part))
+    _draw_next(workspace, following or choose_following(workspace, part))
 
 
-def _choose_following(workspace: Workspace, part: Part) -> NextPart | None:
+def choose_following(workspace: Workspace, part: Part) -> NextPart | None:
     """Return the first part to continue with that the workspace is ready for, None if there is
     none.
     """
     for following in part.following:
-        if not following.needs or workspace.artifacts(following.needs):
-            return following
+        if following.needs and not workspace.artifacts(following.needs):
+            continue
+        if following.unless and workspace.artifacts(following.unless):
+            continue
+        return following
     return None
 
 

@@ -18,13 +18,15 @@ class NextPart:
 
     part: its name. why: one sentence about what to do there. carry: its keys in the address, each
     with the key of the current part whose value it takes. needs: kind of artifact that the
-    workspace must have; "" if none.
+    workspace must have; "" if none. unless: kind of artifact of which the workspace must have none;
+    "" if it does not matter.
     """
 
     part: str
     why: str
     carry: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     needs: str = ""
+    unless: str = ""
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ TEXT = Page(
                 "wordpiece",
             ),
             ("corpus", "counts", "vectors"),
-            (NextPart("vectors", "Train vectors of the words of this text."),),
+            (NextPart("vectors", "Train vectors of the words of this text.", needs="corpora"),),
         ),
     ),
 )
@@ -255,7 +257,8 @@ VECTORS = Page(
                     {"alignment_vectors": "vectors_vectors"},
                     needs="vectors",
                 ),
-                NextPart("text", "Import a text first."),
+                # With a text, its own form is what comes next.
+                NextPart("text", "Import a text first.", unless="corpora"),
             ),
         ),
         Part(
@@ -414,8 +417,8 @@ COMPARE = Page(
             (),
             (
                 NextPart(
-                    "change",
-                    "See which words have different neighbors.",
+                    "finetune",
+                    "Find out on a task which model is better.",
                 ),
             ),
         ),
@@ -446,10 +449,7 @@ TRAIN = Page(
                 "task kind",
             ),
             ("finetune",),
-            (
-                NextPart("results", "See whether a difference is more than noise.", needs="runs"),
-                NextPart("lens", "See how the models split the words of your task."),
-            ),
+            (NextPart("results", "See whether a difference is more than noise.", needs="runs"),),
         ),
         Part(
             "results",

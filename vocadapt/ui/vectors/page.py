@@ -29,12 +29,12 @@ def draw(workspace: Workspace) -> None:
             )
             view.draw_judgment(vectors)
     else:
+        way = f"Import a text of your domain, {describe_needed_text()}, then train on it"
+        if corpora:
+            way = "Train them on your text"
         pickers.draw_empty_state(
             "There are no word vectors in this workspace yet.",
-            (
-                f"Import a text of your domain, {describe_needed_text()}, then train on it. More"
-                " text gives better vectors."
-            ),
+            f"{way}. More text gives better vectors.",
         )
 
     # 2. New vectors: import a text, train on it, or import vectors.
