@@ -386,6 +386,7 @@ def test_neighbors(ask, vectors, tiny_bert):
         json_wanted=False,
     )
     assert code == 0 and "within wordpieces" in out and "CSLS across" in out
+    assert "on held-out words, P@5 is " in out and "chance" in out
 
 
 def test_neighbors_of_a_word_as_the_model_normalizes_it(ask, vectors, tiny_bert):

@@ -3,6 +3,7 @@ traceback, and no files left behind."""
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.conftest import TINY_TOKENS
 from tests.material.lab import KNOWN
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find_command
+from vocadapt.lab.demo import DEMO
+from vocadapt.lab.workspace.manifest import Manifest
 
 BAD = """
 words count missing.txt --model {model}
@@ -521,3 +524,26 @@ def test_a_mistake_names_the_nearest_match_in_one_line(refused, line, said):
     err = refused(*line.split())
     assert said in err
     assert len(err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("place", ["demo", "workspace"])
+def test_an_unknown_model_is_named_by_a_folder_that_has_it(refused, tmp_path, place):
+    folder = DEMO / "models" / "demo-bert"
+    if place == "workspace":
+        folder = Path("workspace", "models", "demo-bert")
+        (tmp_path / folder).mkdir(parents=True)
+        Manifest("models", "demo-bert", {}).save(tmp_path / folder)
+    said = refused("lens", "a drug", "--model", "demo-bert", "--offline")
+    assert f"There is a model of this name: give its folder, {folder}." in said
+
+
+def test_an_unknown_model_names_that_of_the_demo(refused):
+    said = refused("lens", "a drug", "--model", "no/pe", "--offline")
+    assert "Check the name" in said and f"The model of the demo: {DEMO / 'models'}" in said
+
+
+def test_an_existing_folder_names_the_option_that_overwrites(refused, text, tiny_bert, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+    said = refused("vectors", "train", text, "--model", tiny_bert, "--out", "out")
+    assert "Choose another path, or overwrite it (--overwrite)." in said

@@ -1,9 +1,17 @@
 """A failed job shows its reason, and can be resumed or dismissed."""
 
+from dataclasses import replace
+from gzip import BadGzipFile
+from pathlib import Path
+
 import pytest
 
+from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.status import write_status
+from vocadapt.lab.jobs.worker import _is_of_system
 from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -34,9 +42,56 @@ def test_a_dismissed_job_is_gone(open_page, failed):
     assert not app.exception and not app.error
 
 
-def test_a_job_can_be_resumed(open_page, failed):
+def test_a_job_is_resumed_once_its_file_was_mended(open_page, failed):
+    (job,) = queue.list_jobs(failed)
     app = open_page(TEXT, failed)
+    assert "Resume" not in [button.label for button in app.button]  # it would fail again
+    Path(job.spec.inputs["text"][0]).write_text("now there is a line\n", encoding="utf-8")
+    app.run()
     next(button for button in app.button if button.label == "Resume").click().run()
     assert not app.exception
     assert len(queue.list_jobs(failed)) == 1
-    assert queue.list_jobs(failed)[0].wait(60).state == "failed"
+    assert queue.list_jobs(failed)[0].wait(60).state == "done"
+
+
+def test_a_failure_of_the_system_can_be_resumed(open_page, failed):
+    (job,) = queue.list_jobs(failed)
+    write_status(job.folder, replace(job.status(), rejected=False))
+    assert "Resume" in [button.label for button in open_page(TEXT, failed).button]
+
+
+def test_a_new_path_replaces_the_failure(open_page, failed, tmp_path):
+    app = open_page(TEXT, failed)
+    app.text_input(key="text_path").set_value(str(tmp_path / "none.txt")).run()
+    assert not app.exception
+    assert [error.value for error in app.error] == ["This did not work."]  # that of the new path
+
+
+@pytest.mark.parametrize(
+    ("cause", "of_system"),
+    [
+        (OSError(28, "No space left on device"), True),
+        (PermissionError(13, "denied"), True),
+        (BadGzipFile("not a gzip file"), False),
+        (UnicodeDecodeError("utf-8", b"", 0, 1, "x"), False),
+        (None, False),
+    ],
+)
+def test_failures_of_the_system_are_told_from_those_of_the_input(cause, of_system):
+    error = InputError("It failed.")
+    error.__cause__ = cause
+    assert _is_of_system(error) is of_system
+
+
+def test_a_text_that_the_workspace_holds_is_named(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for name in ("first.txt", "again.txt"):
+        (tmp_path / name).write_text("the drug\n", encoding="utf-8")
+    (tmp_path / "other.txt").write_text("the dose\n", encoding="utf-8")
+    spec = Spec("corpus", CorpusStep(copy=True), {"text": (str(tmp_path / "first.txt"),)})
+    run_step(spec, workspace.folder("corpora", "contracts"))
+    app = open_page(TEXT, workspace)
+    for name, expected in (("again.txt", True), ("other.txt", False)):
+        app.text_input(key="text_path").set_value(str(tmp_path / name)).run()
+        said = " ".join(one.value for one in app.markdown)
+        assert ("This text is in the workspace already, as **contracts**." in said) is expected

@@ -53,8 +53,12 @@ class Parser(argparse.ArgumentParser):
             if not error.setting or not action.option_strings or error.setting not in names:
                 continue
             flag = action.option_strings[0]
-            if flag not in str(error):
-                return InputError(f"{error.problem.rstrip('.')} ({flag}).", error.remedy)
+            if flag in str(error):
+                return error
+            # A switch is the way out, not what is wrong.
+            if action.dest == "overwrite":
+                return InputError(error.problem, f"{error.remedy.rstrip('.')} ({flag}).")
+            return InputError(f"{error.problem.rstrip('.')} ({flag}).", error.remedy)
         return error
 
     def error(self, message: str) -> NoReturn:

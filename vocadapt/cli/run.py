@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 
 import vocadapt
 from vocadapt.cli.command import Command, Options
@@ -237,7 +238,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _run_command(command, options)
     except InputError as error:  # code below the command line names settings, not flags
-        raise parser.add_flag(error) from error
+        raise _name_models(parser.add_flag(error), options) from error
 
 
 def list_commands() -> dict[str, tuple[str, str, str]]:
@@ -294,6 +295,28 @@ def _run_command(command: Command, options: Namespace) -> int:
     # ASCII-only JSON is valid in every encoding of a terminal.
     print(dumps(answer.json, ascii_only=True) if options.json else answer.text, flush=True)
     return answer.exit
+
+
+def _name_models(error: InputError, options: Namespace) -> InputError:
+    """Return the error about an unknown model with the folder of a model that can be given instead:
+    one of this name in the workspace or the demo, or else the model of the demo.
+    """
+    from vocadapt.models.language_model import UnknownModelError
+
+    if not isinstance(error, UnknownModelError):
+        return error
+    from vocadapt.lab.demo import find_known_model
+
+    folder, has_name = find_known_model(
+        error.name, Path(getattr(options, "workspace", "workspace"))
+    )
+    if folder is None:
+        return error
+    if has_name:
+        return InputError(
+            error.problem, f"There is a model of this name: give its folder, {folder}."
+        )
+    return InputError(error.problem, f"{error.remedy} The model of the demo: {folder}.")
 
 
 @contextmanager

@@ -151,6 +151,25 @@ def _plan_job(
     return DemoJob(place, title, Spec(*step, paths), weight)
 
 
+def find_known_model(name: str, root: Path) -> tuple[Path | None, bool]:
+    """Return the folder of a model in the workspace at `root` or in the demo, and whether it has this
+    name; without one, the demo's model, None if the demo is not installed.
+    """
+    named = [folder / MODEL[0] / name for folder in (root, DEMO) if is_name(name)]
+    for folder in (*named, DEMO.joinpath(*MODEL)):
+        if (folder / MANIFEST).is_file():
+            return _shorten(folder), folder in named
+    return None, False
+
+
+def _shorten(folder: Path) -> Path:
+    """Return a folder relative to the current one if it is inside it."""
+    here = Path.cwd()
+    if folder.is_relative_to(here):
+        return folder.relative_to(here)
+    return folder
+
+
 def find_demo_artifact(workspace: Workspace, place: Place) -> Artifact | None:
     """Return an artifact of the demo, which may have been renamed; None if the workspace lacks it."""
     with suppress(InputError):  # there is none of this name

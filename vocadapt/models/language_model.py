@@ -23,6 +23,14 @@ FILES = ("*.json", "*.txt", "*.safetensors")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
+class UnknownModelError(InputError):
+    """There is no model of this name on the machine, and none was downloaded. `name`: that name."""
+
+    def __init__(self, name: str, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.name = name
+
+
 @dataclass(frozen=True, eq=False)
 class LanguageModel(ModelFolder):
     """A local model: its files, its tokenizer and its network, each loaded on first use."""
@@ -96,7 +104,8 @@ def download_model(name: str, offline: bool | None = None, files: tuple[str, ...
         reason = "it could not be downloaded from the model hub"
         if offline:
             reason = "offline mode, nothing is downloaded"
-        raise InputError(
+        raise UnknownModelError(
+            name,
             f"{name}: no folder of this name here, and no model of this name in the local cache"
             f" ({reason}).",
             "Check the name, or give the folder of a saved model.",

@@ -41,12 +41,12 @@ from vocadapt.lab.steps.projection import (
 )
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.progress import Progress
+from vocadapt.progress import Progress, count
 from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
 )
-from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.cross_validation import cross_validate, find_infeasible_methods
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
@@ -65,6 +65,7 @@ TITLES = {
     "to_pieces": "to wordpieces",
     "to_words": "to words",
 }
+FOLDS = 3  # a quick look; `align` uses ten
 RANKS = ("cosine", "p@1", "p@5", "p@10")
 HEADER = (
     "alignment",
@@ -202,7 +203,29 @@ def _list_neighbors(options: Options) -> Answer:
             title = f"{typed}: {form}"
         shown.append(_render_lists(title, found[typed]))
     shown.append(f"Scores: {settings.measure}. *: in more than one list.")
+    if not options.json:
+        options.progress(0.6, "evaluating the alignment")
+        shown[-1] += _describe_accuracy(space, pieces, read_settings(options, AlignmentSettings))
     return Answer(found, "\n\n".join(shown))
+
+
+def _describe_accuracy(
+    space: EmbeddingSpace, pieces: EmbeddingSpace, settings: AlignmentSettings
+) -> str:
+    """Describe in a line how often lists across the spaces are right; "" if that is unknown."""
+    try:
+        held_out = cross_validate(space, pieces, settings, FOLDS)
+    except InputError:  # too few anchors
+        return ""
+    line = (
+        f"\nLists across the spaces: on held-out words, P@5 is {held_out.precision(5):.3f}"
+        f" (chance {held_out.chance(5):.4f}, {count(len(held_out.anchors))} words)"
+    )
+    if held_out.verdict == "chance":
+        return f"{line}. This alignment is no better than chance: do not rely on them."
+    if held_out.precision(5) < 0.5:
+        return f"{line}: most of them lack the right one."
+    return f"{line}."
 
 
 def _render_lists(title: str, lists: FourLists) -> str:

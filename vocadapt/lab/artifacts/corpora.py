@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -72,6 +73,33 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
 def list_texts(workspace: Workspace) -> list[Artifact]:
     """List the corpora of a workspace that hold a text, not only word counts, newest first."""
     return [one for one in workspace.artifacts("corpora") if not _has_counts_only(one.folder)]
+
+
+def find_same_text(workspace: Workspace, files: Sequence[Path]) -> Artifact | None:
+    """Return the newest text of a workspace with the content of these files, None if there is none.
+
+    Settings of the texts do not matter. Raises InputError if the files cannot be read.
+    """
+    given = open_corpus(files)
+    for text in list_texts(workspace):
+        with suppress(InputError, OSError):  # its files may be gone
+            own = open_corpus(read_corpus([text.folder]).files)
+            # Only files of the same size are read.
+            if own.bytes == given.bytes and _digest(own.files) == _digest(given.files):
+                return text
+    return None
+
+
+def _digest(files: Sequence[Path]) -> str:
+    """Hash the content of files."""
+    states = tuple((str(file), file.stat().st_mtime_ns) for file in files)
+    return _digest_files(states)
+
+
+@lru_cache(maxsize=64)
+def _digest_files(states: tuple[tuple[str, int], ...]) -> str:
+    """Hash the content of files, given with their modification times."""
+    return open_corpus([path for path, _ in states]).digest()
 
 
 def _has_counts_only(folder: Path) -> bool:

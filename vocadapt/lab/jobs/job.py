@@ -129,6 +129,17 @@ class Job:
         return any(path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir())
 
     @property
+    def may_succeed(self) -> bool:
+        """Whether resuming may help: not if the step rejected its input, and no file of it was
+        written since.
+        """
+        status = self.status()
+        if not status.rejected or self.has_checkpoint:
+            return True
+        paths = (path for paths in self.spec.inputs.values() for path in paths)
+        return any(_find_write_time(path) > status.updated for path in paths)
+
+    @property
     def cancel_requested(self) -> bool:
         """Whether cancellation was requested."""
         return (self.folder / FLAG).exists()
@@ -244,6 +255,14 @@ class Job:
 
 _ORDERS = CachedReader(strict_json.read)  # spec.json of each job, as plain values and as a spec
 _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
+
+
+def _find_write_time(path: str) -> float:
+    """Return when a file or folder was last written, 0 if there is none."""
+    try:
+        return os.stat(path).st_mtime
+    except (OSError, ValueError):  # the hub name of a model
+        return 0.0
 
 
 def process_start_time(pid: int) -> float:

@@ -26,7 +26,8 @@ class Status:
 
     `first`: the first fraction that this run reported, at time `paced` (a resumed job does not
     start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
-    final states of earlier runs, with their times.
+    final states of earlier runs, with their times. `rejected`: whether the step failed because of
+    its input, so that only other input helps.
     """
 
     state: str = "waiting"
@@ -42,6 +43,7 @@ class Status:
     first: float = 0.0
     paced: float = 0.0
     past: tuple[tuple[str, float], ...] = ()
+    rejected: bool = False
 
     @property
     def alive(self) -> bool:

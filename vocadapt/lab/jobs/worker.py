@@ -161,7 +161,12 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             return {"state": "canceled"}
         return {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
     except InputError as error:
-        return {"state": "failed", "error": error.problem, "remedy": error.remedy}
+        return {
+            "state": "failed",
+            "error": error.problem,
+            "remedy": error.remedy,
+            "rejected": not _is_of_system(error),
+        }
     except BaseException as error:  # a bug: traceback to the log, last line to the status
         traceback.print_exc()
         return {
@@ -169,6 +174,15 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             "error": f"{type(error).__name__}: {error}",
             "remedy": "See the traceback in the log.",
         }
+
+
+def _is_of_system(error: InputError) -> bool:
+    """Return whether an error was caused by the system, such as a full disk, and not by the input."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return False
+    # The error of a damaged .gz file is an OSError, too, but without a number.
+    return cause.errno is not None or is_disk_full(cause)
 
 
 @contextmanager

@@ -75,6 +75,7 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
         raise InputError(
             f"{folder} already exists.",
             "Choose another path, or overwrite it.",
+            "overwrite",
         )
     if not _is_ours(folder):
         raise InputError(
@@ -119,7 +120,9 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file.", "Choose another place.")
     if path.exists() and not overwrite:
-        raise InputError(f"{path} already exists.", "Choose another path, or overwrite it.")
+        raise InputError(
+            f"{path} already exists.", "Choose another path, or overwrite it.", "overwrite"
+        )
 
 
 @contextmanager

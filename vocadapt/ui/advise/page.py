@@ -4,7 +4,6 @@ alone.
 
 import streamlit as st
 
-from vocadapt.lab.reports.advice import AdviceReport
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.advise import view
 from vocadapt.ui.advise.recommendation import draw_verdict_box

@@ -46,6 +46,7 @@ def choose_files(
         )
         uploads = uploaded if isinstance(uploaded, list) else list(filter(None, [uploaded]))
         if uploads:
+            mistakes.replace_failure()
             with mistakes.show_errors():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
                 st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
@@ -63,7 +64,11 @@ def choose_files(
                 "Reads a file or folder on this machine. Use it for texts over 200 MB, which"
                 " cannot be uploaded."
             ),
+            on_change=mistakes.replace_failure,
         ).strip()
+    # The form may be a fragment; the message is outside it.
+    if mistakes.is_failure_replaced():
+        st.rerun()
     if typed:
         return [resolve_allowed_path(typed)]
     return saved

@@ -12,6 +12,8 @@ from vocadapt.ui.components.number_formats import group_digits
 from vocadapt.ui.components.setting_inputs import add_label
 from vocadapt.ui.frame.address import workspace
 
+# Session keys: id of the failed job that the page shows, and of the one that it no longer shows.
+SHOWN_FAILURE, DISMISSED = "shown_failure", "dismissed_job"
 MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines of a message
 
 
@@ -26,6 +28,18 @@ def show_errors() -> Iterator[None]:
             st.error("This did not work.", icon=":material/error:")
             for line in filter(None, (error.problem, error.remedy)):
                 st.text(format_message(line))  # no Markdown: the message may quote a file
+
+
+def replace_failure() -> None:
+    """Dismiss the failed job that the page shows: other input was given, so its message is old."""
+    if shown := st.session_state.get(SHOWN_FAILURE, ""):
+        st.session_state[DISMISSED] = shown
+
+
+def is_failure_replaced() -> bool:
+    """Return whether the page still shows a failed job that was dismissed."""
+    shown = st.session_state.get(SHOWN_FAILURE, "")
+    return bool(shown) and st.session_state.get(DISMISSED) == shown
 
 
 def format_in_one_line(error: InputError) -> str:

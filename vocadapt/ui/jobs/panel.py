@@ -26,7 +26,6 @@ from vocadapt.ui.serving import paths
 UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
-DISMISSED = "dismissed_job"
 WATCHED = "watched_jobs"  # session key: id of a job -> part whose form started it, "" if none
 JOB = "jobs_job"  # query parameter: the job that the page shows
 ICONS = {
@@ -70,10 +69,12 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     """Draw the newest job of these steps if it has failed or was stopped, until it is dismissed."""
     jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(jobs, None)
-    if job is None or st.session_state.get(DISMISSED) == job.id:
+    st.session_state[mistakes.SHOWN_FAILURE] = ""
+    if job is None or st.session_state.get(mistakes.DISMISSED) == job.id:
         return
     status = job.status()
     if not status.alive and status.state != "done":
+        st.session_state[mistakes.SHOWN_FAILURE] = job.id
         draw_ended_job(workspace, job, status)
 
 
@@ -162,7 +163,9 @@ def _request_cancel(job: queue.Job) -> None:
 
 
 def draw_resume_button(workspace: Workspace, job: queue.Job, key: str) -> None:
-    """Draw the button that resumes an unfinished job."""
+    """Draw the button that resumes an unfinished job, unless it would fail again."""
+    if not job.may_succeed:
+        return
     help = "Starts from the beginning: the step left no checkpoint."
     if job.has_checkpoint:
         help = "Continues from the last checkpoint."
@@ -209,6 +212,6 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
-                st.session_state[DISMISSED] = job.id
+                st.session_state[mistakes.DISMISSED] = job.id
                 st.rerun()
             draw_link(job, "Log and settings")

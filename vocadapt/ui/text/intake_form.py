@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import find_same_text
 from vocadapt.lab.demo import NEWS, find_news_text
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -11,6 +12,7 @@ from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.jobs import panel
@@ -27,6 +29,10 @@ def draw_text_form(workspace: Workspace, model: str) -> None:
 
 def _draw_text_form(workspace: Workspace, model: str) -> None:
     files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
+    if files and (same := find_same_text(workspace, files)):
+        st.markdown(
+            f":material/info: This text is in the workspace already, as **{plain(same.name)}**."
+        )
     with st.popover("Line filter", icon=":material/filter_alt:"):
         settings = CorpusSettings(
             field=draw_setting(st, CorpusSettings, "field"),
