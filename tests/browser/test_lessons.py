@@ -5,12 +5,17 @@ import re
 import shutil
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 
 from tests.browser.test_walk import drawn
 from vocadapt.lab.demo import open_demo, run_demo
+from vocadapt.lab.steps.projection import load_projection
 from vocadapt.lab.workspace.lesson_progress import LessonProgress, load_progress
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.spaces.neighbors.search import list_neighbors
+from vocadapt.ui.frame.names import display_name
 from vocadapt.ui.lessons.content import load_lessons
 from vocadapt.ui.lessons.view import build_code
 
@@ -133,3 +138,25 @@ def test_the_code_of_every_step_runs_in_the_demo(whole_demo, capsys):
         for step in lesson.steps:
             exec(compile(build_code(step, whole_demo.root), lesson.name, "exec"), {})
             assert capsys.readouterr().out.strip(), step.task
+
+
+@pytest.mark.slow
+def test_neighbors_of_cancer_are_far_apart_in_the_projection_of_the_lesson(whole_demo):
+    lesson = LESSONS[2]
+    drawn = load_projection(whole_demo.folder("projections", "demo-cancer"))
+    quality, words = drawn.first.quality, drawn.words
+    assert abs(quality.preservation - 0.367) < 0.03 and "(.367; by chance .050" in lesson.reveal
+    assert round(quality.chance, 3) == 0.05
+    space = open_model(whole_demo.folder("models", "demo-adapted")).word_space
+    near = [word for word, _ in list_neighbors(space, space["cancer"], 10, "cosine", "cancer")]
+    assert sum(word in words for word in near) == 9 and "nine of them are in" in lesson.steps[1].say
+    places = drawn.first.projection.xy
+    distances = np.linalg.norm(places - places[words.index("cancer")], axis=1)
+    rank = int((distances < distances[words.index("chemotherapy")]).sum())
+    assert "chemotherapy" in near and rank > len(words) / 2
+
+
+@pytest.mark.slow
+def test_the_lessons_call_the_adapted_model_by_its_name_on_the_pages(whole_demo):
+    name = display_name(whole_demo, "models", "demo-adapted")
+    assert name in LESSONS[0].steps[1].say and name in LESSONS[5].steps[0].say

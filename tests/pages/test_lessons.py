@@ -8,9 +8,12 @@ import shutil
 from itertools import chain
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from vocadapt.analysis.leaderboard.inputs import build_vector_materials
+from vocadapt.analysis.leaderboard.leaderboard import initialize_token
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.runs import open_runs
@@ -18,17 +21,22 @@ from vocadapt.lab.demo import DEMO, EXAMPLES, SHIPPED, list_demo_jobs, open_demo
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact, restore
 from vocadapt.lab.reports.advice import advise_on
+from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame.pages import PAGE_OF_PART
 from vocadapt.ui.lessons import content, teacher
 from vocadapt.ui.lessons.view import build_code
+from vocadapt.ui.results.view import select_headline_runs
 from vocadapt.ui.serving.server import ROOT
 from vocadapt.vocabulary.growth.growth import Reducer
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 LESSONS = content.load_lessons()
@@ -176,6 +184,75 @@ def test_the_words_of_the_lessons_are_split_as_they_say(tokenize):
     assert len(tokenize("thrombocytopenia")) > 3 and len(tokenize("bradycardia")) > 1
     endings = {tokenize(word)[-2:] for word in ("hypoglycemia", "normoglycemia", "euthymia")}
     assert len(endings) == 1  # a disease and two that are none end in the same pieces
+
+
+def test_the_wordpieces_that_words_share_are_those_of_the_lessons(tokenize):
+    heart = set(tokenize("tachycardia")) & set(tokenize("bradycardia"))
+    assert heart == set(find_wordpieces("*bradycardia* share `##car ##di ##a`", LESSONS[0].reveal))
+    assert not heart & set(tokenize("pneumonia"))
+    words = LESSONS[5].steps[0].set["lens_text"][0].split()
+    split = {word: set(tokenize(word)) for word in words}
+    shared = split["hypoglycemia"] & split["normoglycemia"]
+    told = "*normoglycemia* share `##og ##ly ##ce ##mi ##a`"
+    assert shared == set(find_wordpieces(told, LESSONS[5].reveal))
+    assert set.intersection(*split.values()) == set(
+        find_wordpieces("all four words only `##a`", LESSONS[5].reveal)
+    )
+
+
+def find_wordpieces(sentence, text):
+    """Return the wordpieces in a part of a sentence, which must be in a text of a lesson."""
+    assert sentence in text
+    return sentence.split("`")[1].split()
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_lesson_calls_the_adapted_model_as_the_pages_do(lesson):
+    prose = [lesson.question, lesson.reveal, lesson.remember, lesson.teacher.answer]
+    prose += chain.from_iterable((step.say, step.task) for step in lesson.steps)
+    for text in prose:
+        assert "demo-adapted" not in text and "the adapted model" not in text
+
+
+def test_two_seeds_of_one_model_differ_as_the_lesson_says(shipped):
+    step = LESSONS[6].steps[1]
+    seeds = [step.set[key][0] for key in ("errors_baseline", "errors_compared")]
+    assert [seed.split(" · ")[1] for seed in seeds] == ["seed 2", "seed 3"]
+    folder = shipped.folder("runs", "demo-diseases-base")
+    pair = open_pair(PairSpec(str(folder / "seed-2"), str(folder / "seed-3")))
+    found = pair.ledger.counts
+    better = found["fixed"] + found["false alarm removed"]
+    worse = found["broken"] + found["false alarm added"]
+    points, p = 100 * pair.test.difference, pair.test.p_randomisation
+    assert f"{better} answers got better and {worse} got worse" in LESSONS[6].reveal
+    assert f"{points:.1f} points of F1, p = {p:.3f}".replace("0.", ".") in LESSONS[6].reveal
+    assert p > 0.05  # no claim
+    values = [f"{value:.3f}".lstrip("0") for value in open_runs(folder).values("base")]
+    assert f"from {min(values)} to {max(values)}" in LESSONS[6].reveal
+
+
+@pytest.mark.parametrize(
+    ("seeds", "shown"),
+    [((1, 3, 3), [3, 3]), ((1, 3), [1, 3]), ((1, 1), [1, 1]), ((3, 3, 1, 5), [3, 3, 5])],
+)
+def test_the_headline_leaves_out_runs_with_too_few_seeds_for_a_claim(seeds, shown):
+    standings = [SimpleNamespace(seeds=tuple(range(n))) for n in seeds]
+    assert [len(one.seeds) for one in select_headline_runs(standings)] == shown
+
+
+@pytest.mark.slow
+def test_the_neighbors_of_the_initializers_are_those_of_the_lesson():
+    model = open_model(DEMO / "models" / "demo-bert")
+    materials = build_vector_materials(model, load_space(DEMO / "vectors" / "demo-biomedical"))
+
+    def find(token, method, k):
+        made = initialize_token(materials, token, InitializerSettings(method))
+        rows = find_nearest(made.matrix, materials.model, k=k).rows[0]
+        return {materials.model.words[row] for row in rows}
+
+    assert find("hypertension", "semantic", 2) == {"diseases", "disease"}
+    assert find("hypertension", "syntactic", 4) == {"##si", "##ten", "##on", "hyper"}
+    assert find("tachycardia", "semantic", 3) == {"attack", "sudden", "shock"}
 
 
 def test_euthymia_has_no_vector_and_the_others_have():

@@ -9,7 +9,13 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis.figures import training
-from vocadapt.analysis.results.results import BASELINE, TaskLeaderboard, explain_verdict
+from vocadapt.analysis.results.results import (
+    BASELINE,
+    MIN_SEEDS,
+    RunStanding,
+    TaskLeaderboard,
+    explain_verdict,
+)
 from vocadapt.analysis.results.tables import (
     MIN_EXACT_P,
     describe_collapsed,
@@ -161,12 +167,23 @@ def show_names(
     return replace(board, standings=standings, baseline=baseline)
 
 
+def select_headline_runs(standings: Sequence[RunStanding]) -> Sequence[RunStanding]:
+    """Return the runs that the headline is about: those with enough seeds for a claim, or all if
+    fewer than two have enough.
+    """
+    claimable = [one for one in standings if len(one.seeds) >= MIN_SEEDS]
+    if len(claimable) < 2:
+        return standings
+    return claimable
+
+
 def draw_headline(board: TaskLeaderboard) -> None:
     """Draw the best run, its difference from the baseline, and the numbers of units and collapsed
     runs.
     """
     # 1. The best run.
-    best = board.standings[0]
+    standings = select_headline_runs(board.standings)
+    best = standings[0]
     score_column, difference, *others = st.columns([1.4, 1.4, 1, 1])
     seeds = "one seed: no sd"
     if best.headline.sd is not None:
@@ -176,7 +193,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     # 2. The difference from the baseline, with the paired test: of the best run, or of the best
     #    other run if the baseline is the best.
-    compared = next((one for one in board.standings if one.test), None)
+    compared = next((one for one in standings if one.test), None)
     if compared and compared.test:
         p = compared.test.p_randomisation
         # A small p is already formatted as a bound, with its own sign.
