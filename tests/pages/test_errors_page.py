@@ -12,6 +12,7 @@ from tests.material.finetuning import tiny_adapted
 from tests.material.fragments import FragmentRunner, rerun_fragment
 from tests.material.runs import write_runs
 from tests.pages.test_pages import markup, texts
+from vocadapt.analysis.errors import ledger
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.slices import save_slice
@@ -20,7 +21,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.ui.errors import comparable, notes
 from vocadapt.ui.errors.comparable import Comparable
-from vocadapt.ui.errors.view import ShownComparison
+from vocadapt.ui.errors.view import ShownComparison, explain_by_false_alarms
 from vocadapt.ui.frame import cache
 
 PAGE = "errors"
@@ -510,3 +511,15 @@ def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):
     assert not app.exception and not app.error
     chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
     assert chosen == ["a · seed 1 · base", "b · seed 1 · base"]
+
+
+def test_false_alarms_explain_a_score_that_rises_although_more_entities_are_broken():
+    counts = {ledger.FIXED: 0, ledger.BROKEN: 54, ledger.REMOVED: 153, ledger.ADDED: 20}
+    said = explain_by_false_alarms(counts, 0.006)
+    assert said.startswith("The score rises although 0 entries are fixed and 54 broken")
+    assert "153 removed, 20 added" in said
+    # Not against the entries, or not by false alarms: nothing to explain.
+    assert explain_by_false_alarms(counts, -0.006) == ""
+    assert explain_by_false_alarms({**counts, ledger.REMOVED: 20}, 0.006) == ""
+    fewer = {ledger.FIXED: 9, ledger.BROKEN: 2, ledger.REMOVED: 0, ledger.ADDED: 30}
+    assert explain_by_false_alarms(fewer, -0.01).startswith("The score falls although 9 entries")

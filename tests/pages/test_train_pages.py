@@ -443,3 +443,17 @@ def test_an_adapted_model_is_selected_together_with_its_base(open_page, tasked, 
     assert app.multiselect(key="finetune_models").value == ["plain", "green"]
     app = open_page(FINETUNE, tasked, finetune_models="converted")
     assert app.multiselect(key="finetune_models").value == ["converted"]
+
+
+def test_a_constructed_task_and_the_baseline_are_said_where_a_score_stands(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "constructed")
+    about = "constructed: shows the page"
+    write_runs(workspace, "base", GOLD, {1: {"base": said(4)}}, about=about)
+    three = {"base": said(2), "adapted": said(2), "pooled": said(3)}
+    write_runs(workspace, "green", GOLD, {1: three}, about=about)
+    for part in ("home", "results", "errors"):
+        shown = plain_texts(open_page(part, workspace))
+        remark = next(text for text in shown if "This task: constructed: shows the page." in text)
+        assert ":small" not in remark and "**" in remark
+    home = plain_texts(open_page("home", workspace))
+    assert "Baseline **.667** (base · base)" in home  # 4 of 8 found: F1 2·4 / (8 + 4)

@@ -115,9 +115,14 @@ def format_mean_and_sd(one: RunStanding) -> str:
     return f"{mean} ± {format_fraction(one.headline.sd)}"
 
 
-def describe_leaderboard(board: TaskLeaderboard) -> str:
-    """Describe a table: score, number of units, baseline, and test."""
-    score = f"{format_metric_name(board.metric)} of {board.scorer} ({board.definition})"
+def describe_leaderboard(board: TaskLeaderboard, defined: bool = True) -> str:
+    """Describe a table: score, number of units, baseline, and test.
+
+    defined: with the exact definition of the score.
+    """
+    score = f"{format_metric_name(board.metric)} of {board.scorer}"
+    if defined:
+        score += f" ({board.definition})"
     text = f"{score}, {board.units:,} test units; mean ± sd (n − 1) over seeds."
     if board.baseline is None:
         return text

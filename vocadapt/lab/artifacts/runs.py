@@ -27,6 +27,7 @@ from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.progress import silent
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer
@@ -69,6 +70,11 @@ class RunSet:
     def task(self) -> str:
         """Name of the task, with the number of the fold if only one was run."""
         return self.label or str(self.record["task"])
+
+    @property
+    def about(self) -> str:
+        """Remark on the task by its author; "" if there is none."""
+        return self.runs[0].about
 
     @property
     def kind(self) -> TaskKind:
@@ -185,6 +191,20 @@ def open_runs(folder: Path) -> RunSet:
             )
         find_kind(str(run.record["kind"]))
     return RunSet(folder, runs, artifact)
+
+
+def find_default_baseline(runs: Sequence[RunSet]) -> tuple[str, str]:
+    """Return the run and tokenization to compare with: the oldest run of a model that was not
+    adapted, or else the base tokenization of the oldest run.
+
+    runs: those of a task, newest first.
+    """
+    oldest = list(reversed(runs))
+    for one in oldest:
+        if one.tokenizations == (BASE,):
+            return one.name, BASE
+    # Every model was adapted: the first tokenization of such a run is the base one.
+    return oldest[0].name, oldest[0].tokenizations[0]
 
 
 OpenRuns = Callable[[Artifact], RunSet]

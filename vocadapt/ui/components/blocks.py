@@ -14,6 +14,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.markup import format_sentence
 from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
 from vocadapt.ui.frame.address import here
 from vocadapt.ui.frame.pages import QueryValue, find_link
@@ -34,9 +35,18 @@ def draw_heading(title: str, place: Any = st, **options: Any) -> None:
     place.subheader(title, help=explain(title), **options)
 
 
-def draw_note(text: str, place: Any = st) -> None:
+def draw_note(text: str, place: Any = st, help: str | None = None) -> None:
     """Draw a small gray note (Markdown) on the page or in a column."""
-    place.markdown(f":small[:gray[{text}]]")
+    place.markdown(f":small[:gray[{text}]]", help=help)
+
+
+def draw_task_remark(about: str) -> None:
+    """Draw the remark on a task by its author, where a score of the task is shown: "constructed".
+
+    about: "" if there is none.
+    """
+    if about:
+        st.markdown(f":material/info: **This task: {format_sentence(about)}.**")
 
 
 def draw_metric(

@@ -9,6 +9,10 @@ import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
 from vocadapt.analysis.errors.ledger import (
+    ADDED,
+    BROKEN,
+    FIXED,
+    REMOVED,
     Entry,
     count_by_outcome,
 )
@@ -25,7 +29,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.ui.components import markup, word_links
-from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_task_remark
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -110,11 +114,35 @@ def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[En
     basis = "On all entries, not only those listed: "
     if len(entries) == len(shown.compared.ledger.entries):
         basis = ""
-    st.markdown(f"{basis}**{scores}**, {difference}.")
-    draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
+    definition = f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}."
+    st.markdown(f"{basis}**{scores}**, {difference}.", help=definition)
+    counts = count_by_outcome(shown.compared.ledger.entries)
+    if why := explain_by_false_alarms(counts, shown.compared.test.difference):
+        st.markdown(why)
     for about in {run.about for run in shown.compared.runs if run and run.about}:
-        draw_note(f"This task: {markup.format_sentence(about)}.")
+        draw_task_remark(about)
     return outcome
+
+
+def explain_by_false_alarms(counts: Mapping[str, int], difference: float) -> str:
+    """Explain a score that changes against the entries fixed and broken by the false alarms that
+    were removed and added; "" if they do not explain it.
+
+    counts: entries by outcome. difference: of the scores, compared run minus baseline.
+    """
+    gained = counts[FIXED] - counts[BROKEN]
+    fewer_alarms = counts[REMOVED] - counts[ADDED]
+    is_against = gained * difference < 0
+    if not is_against or fewer_alarms * difference <= 0:
+        return ""
+    direction, change = "rises", "fewer"
+    if difference < 0:
+        direction, change = "falls", "more"
+    return (
+        f"The score {direction} although {count(counts[FIXED])} entries are fixed and"
+        f" {count(counts[BROKEN])} broken, because there are {change} false alarms:"
+        f" {count(counts[REMOVED])} removed, {count(counts[ADDED])} added."
+    )
 
 
 def draw_cards(

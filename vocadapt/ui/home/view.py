@@ -6,15 +6,22 @@ from typing import Literal
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
+from vocadapt.lab.artifacts.runs import find_default_baseline
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
-from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metric, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_heading,
+    draw_link,
+    draw_metric,
+    draw_note,
+    draw_task_remark,
+)
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
-from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 from vocadapt.ui.text.needed_size import describe_needed_text
@@ -151,6 +158,24 @@ def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
         draw_metric(st, label, value, f"{name} · {basis}")
     else:
         st.markdown(plain(name))
+    if artifact.kind == "runs":
+        _draw_baseline(artifact, workspace)
+
+
+def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
+    """Draw the score of the baseline that a run is compared with, and the remark on their task."""
+    runs = cache.load_runs(workspace)
+    scored = [one for one in runs if one.tokenizations]
+    own = next((one for one in scored if one.name == artifact.name), None)
+    if own is None:
+        return
+    name, tokenization = find_default_baseline([one for one in scored if one.task == own.task])
+    if (name, tokenization) != (own.name, own.main_tokenization):
+        baseline = next(one for one in scored if one.name == name)
+        score = fraction(baseline.summary(tokenization, own.metric).mean)
+        shown = shorten_name(display_name(workspace, "runs", name))
+        st.markdown(f"Baseline **{score}** ({plain(shown)} · {tokenization})")
+    draw_task_remark(own.about)
 
 
 def _find_name(artifact: Artifact, workspace: Workspace) -> str:

@@ -4,8 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.markup import format_sentence
+from vocadapt.ui.components.blocks import draw_task_remark
 from vocadapt.ui.frame import cache
 from vocadapt.ui.results import compared_settings, confusion, curves, view
 
@@ -38,8 +37,7 @@ def draw(workspace: Workspace) -> None:
     models = pickers.list_display_names(workspace)
     shown = view.show_names(board, names, models)
     view.draw_headline(shown)
-    if about := own[0].runs[0].about:
-        draw_note(f"This task: {format_sentence(about)}.")
+    draw_task_remark(own[0].about)
     view.draw_leaderboard(shown)
     curves.draw_curves(own, own[0].metric, names)
     confusion.draw_confusion(task, baseline)

@@ -30,10 +30,9 @@ from vocadapt.analysis.results.tables import (
     format_points,
 )
 from vocadapt.analysis.results.tables import format_fraction as score
-from vocadapt.lab.artifacts.runs import RunSet, list_tasks
+from vocadapt.lab.artifacts.runs import RunSet, find_default_baseline, list_tasks
 from vocadapt.lab.reports.results import GroupMeans, Results, build_results
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
@@ -108,20 +107,6 @@ def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str
         labels={option: pickers.display_label(option, names) for option in offered},
     )
     return offered.get(chosen)
-
-
-def find_default_baseline(runs: Sequence[RunSet]) -> tuple[str, str]:
-    """Return the run and tokenization to compare with: the oldest run of a model that was not
-    adapted, or else the base tokenization of the oldest run.
-
-    runs: those of a task, newest first.
-    """
-    oldest = list(reversed(runs))
-    for one in oldest:
-        if one.tokenizations == (BASE,):
-            return one.name, BASE
-    # Every model was adapted: the first tokenization of such a run is the base one.
-    return oldest[0].name, oldest[0].tokenizations[0]
 
 
 def pick_score(kind: TaskKind) -> str:
@@ -238,7 +223,9 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
     alt = f"{format_metric_name(board.metric)} of each run: {', '.join(scores)}."
     draw_figure(figure, "beside", alt=escape_invisible(alt))
     _draw_table(board)
-    draw_note(format_sentence(describe_leaderboard(board)))
+    draw_note(
+        format_sentence(describe_leaderboard(board, defined=False)), help=plain(board.definition)
+    )
     for finding in board.findings:
         st.warning(format_sentence(finding), icon=":material/compare_arrows:")
 
