@@ -399,3 +399,25 @@ def test_runs_without_weights_are_left_out_and_named(open_page, tried, tmp_path)
     assert not app.exception and not app.error
     assert "ner · seed 1" not in app.selectbox(key="try_run").options
     assert any("Not offered: ner" in text and "without weights" in text for text in said(app))
+
+
+def test_a_sentence_without_a_mask_is_masked_with_a_click(open_page, untrained):
+    app = open_page(PAGE, untrained, try_model="tiny-adapted")
+    app.text_area(key="try_text").set_value("Patients with Tachycardia and a heart").run()
+    button = app.button(key="try_mask_0")
+    assert button.label == "tachycardia"  # the new word stands first
+    button.click().run()
+    assert not app.exception and not app.info
+    assert app.text_area(key="try_text").value == "Patients with [MASK] and a heart"
+    assert "adapted tokenization" in cards(app)
+    assert not [one for one in app.button if str(one.key).startswith("try_mask")]
+
+
+def test_the_example_of_a_model_is_a_sentence_of_its_own_text(open_page, seeded):
+    app = open_page(PAGE, seeded, try_model="trials-model")
+    assert not app.exception
+    text = app.text_area(key="try_text").value
+    before, _, after = text.partition("[MASK]")
+    written = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").lower()
+    assert text.count("[MASK]") == 1
+    assert before.lower() in written and after.lower() in written

@@ -2,12 +2,19 @@
 word filled in under each tokenization, and the neighbors of a word.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.recommendation import find_text_name
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
@@ -40,6 +47,9 @@ EXAMPLES = (
     "Bradycardia is a slow heart {mask}.",
 )
 OTHER_EXAMPLE = "The {mask} of {word} was described."
+READ_LINES = 2_000  # lines of a text in which an example is looked for
+EXAMPLE_WORDS = (5, 40)  # least and most words of a sentence that is an example
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
 NOTES = {BASE: "candidates: {} original wordpieces"}
 NEW_NOTE = "candidates: {} wordpieces, new words included"
@@ -106,6 +116,7 @@ def draw_text(model: LanguageModel, text: str) -> None:
         st.markdown(LEGEND)
     draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
     # 2. The masked word, and the neighbors of a word.
+    _offer_masking(model, text)
     _draw_words(model, text)
 
 
@@ -123,13 +134,100 @@ def draw_details(name: str, text: str) -> None:
         )
 
 
-def draw_text_input(model: LanguageModel) -> str:
-    """Draw the text input with examples; the first text has a new word of the model."""
+def find_own_example(workspace: Workspace, model: LanguageModel) -> str:
+    """Return a sentence of the text that a model was adapted to, with a new word masked; "" if there
+    is none, or the text holds word counts only.
+    """
+    adapted = [one for one in list_adapted_models(workspace) if one.folder == Path(model.path)]
+    given = adapted[0].manifest.inputs.get("vectors") if adapted else None
+    if given is None:
+        return ""
+    made_from = [one for one in workspace.artifacts("vectors") if one.stamp == given.stamp]
+    names = {find_text_name(one) for one in made_from}
+    for corpus in workspace.artifacts("corpora"):
+        if corpus.name in names:
+            return _find_masked_sentence(model, str(corpus.folder), corpus.stamp)
+    return ""
+
+
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
+def _find_masked_sentence(model: LanguageModel, folder: str, stamp: str) -> str:
+    """Return the first sentence with the most frequent new word, masked, of the first lines of a
+    text; "" if there is none.
+
+    stamp: that of the text, which is part of the cache's key.
+    """
+    text, mask = read_corpus([folder]), model.vocabulary.roles.get("mask", "")
+    if text.counted_by is not None or not mask:
+        return ""
+    # 1. Count the new words, and keep the first sentence of each.
+    new, least, most = frozenset(_list_new_words(model)), *EXAMPLE_WORDS
+    counts, sentences = Counter[str](), dict[str, str]()
+    for line in islice(text, READ_LINES):
+        for sentence in SENTENCE_END.split(line.strip()):
+            words = model.splitter.words(sentence)
+            if not least <= len(words) <= most or len(sentence) > LONGEST or mask in sentence:
+                continue
+            for word in words:
+                token = model.vocabulary.spell(word)
+                if token in new and _is_word(model, token):
+                    counts[word] += 1
+                    sentences.setdefault(word, sentence)
+    # 2. Mask the most frequent one.
+    for word, _ in counts.most_common(1):
+        return mask_word(sentences[word], word, mask)
+    return ""
+
+
+def mask_word(text: str, word: str, mask: str) -> str:
+    """Return a text with the first occurrence of a word replaced by the mask, in any casing.
+
+    Example: "Euthymia was noted", "euthymia" -> "[MASK] was noted".
+    """
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    return pattern.sub(lambda _: mask, text, count=1)
+
+
+def _offer_masking(model: LanguageModel, text: str) -> None:
+    """Draw a button for each new word of a text without a mask (or its longest words), which masks
+    that word.
+    """
+    mask = model.vocabulary.roles.get("mask", "")
+    if not mask or mask in text or not has_mlm_head(model):
+        return
+    new, words = frozenset(_list_new_words(model)), dict.fromkeys(model.splitter.words(text))
+    own = [word for word in words if mask_word(text, word, mask) != text and len(word) >= SHORTEST]
+    own.sort(key=lambda word: (model.vocabulary.spell(word) not in new, -len(word)))
+    if not own:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.markdown("Mask a word, and see what the model predicts there:", width="content")
+        for place, word in enumerate(own[:N_WORDS]):
+            st.button(
+                markup.plain(word[:60]),
+                key=f"try_mask_{place}",
+                on_click=_set_text,
+                args=(mask_word(text, word, mask),),
+            )
+
+
+def _set_text(text: str) -> None:
+    """Callback: put a text into the text field."""
+    st.session_state[KEY] = text
+
+
+def draw_text_input(model: LanguageModel, own: str = "") -> str:
+    """Draw the text input with examples; the first text has a new word of the model.
+
+    own: an example of the user's own text, shown instead; "" if there is none.
+    """
     mask = model.vocabulary.roles.get("mask", "")
     texts = [example.format(mask=mask) for example in EXAMPLES]
+    if own:
+        texts = [own]
     new = [token for token in _list_new_words(model) if _is_word(model, token)]
     first = next((text for text in texts if _has_word(model, text, new)), texts[0])
-    if new and not any(_has_word(model, text, new) for text in texts):
+    if new and not own and not any(_has_word(model, text, new) for text in texts):
         longest = max(new[:100], key=len)
         first = OTHER_EXAMPLE.format(mask=mask, word=model.vocabulary.body(longest))
     examples = dict.fromkeys((first, *texts))

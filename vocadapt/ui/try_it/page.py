@@ -29,7 +29,7 @@ def draw(workspace: Workspace) -> None:
     if chosen.model:
         model = cache.model_of(chosen.model)
         with left:
-            text = filling.draw_text_input(model)
+            text = filling.draw_text_input(model, filling.find_own_example(workspace, model))
         filling.draw_text(model, text)
         filling.draw_details(chosen.model, text)
     else:
