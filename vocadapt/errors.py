@@ -20,7 +20,7 @@ class InputError(Exception):
 
 
 class Canceled(BaseException):
-    """The user stopped the work; an argument says what is left, if anything is.
+    """The user canceled the work; the message, if any, states which results were kept.
 
     Like KeyboardInterrupt, it is not caught by `except Exception`.
     """

@@ -255,7 +255,7 @@ def test_a_canceled_demo_starts_no_further_job_and_says_what_is_left(tmp_path, c
     out = tmp_path / "w"
     assert main(["demo", "--out", str(out)]) == 130
     assert capsys.readouterr().err == (
-        f"Canceled: {out} keeps what is done; the same command makes the rest.\n"
+        f"Canceled: {out} keeps the finished artifacts; run the same command again to make the others.\n"
     )
     last, first = queue.list_jobs(Workspace(out))
     assert last.status().state == "canceled" and first.status().state in ("canceled", "done")

@@ -107,7 +107,7 @@ def test_what_cannot_be_drawn_is_left_out_and_counted(write):
     assert matched.notes == (
         "2 of 7 tokens are unknown to the space: 'spleen', 'skin'",
         "1 of 7 tokens lack a finite x or y: 'brain'",
-        "1 of 7 tokens occur again, their first place counts: 'lung'",
+        "1 of 7 tokens occur again: the first occurrence is used: 'lung'",
     )
 
 

@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `… | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (KeyboardInterrupt, Canceled) as stop:
-        left = str(stop) or "nothing was written"
-        print(f"Canceled: {left}.", file=sys.stderr)
+    except (KeyboardInterrupt, Canceled) as canceled:
+        result = str(canceled) or "nothing was written"
+        print(f"Canceled: {result}.", file=sys.stderr)
         return 130
 
 

@@ -172,18 +172,18 @@ def _shorten(folder: Path) -> Path:
 
 def find_demo_artifact(workspace: Workspace, place: Place) -> Artifact | None:
     """Return an artifact of the demo, which may have been renamed; None if the workspace lacks it."""
-    with suppress(InputError):  # there is none of this name
-        kept = open_artifact(workspace.folder(*place))
-        if is_of_demo(kept, place):
-            return kept
-    renamed = (one for one in workspace.artifacts(place[0]) if is_of_demo(one, place))
+    with suppress(InputError):  # no artifact has this name
+        found = open_artifact(workspace.folder(*place))
+        if is_demo_artifact(found, place):
+            return found
+    renamed = (one for one in workspace.artifacts(place[0]) if is_demo_artifact(one, place))
     return next(renamed, None)
 
 
-def is_of_demo(artifact: Artifact, place: Place) -> bool:
-    """Return whether an artifact is that of the demo; `place`: its kind, and the name it had first.
+def is_demo_artifact(artifact: Artifact, place: Place) -> bool:
+    """Return whether an artifact is the one of the demo at `place`: its kind and original name.
 
-    Its inputs may have been renamed, which changes its manifest: so they are not compared.
+    The inputs are not compared, because renaming an input changes the manifest.
     """
     manifest, shipped = artifact.manifest, DEMO.joinpath(*place)
     if place not in SHIPPED:
@@ -215,12 +215,12 @@ def is_demo_installed() -> bool:
 
 def is_demo_complete(workspace: Workspace) -> bool:
     """Return whether a workspace has, or jobs are making, everything that the demo consists of."""
-    if not all(_has_or_makes(workspace, place) for place in SHIPPED):
+    if not all(_exists_or_is_promised(workspace, place) for place in SHIPPED):
         return False
-    return all(_has_or_makes(workspace, job.place) for job in list_demo_jobs(workspace))
+    return all(_exists_or_is_promised(workspace, job.place) for job in list_demo_jobs(workspace))
 
 
-def _has_or_makes(workspace: Workspace, place: Place) -> bool:
+def _exists_or_is_promised(workspace: Workspace, place: Place) -> bool:
     if _find_folder(workspace, place).exists():
         return True
     kind, name = place
@@ -261,7 +261,7 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
 
 
 def _update_inputs(workspace: Workspace, draft: Path, stamps: dict[str, str]) -> None:
-    """Let a copied artifact refer to renamed artifacts of the demo by their new names.
+    """Replace the names of renamed artifacts of the demo in the inputs of a copied artifact.
 
     stamps: shipped stamp of an artifact that was copied before -> its stamp if it was changed here.
     """
@@ -322,7 +322,7 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
     planned = list_demo_jobs(workspace)
     total, done = sum(job.weight for job in planned), 0.0
     started = start_demo_jobs(workspace)
-    # Earlier jobs that have ended do not matter: what they did not make is made anew.
+    # Ended jobs are ignored: the artifacts that they did not make are made by new jobs.
     running = [job for job in queue.list_jobs(workspace) if job.status().alive]
     jobs = {job.target: job for job in (*running, *started)}
 
@@ -340,7 +340,7 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
             command = build_command(one.spec, folder)
             yield DemoStepResult(one.title, did, seconds, command, numbers)
     finally:
-        for job in reversed(started):  # otherwise the next one would start, without its inputs
+        for job in reversed(started):  # last first: the next job would start without its inputs
             if job.status().alive:
                 job.cancel()
 

@@ -11,7 +11,7 @@ SIGNS = {"+": 1.0, "-": -1.0, "−": -1.0, "–": -1.0}
 WEIGHT = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)[*×]?")
 WEIGHTED_WORD = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)[*×](.+)")
 INFIX = re.compile(r"([+\-−–])")
-CLEAR_SIGN = re.compile(r"\+|\s[\-−–]")  # no hyphen
+UNAMBIGUOUS_SIGN = re.compile(r"\+|\s[\-−–]")  # cannot be a hyphen
 EXAMPLE = "Write one word between the signs, for example king - man + woman."
 
 
@@ -45,15 +45,16 @@ def parse_formula(typed: str, find_word: Callable[[str], str | None]) -> Formula
     find_word: the known word that a typed one stands for, None if there is none. Raises InputError
     for a formula that cannot be computed, except for an unknown word: it stays as it was typed.
 
-    1. Signs stand between blanks: `a - b`. In other texts every word must be known, and one sign
-       must not be a hyphen (`follow-up`): a plus, or a minus after a blank (`a-b+c`, `a -b`).
+    1. Signs stand between blanks: `a - b`. Otherwise every word must be known, and at least one
+       sign must be a plus, or a minus after a blank (`a-b+c`, `a -b`): others may be hyphens
+       (`follow-up`).
     2. Between two signs is one word, with a number before it if its weight is not 1.
     """
     # 1. Split into signs and words.
     parts = typed.split()
     if not SIGNS.keys() & set(parts):
         parts = [part.strip() for part in INFIX.split(typed)]
-        if not CLEAR_SIGN.search(typed) or not all(find_word(word) for word in parts[::2]):
+        if not UNAMBIGUOUS_SIGN.search(typed) or not all(find_word(word) for word in parts[::2]):
             return None
     if len(parts) < 2:
         return None

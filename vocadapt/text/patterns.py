@@ -32,8 +32,8 @@ def is_in_slashes(typed: str) -> bool:
 
 
 def find_containing(typed: str, words: Sequence[str]) -> tuple[str, ...]:
-    """Return all words that contain a text, or match an expression in slashes, without regard to
-    case.
+    """Return all words that contain a text, or match a regular expression in slashes,
+    ignoring case.
     """
     if is_in_slashes(typed):
         return find_matches(typed, words)

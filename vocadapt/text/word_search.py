@@ -11,8 +11,8 @@ from vocadapt.text.patterns import find_matches, is_in_slashes, is_pattern
 from vocadapt.text.spelling import complete_prefix, find_similar_spellings
 from vocadapt.text.splitter import Splitter, is_encodable
 
-MAX_SPLIT = 200  # characters of a text of several words
-MAX_PARTS = 4  # words of such a text
+MAX_SPLIT_LENGTH = 200  # characters that are split into words
+MAX_PARTS = 4  # known words that are offered
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,9 @@ class WordSearch:
 
     typed: the text without surrounding blanks. word: a known word. formula: a formula of
     words. matches: all words that match a regular expression. completions: words that begin with
-    the text. similar: words of similar spelling. parts: known words that the text consists of, and
-    their sum if formulas are searched. The last three are empty unless it is unknown.
+    the text. similar: words of similar spelling. parts: known words in a text of several
+    words, and their sum if formulas are searched. The last three are empty unless the text is
+    unknown.
     """
 
     typed: str
@@ -76,7 +77,8 @@ def search_words(
     if is_pattern(typed):
         return WordSearch(typed, matches=find_matches(typed, words))
     completions = complete_prefix(typed, words)
-    similar = tuple(w for w in find_similar_spellings(typed, words) if w not in completions)
+    similar = find_similar_spellings(typed, words)
+    similar = tuple(word for word in similar if word not in completions)
     parts = _list_parts(typed, known, splitter)
     if formulas and len(parts) > 1:
         parts = (*parts, " + ".join(parts))
@@ -108,7 +110,7 @@ def _list_parts(typed: str, known: frozenset[str], splitter: Splitter | None) ->
     """Return the first known words of a text of several words, as the model splits it."""
     if splitter is None or not is_encodable(typed):
         return ()
-    words = splitter.words(typed[:MAX_SPLIT])
+    words = splitter.words(typed[:MAX_SPLIT_LENGTH])
     if len(words) < 2:
         return ()
     found = [word for word in dict.fromkeys(words) if word in known and word.isalnum()]

@@ -122,7 +122,7 @@ class Ledger:
 
     @cached_property
     def gold(self) -> tuple[Prediction, ...]:
-        """Gold labels of each example, always the same sequence."""
+        """Gold labels of each example: one object, because caches identify sequences by id()."""
         return self.split.gold
 
     @cached_property

@@ -219,14 +219,12 @@ class Slicing:
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
     _items: dict[int, dict[str, list[Items]]] = field(default_factory=dict, init=False)
     _scores: dict[tuple[str, int], Score | None] = field(default_factory=dict, init=False)
-    # These do not depend on the settings: see `with_settings`.
+    # The units and tallies do not depend on the settings: `with_settings` shares them.
     _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, repr=False)
     _tallies: dict[int, Tally] = field(default_factory=dict, repr=False)
 
     def with_settings(self, settings: SliceSettings, own: tuple[OwnSlice, ...] = ()) -> "Slicing":
-        """Return the same ledger, sliced by other settings; what does not depend on them is computed
-        once.
-        """
+        """Slice the same ledger by other settings; the units and tallies are shared, not recomputed."""
         return replace(self, settings=settings, own=own)
 
     @property
@@ -313,7 +311,7 @@ class Slicing:
 
     @cached_property
     def _entries(self) -> dict[str, tuple[Entry, ...]]:
-        """The entries of each slice that has any."""
+        """Entries by slice; empty slices are absent."""
         found = defaultdict(list)
         for entry in self.ledger.entries:
             for name in self._slices_of(entry.place, entry.unit):

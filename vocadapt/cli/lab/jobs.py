@@ -256,7 +256,7 @@ def _demo(options: Options) -> Answer:
         except Canceled:
             if not options.out:
                 raise
-            kept = f"{folder} keeps what is done; the same command makes the rest"
+            kept = f"{folder} keeps the finished artifacts; run the same command again to make the others"
             raise Canceled(kept) from None
     seconds = time.perf_counter() - start
     out = options.out

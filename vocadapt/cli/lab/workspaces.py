@@ -24,29 +24,29 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
 
-KINDS = {one: kind for kind, one in ARTIFACTS.items()}  # a kind may be given in the singular too
+KIND_OF_SINGULAR = {singular: kind for kind, singular in ARTIFACTS.items()}  # model: models
 
 
 def _open(options: Options) -> Workspace:
     return Workspace(Path(options.workspace))
 
 
-def _split(workspace: Workspace, path: str) -> tuple[str, str]:
-    """Return kind and name of an item; raise InputError if the kind is missing."""
+def _parse_item(workspace: Workspace, path: str) -> tuple[str, str]:
+    """Return the kind and the name of an item; raise InputError if the kind is missing."""
     kind, _, name = path.strip("/").partition("/")
     if not name:
         found = [
-            f"{one}/{path}"
-            for one in ARTIFACTS
-            if is_name(path) and workspace.folder(one, path).exists()
+            f"{kind}/{path}"
+            for kind in ARTIFACTS
+            if is_name(path) and workspace.folder(kind, path).exists()
         ]
-        like = " or ".join(found) or "such as models/demo-bert"
-        raise InputError(f"{path!r} has no kind.", f"Give kind and name: {like}.")
-    return KINDS.get(kind, kind), name
+        example = " or ".join(found) or "such as models/demo-bert"
+        raise InputError(f"{path!r} has no kind.", f"Give kind and name: {example}.")
+    return KIND_OF_SINGULAR.get(kind, kind), name
 
 
 def _find(workspace: Workspace, path: str) -> Artifact:
-    return workspace.artifact(*_split(workspace, path))
+    return workspace.artifact(*_parse_item(workspace, path))
 
 
 def _list(options: Options) -> Answer:
@@ -75,6 +75,7 @@ def _format_time(iso: str) -> str:
 
 
 def _format_command(*arguments: object) -> str:
+    """Return the command line of a vocadapt command, quoted for a shell."""
     return shlex.join(["python", "-m", "vocadapt", *map(str, arguments)])
 
 
@@ -91,7 +92,7 @@ def _rename(options: Options) -> Answer:
 
 def _note(options: Options) -> Answer:
     workspace = _open(options)
-    kind, name = _split(workspace, options.artifact)
+    kind, name = _parse_item(workspace, options.artifact)
     if kind == "jobs":
         queue.find_job(workspace, name)
     else:
@@ -105,7 +106,7 @@ def _note(options: Options) -> Answer:
 
 def _delete(options: Options) -> Answer:
     workspace = _open(options)
-    kind, name = _split(workspace, options.artifact)
+    kind, name = _parse_item(workspace, options.artifact)
     dependents: list[str] = []
     if kind == "jobs":
         deleted = delete_job(workspace, queue.find_job(workspace, name))
@@ -155,10 +156,10 @@ def _restore(options: Options) -> Answer:
 def _empty(options: Options) -> Answer:
     workspace = _open(options)
     count, freed = len(list_trash(workspace)), empty_trash(workspace)
-    text = "The trash was empty already."
+    text = "The trash was already empty."
     if count:
         items = f"{count} item{'s' * (count > 1)}"
-        text = f"Deleted permanently: {items} of the trash, {format_size(freed)}."
+        text = f"Permanently deleted {items} from the trash ({format_size(freed)})."
     return Answer({"bytes": freed, "items": count}, text)
 
 
@@ -173,13 +174,11 @@ def _export(options: Options) -> Answer:
     target = Path(options.out)
     check_free_file(target, options.overwrite)
     files = export_workspace(_open(options), target)
-    size, command = (
-        format_size(target.stat().st_size),
-        ("workspace", "open", target, "--out", "DIR"),
-    )
+    size = format_size(target.stat().st_size)
+    command = _format_command("workspace", "open", target, "--out", "DIR")
     text = (
         f"{files:,} files written to {target} ({size}), without jobs, uploads and trash. Open it"
-        f" elsewhere: {_format_command(*command)}"
+        f" elsewhere: {command}"
     )
     return Answer({"file": str(target), "files": files}, text)
 

@@ -301,9 +301,9 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
     settings = ImportLayoutStep(step.projection.metric)
     if step != ProjectionStep(projection=ProjectionSettings(metric=settings.metric)):
         raise InputError(
-            "A layout file has its own tokens and coordinates: of the settings, only --metric"
-            " applies to it.",
-            "Leave out the others.",
+            "A layout file has its own tokens and coordinates: of the projection settings, only"
+            " --metric applies.",
+            "Leave out the other settings.",
         )
     return Spec("import-layout", settings, inputs, options.offline)
 

@@ -26,7 +26,7 @@ from vocadapt.text.words import Splitter, WordCounts, count_words
 RECORD = "corpus.json"
 COPIES = "text"
 COUNTS = "counts"  # <workspace>/counts/<digest>.tsv
-UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
+COMPRESSION_RATIO = 4  # approximate bytes of text per byte of .gz or parquet
 
 
 def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = None) -> Corpus:
@@ -157,7 +157,7 @@ def estimate_text_bytes(corpus: Corpus) -> int:
     for path in corpus.files:
         size = path.stat().st_size
         if path.suffix in (".gz", ".parquet"):
-            size *= UNPACKED
+            size *= COMPRESSION_RATIO
         total += size
     return total
 

@@ -1,8 +1,8 @@
 """New names of artifacts: the folder is renamed, and all that was made from it refers to the new name.
 
-`<workspace>/renamed.json` records which artifact had a name, so that links to old names still work.
-An artifact is recognized by the time at which it was made, which no renaming changes: so chains and
-cycles of renamings need no care, and a later artifact of the same name is not taken for it.
+`<workspace>/renamed.json` records the old names of artifacts, so that links to old names still work.
+An artifact is identified by its creation time, which renaming does not change: chains and cycles of
+renames need no special handling, and a later artifact with the same name is not mistaken for it.
 """
 
 import os
@@ -22,8 +22,8 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_
 from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
-# {"models/old": "2026-11-23T14:10:44.514409+00:00"}: old name -> when the artifact was made that had
-# it; "" if several artifacts had it.
+# {"models/old": "2026-11-23T14:10:44.514409+00:00"}: old name -> creation time of its artifact; ""
+# if several artifacts had this name.
 FILE = "renamed.json"
 _RENAMES = CachedReader(strict_json.read)  # pages look for old names on every rerun
 
@@ -106,56 +106,59 @@ def check_exists(artifact: Artifact) -> None:
 
 
 def load_former_names(workspace: Workspace) -> dict[str, str]:
-    """Return the recorded names of a workspace: `kind/name` -> when the artifact was made that had
-    it, "" if several had it.
+    """Return the recorded names of a workspace: `kind/name` -> creation time of its artifact; "" if
+    several artifacts had this name.
     """
     path = workspace.root / FILE
     if not path.is_file():
         return {}
     names = _RENAMES(path)
-    if not all(isinstance(made, str) for made in names.values()):
+    if not all(isinstance(created, str) for created in names.values()):
         raise InputError(f"{path}: expected names of artifacts.", "Correct or remove the file.")
     return names
 
 
 def record_name(workspace: Workspace, artifact: Artifact) -> None:
-    """Record that an artifact has its name, before it loses it; the lock of the workspace is held."""
+    """Record the name of an artifact before it is renamed or deleted.
+
+    The caller holds the lock of the workspace.
+    """
     names = load_former_names(workspace)
-    key, made = f"{artifact.kind}/{artifact.name}", artifact.manifest.created
-    if names.get(key, made) != made:
-        made = ""  # another artifact had this name before: a link may mean either
-    strict_json.write(workspace.root / FILE, {**names, key: made})
+    key, created = f"{artifact.kind}/{artifact.name}", artifact.manifest.created
+    if names.get(key, created) != created:
+        created = ""  # another artifact had this name before: a link may mean either
+    strict_json.write(workspace.root / FILE, {**names, key: created})
 
 
 def find_new_name(workspace: Workspace, name: str, kind: str = "") -> str:
     """Return the new name of an artifact that had a name before.
 
-    kind: of the artifact; "" if unknown. Returns "" if the artifact was not renamed, if it was
-    deleted, and if the name does not tell which artifact is meant: because an artifact has it now,
-    several artifacts had it, or artifacts of several kinds if `kind` is "".
+    kind: kind of the artifact; "" if unknown. Returns "" if the artifact was not renamed or was
+    deleted. Also returns "" if the name is ambiguous: an artifact has it now, several artifacts had
+    it, or, for an unknown kind, artifacts of several kinds had it.
     """
     kinds = [kind] if kind else list(ARTIFACTS)
     former = load_former_names(workspace)
     before = [one for one in kinds if f"{one}/{name}" in former]
     if len(before) != 1 or any(workspace.folder(one, name).exists() for one in kinds):
         return ""
-    return _find_by_date(workspace, before[0], former[f"{before[0]}/{name}"])
+    return _find_by_creation_time(workspace, before[0], former[f"{before[0]}/{name}"])
 
 
 def _find_new_names(workspace: Workspace) -> dict[str, str]:
-    """Return every old name whose artifact is known and its new one, as `kind/name`."""
+    """Return the new name of each old name whose artifact still exists, both as `kind/name`."""
     found = {}
-    for old, made in load_former_names(workspace).items():
+    for old, created in load_former_names(workspace).items():
         kind, _, name = old.partition("/")
-        new = _find_by_date(workspace, kind, made) if kind in ARTIFACTS else ""
+        new = _find_by_creation_time(workspace, kind, created) if kind in ARTIFACTS else ""
         if new and new != name:
             found[old] = f"{kind}/{new}"
     return found
 
 
-def _find_by_date(workspace: Workspace, kind: str, made: str) -> str:
-    """Return the name of the artifact that was made at a time; "" unless there is exactly one."""
-    found = [one.name for one in workspace.artifacts(kind) if one.manifest.created == made]
+def _find_by_creation_time(workspace: Workspace, kind: str, created: str) -> str:
+    """Return the name of the artifact with a creation time; "" unless there is exactly one."""
+    found = [one.name for one in workspace.artifacts(kind) if one.manifest.created == created]
     if len(found) != 1:
         return ""
     return found[0]
@@ -164,20 +167,21 @@ def _find_by_date(workspace: Workspace, kind: str, made: str) -> str:
 def update_references(
     workspace: Workspace, names: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Replace the old names of artifacts in all manifests; the lock of the workspace is held.
+    """Replace the old names of artifacts in all manifests; the caller holds the lock of the workspace.
 
-    names: old names and new ones, as `kind/name`, besides those that are recorded.
+    names: old name -> new name, as `kind/name`, in addition to the recorded ones.
     """
     _update_inputs(workspace, {**_find_new_names(workspace), **names})
 
 
 def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None:
-    """Replace the folder of a renamed artifact in the jobs that read or made it, all of which have
-    ended: a job can still be resumed, and shows its result.
+    """Replace the folder of a renamed artifact in the jobs that read or made it.
+
+    All of them have ended; a job can still be resumed, and links to its result.
     """
     for job in queue.list_jobs(workspace):
         inputs = {
-            role: [_move_path(path, artifact.folder, target) for path in paths]
+            role: [_replace_folder(path, artifact.folder, target) for path in paths]
             for role, paths in job.spec.inputs.items()
         }
         order = {**job.order, "spec": {**job.order["spec"], "inputs": inputs}}
@@ -187,8 +191,8 @@ def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None
             strict_json.write(job.folder / SPEC, order)
 
 
-def _move_path(path: str, folder: Path, target: Path) -> str:
-    """Return a path with `target` in place of a folder that it begins with."""
+def _replace_folder(path: str, folder: Path, target: Path) -> str:
+    """Return a path inside `folder` as one inside `target`; other paths unchanged."""
     if not _is_inside(Path(path), folder):
         return path
     return str(target / Path(path).relative_to(folder))

@@ -53,7 +53,7 @@ def delete_artifact(workspace: Workspace, artifact: Artifact) -> Deleted:
     with _lock_workspace(workspace):
         check_exists(artifact)
         check_unused(workspace, artifact)
-        record_name(workspace, artifact)  # a later artifact of this name is another one
+        record_name(workspace, artifact)  # so that a link never opens a later artifact of this name
         deleted = _discard(workspace, artifact.kind, artifact.folder)
     _discard_note(workspace, deleted)
     return deleted
@@ -132,7 +132,7 @@ def empty_trash(workspace: Workspace) -> int:
 
 
 def _discard(workspace: Workspace, kind: str, folder: Path) -> Deleted:
-    """Move a folder to the trash; the lock of the workspace is held."""
+    """Move a folder to the trash; the caller holds the lock of the workspace."""
     size = measure_files([str(folder)])
     now = datetime.now(UTC)
     entry = f"{now.strftime(TIME)}-{uuid4().hex[:6]}"

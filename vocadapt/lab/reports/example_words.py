@@ -23,7 +23,7 @@ class ExampleWord:
 
 def read_demo_examples(vectors: Artifact) -> tuple[ExampleWord, ...]:
     """Return the measured examples of the demo's word vectors; () for other vectors."""
-    if not (demo.is_of_demo(vectors, demo.VECTORS) and demo.EXAMPLES.is_file()):
+    if not (demo.is_demo_artifact(vectors, demo.VECTORS) and demo.EXAMPLES.is_file()):
         return ()
     examples = read_json_object(demo.EXAMPLES)["examples"]
     return tuple(ExampleWord(one["word"], one["right"]) for one in examples)

@@ -39,8 +39,8 @@ from vocadapt.training.tasks.predictions import build_tally
 from vocadapt.training.tasks.word_endings import SuffixSlice, count_suffix
 
 WEIGHTS = "model.safetensors"
-MAX_CACHED_SLICINGS = 8  # settings of slices whose scores a pair keeps
-MAX_CACHED_ANSWERS = 1024  # word endings, and tokens with their neighbors, that a pair keeps
+MAX_CACHED_SLICINGS = 8  # slicings by different settings, for each pair of runs
+MAX_CACHED_WORDS = 1024  # words with their suffix counts or neighbors, for each pair of runs
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class RunPair:
         """Count how many training words with an ending are inside entities (cached); None without
         tagged sentences.
         """
-        return lru_cache(MAX_CACHED_ANSWERS)(self._count_ending)
+        return lru_cache(MAX_CACHED_WORDS)(self._count_ending)
 
     def _count_ending(self, suffix: str) -> SuffixSlice | None:
         if self.train is None or not all(one.tagged_words for one in self.train):
@@ -154,7 +154,7 @@ class RunPair:
         """Describe the nearest neighbors of a token in the fine-tuned model (cached); "" if there
         are no weights.
         """
-        return lru_cache(MAX_CACHED_ANSWERS)(self._describe_neighbors)
+        return lru_cache(MAX_CACHED_WORDS)(self._describe_neighbors)
 
     def _describe_neighbors(self, token: str) -> str:
         for run in filter(None, reversed(self.runs)):

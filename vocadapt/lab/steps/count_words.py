@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Artifact
 
 @dataclass(frozen=True)
 class CountStep(TextStep):
-    """Which lines are read."""
+    """Settings that select the lines of the text to count."""
 
 
 def count(context: StepContext, settings: CountStep) -> Numbers:

@@ -72,11 +72,11 @@ def read_layout(path: Path) -> LayoutFile:
     token, x, y = find_columns(names, path.name)
     most = max(token, x, y)
 
-    # 3. Refuse lines that would be read as others than they are.
+    # 3. Reject lines that the CSV parser would misread.
     broken = [number for number, fields in lines if any("\n" in field for field in fields)]
     if broken:
         raise InputError(
-            f"{path.name}: a quotation mark opens a field that runs over several lines, up to line"
+            f"{path.name}: a quotation mark opens a field that spans several lines, up to line"
             f" {broken[0]:,}.",
             'Write a quotation mark as """" in a CSV file, or save the table as TSV.',
         )
@@ -118,7 +118,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
     left, or if all of them have the same place.
     """
     # 1. Sort the lines by what can be done with them.
-    known: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
+    finite: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
     places: dict[str, int] = {}
     unknown, missing, repeated = [], [], []
     for number, token in enumerate(layout.tokens):
@@ -126,7 +126,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
             unknown.append(token)
         elif token in places:
             repeated.append(token)
-        elif not known[number]:
+        elif not finite[number]:
             missing.append(token)
         else:
             places[token] = number
@@ -136,7 +136,7 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
     left_out = (
         (unknown, "are unknown to the space"),
         (missing, "lack a finite x or y"),
-        (repeated, "occur again, their first place counts"),
+        (repeated, "occur again: the first occurrence is used"),
     )
     notes = [
         f"{len(tokens):,} {of} {why}: {_list_tokens(tokens)}" for tokens, why in left_out if tokens
@@ -152,8 +152,8 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
         raise InputError(f"{problem}.", "Choose the space whose tokens the file has.")
     if (xy == xy[0]).all():
         raise InputError(
-            f"All {len(kept):,} tokens have the same place in the layout.",
-            "Give each token a place of its own.",
+            f"All {len(kept):,} tokens have the same coordinates in the layout.",
+            "Give each token its own coordinates.",
         )
     return MatchedLayout(space.rows([layout.tokens[number] for number in kept]), xy, tuple(notes))
 

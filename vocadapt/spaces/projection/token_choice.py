@@ -91,7 +91,7 @@ def choose_tokens(
     """Select the rows of a space.
 
     added: the tokens that an adaptation added; a sample holds some of them (`sample_by_origin`).
-    metric: by which the neighbors of a word are the nearest.
+    metric: similarity or distance measure of the neighbors of a word.
     Raises InputError if no token passes the filters, if the space lacks the word `around` or all of
     `tokens`, and for a band of counts in a space without counts.
     """
@@ -247,7 +247,7 @@ def _find_around(
         )
     among = mask.copy()
     among[own] = False
-    # The other tokens are masked, to use what is cached of the whole space.
+    # The other tokens get a score of -inf: a smaller space would have to compute its norms anew.
     if metric == "euclidean":
         scores = space.matrix[[own]] @ space.matrix.T - space.half_squares
     else:

@@ -206,7 +206,7 @@ def continue_pretraining(
 def _pack_sentences(
     sentences: Path, model: LanguageModel, settings: ContinuedSettings, progress: Progress
 ) -> Blocks:
-    """Pack sentences into blocks: pairs of them for next sentence prediction, or else runs."""
+    """Pack sentences into blocks: sentence pairs for next-sentence prediction, else contiguous text."""
     training = settings.training
     if settings.nsp:
         return pack_pairs(sentences, model.vocabulary, training.length, training.seed, progress)
