@@ -57,14 +57,14 @@ STOPS = (
     ),
     Stop(
         "advise",
-        "Here for the biomedical text of the demo. *Adapt as recommended* opens the page Adapt with"
+        "The advice for the biomedical text of the demo. *Adapt as recommended* opens the page Adapt with"
         " these settings; the reasons are listed below.",
         {"advise_corpus": "demo-biomedical", "advise_model": "demo-bert"},
     ),
     Stop(
         "alignment",
-        "Underlined words are in more than one list. Below the lists: how often the right word is"
-        " found for words that the model knows, by frequency, and chance.",
+        "Underlined words are in more than one list. Below the lists: how often the alignment finds"
+        " the right word, by word frequency, compared with chance.",
         {
             "alignment_vectors": "demo-biomedical",
             "alignment_model": "demo-bert",
@@ -99,7 +99,7 @@ STOPS = (
     Stop(
         "results",
         "Six small runs: each dot is a seed, and the verdict says whether the difference to the"
-        " baseline is more than noise. The task is constructed; it shows the page and proves"
+        " baseline is more than noise. The task is constructed to show the page: its scores prove"
         " nothing.",
     ),
     Stop(

@@ -478,7 +478,7 @@ def test_the_same_by_command(workspace, tmp_path, capsys):
     assert run(*again)[0] == 2 and run(*again, "--overwrite")[0] == 0
     assert run("delete", "models/ours", "--yes", *place)[0] == 0
     assert json.loads(run("empty-trash", "--json", *place)[1])["items"] == 1
-    assert "empty already" in run("empty-trash", *place)[1]
+    assert "already empty" in run("empty-trash", *place)[1]
 
 
 def test_an_empty_workspace_is_not_copied(tmp_path, capsys):

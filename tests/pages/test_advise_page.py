@@ -245,6 +245,6 @@ def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
     said = next(text for text in texts(app) if "Counts: " in text)
     corpus = read_corpus([seeded.artifact("corpora", "trials").folder])
     figures = advise_on(corpus, open_model(tiny_bert), seeded.root).advice.figures
-    assert f"{count(figures.corpus.words)} running words have a letter" in said
+    assert f"{count(figures.corpus.words)} running words contain a letter" in said
     assert f"{count(figures.forecast.words)}, with numbers" in said
     assert f"Chance is 5 in {count(figures.anchors)} anchors" in said

@@ -194,10 +194,10 @@ def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
 def test_bars_dragged_over_are_the_range_of_the_list(monkeypatch):
     state = {"overlaps": {"selection": {"points": [{"x": 7}, {"x": 5.0}, {"x": 6}]}}}
     monkeypatch.setattr(word_list.st, "session_state", state)
-    word_list._take_brush("overlaps", 10)
+    word_list._select_bars("overlaps", 10)
     assert state["change_kept"] == (5, 7)
     state["overlaps"]["selection"]["points"] = []  # the selection was cleared
-    word_list._take_brush("overlaps", 10)
+    word_list._select_bars("overlaps", 10)
     assert state["change_kept"] == (0, 10)
     bad = [{"x": 11}, {"x": -1}, {"x": "3"}, {"x": True}, {}, 5, None, {"x": float("nan")}]
     assert read_range(bad, 10) is None  # the browser may send anything
@@ -214,15 +214,15 @@ def test_a_click_on_a_bar_selects_it_and_a_second_one_all_bars(monkeypatch):
     brushed = {"selection": {"points": [{"x": 7}]}}
     state = {"clicks": {"bar": 4}, "overlaps": brushed, "change_kept": (5, 7)}
     monkeypatch.setattr(word_list.st, "session_state", state)
-    word_list._take_bar("clicks", "overlaps", 10)
+    word_list._select_bar("clicks", "overlaps", 10)
     # The chart gets another key: its dragged bars are no longer selected.
     assert state["change_kept"] == (4, 4) and state["change_range"] == 1
     brushed["selection"]["points"] = []
-    word_list._take_bar("clicks", "overlaps", 10)
+    word_list._select_bar("clicks", "overlaps", 10)
     assert state["change_kept"] == (0, 10) and state["change_range"] == 1
     for hostile in (None, "<b>", True, -1, 11, [3]):
         state["clicks"]["bar"] = hostile
-        word_list._take_bar("clicks", "overlaps", 10)
+        word_list._select_bar("clicks", "overlaps", 10)
         assert state["change_kept"] == (0, 10)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.figures import figures
-from vocadapt.ui.components.markup_style import FILL, HEAT, INK, STYLE
+from vocadapt.ui.components.markup_style import FILL, HEAT_OPACITY, INK, STYLE
 from vocadapt.ui.serving.server import ROOT
 
 THEME = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
@@ -119,12 +119,14 @@ def test_texts_on_colored_backgrounds(style, scheme):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_numbers_on_the_strongest_color_of_a_heat_map(scheme):
-    """Numbers and notes have the color of the text; a cell is at most HEAT of its color."""
+    """Numbers and notes have the color of the text; a cell is at most HEAT_OPACITY of its color."""
     theme = THEME[scheme]
     assert not [one for one in declared(STYLE, scheme, "color") if ".va-heat small" in one[0]]
     for kind, background in product(("source", "domain"), backgrounds(scheme)):
         fill = channels(PAIR.fullmatch(FILL[kind])[SCHEMES.index(scheme) + 1])
-        assert contrast(channels(theme["textColor"]), mix(fill, background, HEAT)) >= LEAST, kind
+        assert (
+            contrast(channels(theme["textColor"]), mix(fill, background, HEAT_OPACITY)) >= LEAST
+        ), kind
 
 
 def test_no_text_of_a_figure_has_a_color_of_its_own():

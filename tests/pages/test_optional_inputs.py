@@ -18,7 +18,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
 from vocadapt.ui.jobs import overview, panel
-from vocadapt.ui.results.compared_settings import name_empty
+from vocadapt.ui.results.compared_settings import describe_empty_value
 
 
 def form():
@@ -72,8 +72,8 @@ def test_a_planted_zero_is_found_and_a_score_of_0_is_not():
 
 def test_compared_settings_say_what_an_empty_value_means():
     declared = get_settings(FinetuneSettings)["patience"]
-    assert declared.empty and name_empty(declared, 0) == declared.empty
-    assert name_empty(declared, 3) == 3 and name_empty(None, 0) == 0
+    assert declared.empty and describe_empty_value(declared, 0) == declared.empty
+    assert describe_empty_value(declared, 3) == 3 and describe_empty_value(None, 0) == 0
 
 
 def test_hub_names_are_offered_from_the_cache_alone(monkeypatch, tmp_path):

@@ -131,7 +131,7 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     other.write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
     app = open_page(TEXT, workspace, typed={"text_model": str(other)})
     assert not app.exception and not app.error
-    assert any("This text holds only word counts" in block.value for block in app.markdown)
+    assert any("This text contains only word counts" in block.value for block in app.markdown)
     assert not any(button.key == "count" for button in app.button)
     # No word vectors can be trained on it.
     app = open_page("advise", workspace, typed={"advise_model": str(tiny_bert)})

@@ -21,10 +21,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix, normalize_rows
 
-METRICS = {
-    "cosine": "cosine",
-    "euclidean": "Euclidean distance",
-}  # metric -> its name in a sentence
+METRICS = {"cosine": "cosine", "euclidean": "Euclidean distance"}  # name -> words of a sentence
 HUB_K = 10  # nearest neighbors of which hubness is the mean cosine: K in Conneau et al. 2018
 BLOCK = 15_000_000  # similarities in memory at a time: 60 MB
 GROUP = 32  # candidates per group in `select_top_k`

@@ -84,23 +84,24 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
 
 
 def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """Return the metric of the measured quality of the new embeddings: held-out P@5 of their
-    alignment, with chance and the number of words; a dash if it was not measured.
+    """Describe the measured quality of the new embeddings as a metric: label, value, note and help.
+
+    It is the held-out P@5 of their alignment; the value is a dash if it was not measured.
     """
     if "p@5" not in numbers:
         return "Held-out P@5", "–", str(numbers.get("verdict", "no alignment to measure"))
     basis = f"chance {chance(numbers['chance@5'])}"
-    if "anchors" in numbers:  # models of earlier versions lack it
+    if "anchors" in numbers:  # models of earlier versions lack the number
         basis += f", n = {count(numbers['anchors'])}"
     about = (
-        "Fraction of words of both vocabularies for which the aligned word vector has the right"
-        f" wordpiece among its five nearest; {numbers['folds']} folds, each held out in turn."
+        "Fraction of the words of both vocabularies whose aligned vector has the right wordpiece among"
+        f" its five nearest neighbors, by cross-validation with {numbers['folds']} folds."
     )
     return "Held-out P@5", fraction(numbers["p@5"]), basis, about
 
 
 def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the measured P@5 beside the forecast of the advice; nothing without either."""
+    """Draw the measured P@5 beside the forecast of the advice; nothing if one of them is missing."""
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
     if "p@5" not in numbers or "vectors" not in inputs:
         return

@@ -168,7 +168,7 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     wanted = plan.settings.max_added
     if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
         draw_note(
-            f"{count(wanted)} words were requested; the word vectors hold"
+            f"{count(wanted)} words were requested; the word vectors contain"
             f" {count(len(plan.added))} of them."
         )
     for why, words in plan.left_out.items():

@@ -53,7 +53,7 @@ def describe_alignment(choice: AlignmentChoice, recommended: bool = True) -> str
     if choice.csls_p5 is None:
         why = "this one belongs to the preset"
         if recommended:
-            why = "this one was the best where it was measured, on biomedical papers"
+            why = "this one was the best on the biomedical papers on which all were measured"
         return f"{name}. No alignment of these word vectors was evaluated yet: {why}"
     scores = f"held-out P@5 with CSLS {fraction(choice.csls_p5)}"
     scores += f", chance {chance(choice.chance)}"

@@ -118,7 +118,7 @@ def draw_action(
         if vectors is not None:
             plan = count_cache.plan_of(found.recipe, model, vectors, None, None, workspace.root)
             if len(plan.added) < report.advice.recommended.max_added:
-                words += f"; the word vectors hold **{count(len(plan.added))}** of them"
+                words += f"; the word vectors contain **{count(len(plan.added))}** of them"
         st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
         # 2. The way there.
         if vectors is None:
@@ -236,16 +236,16 @@ def draw_headline(report: lab.AdviceReport) -> None:
 
 
 def draw_counts(report: lab.AdviceReport, words: int | None, vectors: Artifact | None) -> None:
-    """Draw what each count of words on the page counts, and what chance depends on.
+    """Explain what each word count on the page includes, and how chance is computed.
 
-    words: running words of the text; None if they are not known. vectors: word vectors of the text.
+    words: number of running words of the text; None if unknown. vectors: word vectors of the text.
     """
     shown = report.advice.figures
     parts = [
-        f"{count(shown.corpus.words)} running words have a letter",
+        f"{count(shown.corpus.words)} running words contain a letter",
         (
-            f"{count(shown.forecast.words)}, with numbers and punctuation marks, occur"
-            f" {shown.min_count} times or more and get a vector"
+            f"{count(shown.forecast.words)}, with numbers and punctuation marks, occur at least"
+            f" {shown.min_count} times and get a vector"
         ),
     ]
     if words is not None:
@@ -253,8 +253,8 @@ def draw_counts(report: lab.AdviceReport, words: int | None, vectors: Artifact |
     sentence = f"Counts: {'; '.join(parts)}. Chance is 5 in {count(shown.anchors)} anchors."
     if vectors is not None:
         sentence += (
-            " It differs for an evaluated alignment, whose anchors are only the words that these"
-            " word vectors hold."
+            " An evaluated alignment has another chance: its anchors are only words that have one of"
+            " these word vectors."
         )
     draw_note(sentence)
 

@@ -1,5 +1,5 @@
 // A click on a bar selects it. Streamlit itself ignores clicks on a chart that selects by dragging.
-// One listener serves all charts; the last mounted component says which chart is drawn now.
+// One listener serves all charts; the component that was mounted last sets the chart it applies to.
 const SLACK = 5 // pixels that the pointer may move during a click
 export default function ({ data, setTriggerValue }) {
   window.vocadaptBars = { chart: data.chart, select: (bar) => setTriggerValue("bar", bar) }

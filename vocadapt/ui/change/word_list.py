@@ -48,7 +48,7 @@ def choose_range(k: int) -> tuple[int, int]:
     """Draw the range slider of the number of neighbors kept, which is reset if k changes; the range
     is kept in the address.
     """
-    # 1. The range of a link, else the previous one. Streamlit raises an error if the held value of a
+    # 1. The range of a link, or else the previous range. Streamlit raises an error if the held value of a
     #    slider exceeds its new maximum.
     linked = parse_range(address.read_link(KEPT), k)
     if linked is not None:
@@ -58,7 +58,8 @@ def choose_range(k: int) -> tuple[int, int]:
         st.session_state.pop(KEPT, None)
         held = None
     st.session_state["change_kept_k"] = k
-    # 2. The slider. It is not bound to the address, which would miss a range that bars select.
+    # 2. The slider. Streamlit cannot bind it to the address: a range selected on the bars would be
+    #    missing there.
     chosen = st.slider(
         f"Neighbors kept, of {k}",
         0,
@@ -105,7 +106,7 @@ def draw_histogram(
     st.plotly_chart(
         figures.plot_overlap_histogram(change.histogram, noise, kept),
         key=key,
-        on_select=lambda: _take_brush(key, k),
+        on_select=lambda: _select_bars(key, k),
         selection_mode="box",
         config={"displayModeBar": False},
         alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
@@ -114,7 +115,7 @@ def draw_histogram(
     _click_listener(
         key=clicks,
         data={"chart": key},
-        on_bar_change=lambda: _take_bar(clicks, key, k),
+        on_bar_change=lambda: _select_bar(clicks, key, k),
         height=1,
     )
     draw_note(
@@ -148,21 +149,21 @@ def read_range(points: Sequence[Any], k: int) -> tuple[int, int] | None:
     return min(found), max(found)
 
 
-def _take_brush(key: str, k: int) -> None:
+def _select_bars(key: str, k: int) -> None:
     """Callback: list the words of the selected bars; all words if the selection was cleared."""
     kept = read_range(st.session_state[key]["selection"]["points"], k)
     st.session_state[KEPT] = kept or (0, k)
 
 
-def _take_bar(clicks: str, chart: str, k: int) -> None:
-    """Callback: list the words of the clicked bar; all words if it alone was selected."""
+def _select_bar(clicks: str, chart: str, k: int) -> None:
+    """Callback: list the words of the clicked bar, or all words if only this bar was selected."""
     kept = read_range([{"x": st.session_state[clicks]["bar"]}], k)
     if kept is None:
         return
     if st.session_state.get(KEPT) == kept:
         kept = (0, k)
     st.session_state[KEPT] = kept
-    # The bars that were selected by dragging are no longer the selected ones.
+    # The click replaces a selection that was made by dragging.
     if st.session_state[chart]["selection"]["points"]:
         _clear_brush()
 

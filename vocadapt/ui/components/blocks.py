@@ -28,7 +28,7 @@ def draw_figure(figure: Any, key: str, alt: str) -> None:
 
 
 def draw_heading(title: str, place: Any = st, **options: Any) -> None:
-    """Draw the heading of a block; its help explains the terms of the glossary in it.
+    """Draw the heading of a block; its help defines the glossary terms in the title.
 
     options: other arguments of `st.subheader`.
     """
@@ -52,8 +52,8 @@ def draw_task_remark(about: str) -> None:
 def draw_metric(
     place: Any, label: str, value: str, note: str | None = None, help: str | None = None
 ) -> None:
-    """Draw a metric with a note below its value, without color or arrow; its help explains the
-    terms of the glossary in its label.
+    """Draw a metric with a note below its value, without color or arrow; its help defines the
+    glossary terms in the label.
     """
     place.metric(
         label, value, note, delta_color="off", delta_arrow="off", help=explain(label, help)

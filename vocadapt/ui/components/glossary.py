@@ -23,7 +23,7 @@ and in the help of widgets and headings.
 | term | meaning |
 |---|---|
 """
-MAX_EXPLAINED = 3  # sentences in a help: more would hide the page
+MAX_EXPLAINED = 3  # terms in a help text: more would hide the page
 TERMS = {
     "adapted tokenization": (
         "The tokens into which the adapted model's tokenizer splits a text, added tokens included."
@@ -162,11 +162,11 @@ def offer_terms(*names: str) -> None:
 
 
 def explain(label: str, help: str | None = None) -> str | None:
-    """Return the help of a widget or heading, followed by the sentences of the terms that it uses.
+    """Return the help text of a widget or heading, followed by the definitions of its terms.
 
-    Only the terms of the open part count, because a word such as "step" has other meanings
-    elsewhere. Those of the label come first; at most MAX_EXPLAINED are explained. Returns None if
-    there is neither a help nor a term.
+    Only the terms of the open part are searched, because a word such as "step" has other meanings
+    elsewhere. The terms of the label come first; at most MAX_EXPLAINED are defined. Returns None if
+    there is neither a help text nor a term.
 
     Example: explain("Anchors") -> "**anchor**: A word that has both …" on the part Alignment.
     """
@@ -181,8 +181,9 @@ def explain(label: str, help: str | None = None) -> str | None:
 
 @lru_cache(maxsize=512)
 def find_terms(text: str, terms: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the terms that a text uses, in singular or plural, by their place; a term inside a
-    longer one, as tokenization in adapted tokenization, does not count.
+    """Return the terms in a text, singular or plural, in order of appearance.
+
+    A term inside a longer one is ignored, such as tokenization in adapted tokenization.
 
     Example: "Held-out P@5", ("held-out", "P@k") -> ("held-out", "P@k").
     """

@@ -12,7 +12,7 @@ from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.text.display import escape_invisible as escape_invisible  # re-exported
 from vocadapt.ui.components.bars import BarScale, build_scale
-from vocadapt.ui.components.markup_style import FILL, HEAT, INK, STYLE
+from vocadapt.ui.components.markup_style import FILL, HEAT_OPACITY, INK, STYLE
 from vocadapt.ui.components.number_formats import count, fraction, group_digits
 
 # Characters with a meaning in Markdown or Streamlit's extensions, and how they are escaped.
@@ -456,7 +456,7 @@ def _render_heat_cell(cell: HeatCell, links: Links | None) -> str:
     style, number = "", fraction(cell.value)
     if cell.value is not None:
         color = FILL["source"] if cell.value >= 0 else FILL["domain"]
-        percent = 100 * HEAT * min(abs(cell.value), 1.0)
+        percent = 100 * HEAT_OPACITY * min(abs(cell.value), 1.0)
         style = f' style="background:color-mix(in srgb,{color} {percent:.0f}%,transparent)"'
     if cell.chosen:
         style += ' class="va-chosen"'

@@ -19,7 +19,7 @@ FILL = {
     "changed": "light-dark(#CC79A7, #E0A0C4)",
     "neutral": "light-dark(#7A8793, #9AA6B1)",
 }
-HEAT = 0.5  # opacity of the strongest color in a heat map: more would make its text hard to read
+HEAT_OPACITY = 0.5  # of the strongest color in a heat map: a higher one makes its text hard to read
 STYLE = """<style>
 .va-cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));gap:1rem;font-variant-numeric:tabular-nums}
 .va-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.8rem .95rem;min-width:0}

@@ -22,7 +22,7 @@ def draw_table(data: Any, **options: Any) -> Any:
     """Draw a table without an index column; options and result are those of `st.dataframe`.
 
     Numbers are formatted here and sorted as numbers. In a large table whole numbers are grouped as
-    in the language of the browser. The heads of columns explain the terms of the glossary in them.
+    in the language of the browser. The help of a column defines the glossary terms in its name.
     """
     import pandas as pd
 
@@ -55,7 +55,7 @@ def _format_numbers(frame: "pd.DataFrame", config: Mapping[str, Any]) -> tuple[A
 
 
 def _explain_columns(names: Sequence[str], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of the columns, with the sentences of the terms in their names."""
+    """Return the configuration of the columns, with definitions of the terms in their names."""
     found = dict(config)
     for name in names:
         given = found.get(name) or st.column_config.Column()

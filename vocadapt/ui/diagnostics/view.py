@@ -44,7 +44,7 @@ from vocadapt.ui.projection.controls import NEIGHBORHOOD
 from vocadapt.ui.projection.sources import UNSAVED_PCA
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
-HUB = "diagnostics_hub"  # with the number of the space: key of a clicked hub, and query parameter
+HUB = "diagnostics_hub"  # begins the session key and query parameter of a clicked hub
 AT_FIRST = 3  # spaces selected by default
 # Colors of several spaces of a kind: models, adapted models, word vectors.
 COLORS = {
@@ -330,7 +330,7 @@ def describe_norms(spaces: Sequence[SelectedSpace], names: Sequence[str]) -> str
 
 
 def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
-    """Draw the hubs of each space, which are computed on click; each is a link to its projection."""
+    """Draw the hubs of each space, computed on click; each hub is a link to its projection."""
     _follow_hub_link(workspace, spaces)
     st.markdown(
         "A hub is among the nearest neighbors of very many tokens, so it appears in lists where it"
@@ -424,7 +424,7 @@ def _draw_figures(mean: float | None, found: Diagnosis) -> None:
 
 
 def _draw_hubness(found: Hubness | None, field: str) -> None:
-    """Draw the hubness of a space and its hubs, whose links fill a field."""
+    """Draw the hubness of a space and its hubs; a click on a hub sets the session key `field`."""
     if found is None or found.skewness is None:
         st.markdown(":small[Too few tokens for hubs.]")
         return

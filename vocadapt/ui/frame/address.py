@@ -40,7 +40,7 @@ WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace
 LESSON = "lesson"  # query parameter of a page that a lesson opened; others begin with it
 # Ends of the query parameters that hold typed text, or the open tab.
 TYPED = ("_word", "_token", "_around", "_text", "_find", "_holding", "_tab")
-# The kind of artifact that a parameter names, by the end of the parameter: vectors_corpus -> corpora.
+# End of a parameter -> kind of the artifact that its value names: corpus -> corpora.
 KIND_OF_KEY = {name: kind for kind, one in ARTIFACTS.items() for name in (kind, one)}
 SEPARATOR = " · "  # between the name of an artifact and its kind or details
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
@@ -236,12 +236,12 @@ def follow_renames(workspace: Workspace) -> None:
 
 
 def _find_new_value(workspace: Workspace, key: str, value: str) -> str:
-    """Return the value of a parameter with the new name of its artifact; "" if it has no other one.
+    """Return the value of a parameter with the new name of its artifact; "" if it was not renamed.
 
     A value is a name, which may have its kind before it or details after it: "model · demo-bert",
-    "demo-diseases-base · seed 1". The end of a parameter tells the kind too: adapt_model.
+    "demo-diseases-base · seed 1". The end of a parameter also states the kind: adapt_model.
     """
-    # 1. The kind, if the value or the parameter tells it.
+    # 1. The kind, if the value or the parameter states it.
     kind = KIND_OF_KEY.get(key.rpartition("_")[2], "")
     prefix = ""
     for labeled, label in SPACE_KINDS.items():
@@ -293,12 +293,12 @@ def _read_followed_link(key: str, allowed: Callable[[str], bool] = bool) -> list
 
 
 def _report_missing(link: Sequence[str], found: Sequence[str]) -> None:
-    """Say which values of a followed link are not offered: of a deleted artifact, for example."""
+    """Report the values of a followed link that are not offered, such as a deleted artifact."""
     for value in dict.fromkeys(link):
         if value and value not in found:
             st.toast(
-                f"The link names **{plain(value[:MAX_NAME_LENGTH])}**, which is not in this workspace."
-                " Something else is selected instead.",
+                f"The link refers to **{plain(value[:MAX_NAME_LENGTH])}**, which is not in this workspace."
+                " Another choice is selected instead.",
                 icon=":material/link_off:",
             )
 

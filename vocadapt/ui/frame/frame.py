@@ -112,7 +112,7 @@ def draw_sidebar() -> None:
         if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     ]
     if next_page and address.WORKSPACE in next_page[1]:
-        # Another workspace on the same page: the picker would keep its value.
+        # The next page may be in another workspace, but the picker would keep its value.
         st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
     current = st.session_state.get(address.WORKSPACE) or start.name
     names = sorted({start.name, current, *siblings})
@@ -128,7 +128,7 @@ def draw_sidebar() -> None:
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
-        # The key: in another workspace the form is closed.
+        # A key for each workspace closes the form when another workspace is opened.
         key = f"new_workspace_{current}"
         with st.popover("New workspace", icon=":material/add:", width="stretch", key=key):
             _draw_new_workspace(names)

@@ -31,7 +31,7 @@ KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a com
     "tasks": "label",
     "runs": "model_training",
 }
-DESCRIBED = ("models", "runs", "changes")  # kinds that are shown as what they were made from
+NAMED_BY_INPUTS = ("models", "runs", "changes")  # kinds whose display names state their inputs
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
 
 
@@ -48,12 +48,12 @@ def icon_of(kind: str) -> str:
 def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, str]:
     """Return the display names of the artifacts of a kind, by the names of their folders.
 
-    An artifact under the suggested name is shown as what it was made from: a model as demo-bert +
-    biomedical, a run as its task and model, a comparison as its two spaces. A name that the user
-    chose is shown as it is.
+    The display name of an artifact with a suggested name states its inputs: demo-bert + biomedical
+    for a model, task and model for a run, both spaces for a comparison. A name that the user chose
+    is its own display name.
     """
     artifacts = {one.name: one for one in workspace.artifacts(kind)}
-    if kind not in DESCRIBED:
+    if kind not in NAMED_BY_INPUTS:
         return {name: name for name in artifacts}
     models = artifacts
     if kind != "models":
@@ -73,7 +73,7 @@ def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, 
 
 def display_name(workspace: Workspace, kind: str, name: str) -> str:
     """Return the display name of an artifact."""
-    if kind not in DESCRIBED:
+    if kind not in NAMED_BY_INPUTS:
         return name
     return list_display_names(workspace, kind).get(name, name)
 

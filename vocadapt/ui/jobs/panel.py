@@ -82,7 +82,7 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob, heigh
     """Draw the running job of a step with `draw`, in a container with this key, and the waiting jobs
     below it.
 
-    height: of the running job, in pixels; it is kept, so that the form below does not move.
+    height: fixed height of the running job in pixels, so that the form below does not move.
     """
     found = queue.list_jobs(workspace, MAX_JOBS)
     alive = [job for job in found if job.spec.step == step and job.status().alive]

@@ -30,7 +30,7 @@ from vocadapt.vocabulary.lens import (
 KEY = "lens_text"  # key of the text input and query parameter
 MAX_CHIP_CHARACTERS = 20_000  # characters of a text that is drawn as chips
 MIN_SHOWN_DIFFERENCE = 0.0005  # smaller ones would be shown as 0
-PER_ROW = 2  # models per row of metrics: with more, labels would be cut
+PER_ROW = 2  # models per row of metrics: with more, labels would be truncated
 EXAMPLES = {
     "A sentence": (
         "The patient with hypertension and nephropathy was given lidocaine; naloxone was not"
@@ -121,8 +121,10 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
 
 
 def _find_original(workspace: Workspace, adapted: Artifact) -> dict[str, str]:
-    """Return the original of an adapted model, label → folder: that of the workspace, or else the
-    tokenizer that the adapted model keeps of it; empty if there is neither.
+    """Return the model before adaptation, label → folder.
+
+    If the workspace lacks it, return the original tokenizer that the adapted model contains; empty
+    if there is neither.
     """
     original = Path(pickers.model_behind(adapted, workspace) or "")
     for one in workspace.artifacts("models"):

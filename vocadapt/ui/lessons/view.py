@@ -178,7 +178,7 @@ def build_code(step: Step, root: Path) -> str:
 
 
 def _use_new_names(code: str, step: Step, workspace: Workspace) -> str:
-    """Replace the names of renamed artifacts in the code of a step, where each name has one kind."""
+    """Replace the original names of renamed demo artifacts in the code of a step."""
     for place in step.needs:
         kind, _, name = place.partition("/")
         found = find_demo_artifact(workspace, (kind, name))

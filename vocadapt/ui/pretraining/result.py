@@ -153,11 +153,11 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
 
 @st.fragment
 def draw_curves(
-    made: Sequence[PretrainedModel], selected: PretrainedModel, shown_names: Mapping[str, str]
+    made: Sequence[PretrainedModel], selected: PretrainedModel, model_names: Mapping[str, str]
 ) -> None:
     """Draw the held-out loss of several models against wordpieces or time, and the table of all.
 
-    shown_names: display names of models.
+    model_names: display names of models.
     """
     draw_heading("Loss curves")
     able = [one for one in made if one.curve.points]
@@ -172,7 +172,7 @@ def draw_curves(
                 selected_first[:DEFAULT_CURVES],
                 key="pretraining_curves",
                 bind="query-params",
-                format_func=lambda name: shown_names.get(name, name),
+                format_func=lambda name: model_names.get(name, name),
             )
             against = st.segmented_control(
                 "X axis",
@@ -184,14 +184,14 @@ def draw_curves(
             )
         shown = {one.name: one for one in able if one.name in drawn}
         if shown:
-            lines = {shown_names.get(name, name): one.curve for name, one in shown.items()}
-            every = [shown_names.get(name, name) for name in names]
+            lines = {model_names.get(name, name): one.curve for name, one in shown.items()}
+            every = [model_names.get(name, name) for name in names]
             figure = plot_held_out_losses(lines, str(against), among=every)
             last = [f"{name} {fraction(one.points[-1].loss)}" for name, one in lines.items()]
             alt = f"Held-out loss in nats per character. Last value: {', '.join(last)}."
             draw_figure(figure, "held_out_losses", alt=alt)
             describe_windows(list(shown.values()))
-    draw_models(made, shown_names)
+    draw_models(made, model_names)
 
 
 def describe_windows(shown: Sequence[PretrainedModel]) -> None:

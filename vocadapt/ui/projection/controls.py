@@ -171,7 +171,7 @@ def pick_projection(made: list[Artifact]) -> Artifact | None:
 
 
 def explain_tokens(saved: Artifact | None, isolated: Isolated | None) -> None:
-    """State when the token filter does not apply to what is shown.
+    """State why the token filter does not apply to the shown projection, if it does not.
 
     saved: the saved projection that is shown, which has its own tokens. isolated: a selection that
     takes the place of the filter.
@@ -341,7 +341,7 @@ def draw_form(
 
 
 def _start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
-    """Start a job, and close the popover on the next run."""
+    """Start a job, and close the popover of the form in the next run of the page."""
     # Set before the start, which ends this run of the page.
     st.session_state[JOB_STARTED] = True
     try:
@@ -378,8 +378,9 @@ def _match_layout(path: Path, space: NamedSpace) -> MatchedLayout:
 
 
 def _choose_parameters(method: str, tokens: int, base: ProjectionSettings) -> ProjectionSettings:
-    """Draw the parameters of a method, all but the main one in an expander; the others are those of
-    `base`.
+    """Draw the parameters of a method, all but the main one in an expander, and return them.
+
+    base: the values of the settings that are not drawn.
     """
     values: dict[str, Any] = {"method": method}
     if method == "tsne":

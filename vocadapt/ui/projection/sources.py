@@ -33,7 +33,7 @@ from vocadapt.ui.frame import cache, count_cache, mistakes
 
 UNSAVED_PCA = "PCA (not saved)"
 PLAIN = "one color"
-ORIGIN = "origin · {}"  # of the name of an adapted model
+ORIGIN = "origin · {}"  # {}: name of an adapted model
 TABLES = f"{UPLOADS}/tables"  # the user's tables of tokens and values
 HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
 MIN_EXAMPLE_LENGTH, MAX_EXAMPLES = 5, 6  # characters of an example word, number of examples
@@ -118,8 +118,8 @@ class OpenedProjection:
 def choose_example_words(workspace: Workspace, space: NamedSpace) -> list[str]:
     """Return words whose neighborhoods are worth a look, the best one first.
 
-    Those that the demo was measured on, if they were added to this space or if none were; then
-    frequent words that were added, then frequent whole words.
+    The words of the demo's measured examples come first, only added ones if the space has added
+    tokens; then other added words, then other whole words, each by frequency.
     """
     vectors = workspace.artifacts("vectors")
     measured = [example.word for one in vectors for example in read_demo_examples(one)]
@@ -145,7 +145,7 @@ def count_tokens(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> in
 
 @st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …", hash_funcs=STAMPS)
 def project_now(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> OpenedProjection:
-    """Return a projection that takes no more than a second; raise InputError if there is nothing to
+    """Return a PCA projection, computed on the page; raise InputError if there is nothing to
     project.
     """
     opened = [one.opened for one in spaces]

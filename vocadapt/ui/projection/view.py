@@ -43,7 +43,7 @@ HELP = {
 }
 WORD = "projection_word"
 CENTER = "projection_center"  # session key: the center of the projection of the last run
-Found = list[NeighborList | None]  # neighbors in each space, None if it lacks the word
+NeighborsBySpace = list[NeighborList | None]  # None for a space that lacks the word
 
 
 def draw_projection(
@@ -116,10 +116,10 @@ def draw_neighbors(
 
 
 def _draw_search(shown: OpenedProjection) -> WordSearch:
-    """Draw the search field, with suggestions; return what was found. The field begins with the
-    center of a neighborhood.
+    """Draw the search field, with suggestions, and return the search. The center of a neighborhood is
+    its initial value.
     """
-    # Another neighborhood brings its own word, unless the user searched at the same time.
+    # Another neighborhood replaces the searched word by its center.
     if shown.center and st.session_state.get(CENTER, shown.center) != shown.center:
         st.session_state[WORD] = shown.center
     st.session_state[CENTER] = shown.center
@@ -160,9 +160,9 @@ def draw_quality(shown: OpenedProjection) -> None:
         )
 
 
-def _find_neighbors(shown: OpenedProjection, word: str, settings: ListSettings) -> Found:
-    """Return the neighbors of a word in each space; None without a word, and if a space lacks it."""
-    found: Found = []
+def _find_neighbors(shown: OpenedProjection, word: str, settings: ListSettings) -> NeighborsBySpace:
+    """Return the neighbors of a word in each space; None for a space that lacks the word."""
+    found: NeighborsBySpace = []
     for one in shown.spaces:
         space = one.opened.space
         near = None
@@ -184,7 +184,9 @@ def _build_rings(
     return Rings(index.get(word), [index.get(token, -1) for token, _ in near], selected)
 
 
-def _draw_cards(shown: OpenedProjection, word: str, found: Found, settings: ListSettings) -> None:
+def _draw_cards(
+    shown: OpenedProjection, word: str, found: NeighborsBySpace, settings: ListSettings
+) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
     if not word:
         draw_neighbor_cards([])  # loads the component before the first search

@@ -54,7 +54,7 @@ def draw_settings(
 
 
 def _choose_runs(offered: list[str], baseline: str, names: Mapping[str, str]) -> list[str]:
-    """Draw the picker of runs, at first the baseline and those after it; return their names."""
+    """Draw the picker of runs and return their names; by default, the baseline and the first others."""
     first = offered
     if baseline:
         first = list(dict.fromkeys([baseline, *offered]))
@@ -85,12 +85,12 @@ def list_settings(one: RunSet, models: Mapping[str, str]) -> dict[str, object]:
     for key, value in one.record["settings"].items():
         setting = declared.get(key)
         label = setting.label if setting else ""
-        values[label or key] = name_empty(setting, value)
+        values[label or key] = describe_empty_value(setting, value)
     return values
 
 
-def name_empty(setting: Setting | None, value: object) -> object:
-    """Return what an empty value of a setting means, such as "all" for 0; other values as they are."""
+def describe_empty_value(setting: Setting | None, value: object) -> object:
+    """Return the meaning of an empty value of a setting, such as "all" for 0; other values unchanged."""
     if setting and setting.empty and value in (0, ""):
         return setting.empty
     return value

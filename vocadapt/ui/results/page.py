@@ -35,7 +35,7 @@ def draw(workspace: Workspace) -> None:
     # 2. The models compared with the baseline, then over all tasks if there are several.
     board = view.compute_results(own, baseline, scorer).boards[0]
     models = pickers.list_display_names(workspace)
-    shown = view.show_names(board, names, models)
+    shown = view.apply_display_names(board, names, models)
     view.draw_headline(shown)
     draw_task_remark(own[0].about)
     view.draw_leaderboard(shown)

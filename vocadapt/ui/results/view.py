@@ -136,7 +136,7 @@ def compute_results(
     return build_results(list(runs), baseline, scorer)
 
 
-def show_names(
+def apply_display_names(
     board: TaskLeaderboard, names: Mapping[str, str], models: Mapping[str, str]
 ) -> TaskLeaderboard:
     """Return a leaderboard with the display names of its runs and models."""

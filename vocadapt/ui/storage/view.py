@@ -37,7 +37,7 @@ class Item:
     """An artifact or an ended job, with its display name, note and size in bytes."""
 
     id: str
-    shown: str
+    display_name: str
     source: Artifact | Job
     created: str
     size: int
@@ -58,23 +58,23 @@ def list_items(workspace: Workspace) -> list[Item]:
     """List the artifacts and ended jobs of a workspace: by kind, newest first."""
     notes = load_notes(workspace)
     found: list[tuple[str, Artifact | Job, Path, str]] = []
-    shown: dict[str, str] = {}
+    labels: dict[str, str] = {}  # by id
     for kind in ARTIFACTS:
         names = list_display_names(workspace, kind)
         for artifact in workspace.artifacts(kind):
             created = artifact.manifest.created[:16].replace("T", " ")
-            shown[f"{kind}/{artifact.name}"] = names.get(artifact.name, artifact.name)
+            labels[f"{kind}/{artifact.name}"] = names.get(artifact.name, artifact.name)
             found.append((f"{kind}/{artifact.name}", artifact, artifact.folder, created))
     for job in queue.list_jobs(workspace):
         if not job.status().alive:
-            shown[f"jobs/{job.id}"] = find_target_name(job)
+            labels[f"jobs/{job.id}"] = find_target_name(job)
             found.append((f"jobs/{job.id}", job, job.folder, _format_start(job)))
     items = []
     for id, source, folder, created in found:
         text = ""
         if id in notes:
             text = notes[id].text
-        items.append(Item(id, shown[id], source, created, measure_files([str(folder)]), text))
+        items.append(Item(id, labels[id], source, created, measure_files([str(folder)]), text))
     return items
 
 
@@ -92,7 +92,7 @@ def draw_items(items: list[Item]) -> Item | None:
     rows = [
         {
             "kind": item.kind,
-            "name": item.shown,
+            "name": item.display_name,
             "folder": item.name,
             "created": item.created,
             "size": megabytes(item.size),
@@ -116,7 +116,7 @@ def draw_items(items: list[Item]) -> Item | None:
 def draw_item(workspace: Workspace, item: Item) -> None:
     """Draw the forms that rename, annotate and delete an artifact or a job."""
     with st.container(border=True):
-        st.markdown(f"**{plain(item.shown)}** · {item.kind}")
+        st.markdown(f"**{plain(item.display_name)}** · {item.kind}")
         name, note = st.columns(2, gap="large")
         with name:
             _draw_rename_form(workspace, item)
@@ -145,7 +145,7 @@ def _draw_note_form(workspace: Workspace, item: Item) -> None:
         key="storage_save",
     ):
         save_note(workspace, item.id, text)
-        _finish(f"Note on {plain(item.shown)} saved.")
+        _finish(f"Note on {plain(item.display_name)} saved.")
 
 
 def _draw_delete_button(workspace: Workspace, item: Item) -> None:
@@ -155,23 +155,25 @@ def _draw_delete_button(workspace: Workspace, item: Item) -> None:
         if isinstance(item.source, Artifact):
             dependents = list_dependents(workspace, item.source)
         if dependents:
-            shown = [display_name(workspace, one.kind, one.name) for one in dependents]
+            labels = [display_name(workspace, one.kind, one.name) for one in dependents]
             kinds = [ARTIFACTS[one.kind] for one in dependents]
             names = ", ".join(
-                f"{plain(name)} ({kind})" for name, kind in zip(shown, kinds, strict=True)
+                f"{plain(name)} ({kind})" for name, kind in zip(labels, kinds, strict=True)
             )
             st.warning(
                 f"Made from it: {names}. If you delete it, they will be out of date, and some can"
                 " no longer be opened.",
                 icon=":material/account_tree:",
             )
-        st.markdown(f"**{plain(item.shown)}** moves to the trash, from which it can be restored.")
+        st.markdown(
+            f"**{plain(item.display_name)}** moves to the trash, from which it can be restored."
+        )
         if st.button("Move to the trash", type="primary", key="storage_delete"):
             if isinstance(item.source, Artifact):
                 delete_artifact(workspace, item.source)
             else:
                 delete_job(workspace, item.source)
-            _finish(f"{plain(item.shown)} is in the trash.")
+            _finish(f"{plain(item.display_name)} is in the trash.")
 
 
 def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
@@ -195,7 +197,7 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
 
 
 def _restore(workspace: Workspace, entry: Deleted) -> None:
-    """Restore a deleted item, under another name if an artifact has taken its name."""
+    """Restore a deleted item, under another name if its name is taken."""
     name, message = entry.name, f"{plain(entry.name)} was restored."
     if workspace.folder(entry.kind, name).exists():
         name = workspace.find_free_name(entry.kind, name)

@@ -27,7 +27,7 @@ PAGE_SECONDS = 2.0  # a text that takes longer is counted by a job
 def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
     """Offer to count the words of a text for a model, with an estimate of the time.
 
-    model: its folder or hub name. The counts are saved: the page that is drawn next has them.
+    model: its folder or hub name. The counts are saved, so the next run of the page has them.
     """
     text = read_corpus([corpus.folder])
     name, shown = plain(corpus.name), plain(pickers.display_model(workspace, model))
@@ -36,12 +36,14 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
         # 1. Cases without a button.
         if text.counted_by is not None:
             st.markdown(
-                "This text holds only word counts, made for a model that splits text into other"
-                " words. Choose such a model, or import the text itself."
+                "This text contains only word counts, made for a model that separates words"
+                " differently. Choose a model for which it was counted, or import the text itself."
             )
             return
         if _is_being_counted(workspace, corpus, model):
-            st.markdown("A job is counting its words. This page continues when it is done.")
+            st.markdown(
+                "A job is counting the words of this text. The page continues when the job is done."
+            )
             return
         # 2. The button, and how long it takes.
         work = estimate_counting_seconds(text)
@@ -57,7 +59,7 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
             return
         # 3. Count them.
         if is_short:
-            _count_here(workspace, text, model)
+            _count_on_page(workspace, text, model)
         else:
             _count_by_job(workspace, corpus, model, work)
 
@@ -72,7 +74,7 @@ def _is_being_counted(workspace: Workspace, corpus: Artifact, model: str) -> boo
 
 
 def _count_by_job(workspace: Workspace, corpus: Artifact, model: str, work: float) -> None:
-    """Start the job that counts the words of a text; work: its seconds, as modeled."""
+    """Start the job that counts the words of a text; work: its modeled seconds."""
     inputs = {"text": (str(corpus.folder),), "model": (model,)}
     promised = queue.list_promised_names(workspace, STEP.makes)
     wish = f"{corpus.name}-{Path(model).name}"
@@ -80,7 +82,7 @@ def _count_by_job(workspace: Workspace, corpus: Artifact, model: str, work: floa
     panel.start(workspace, Spec(STEP.name, CountStep(), inputs), name, work=work)
 
 
-def _count_here(workspace: Workspace, text: Corpus, model: str) -> None:
+def _count_on_page(workspace: Workspace, text: Corpus, model: str) -> None:
     """Count a short text on the page, save the counts, and rerun the page.
 
     Raises InputError if they cannot be saved.

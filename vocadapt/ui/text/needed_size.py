@@ -1,9 +1,9 @@
-"""The size of a text that is enough for word vectors, as the pages describe it before an upload."""
+"""How much text word vectors need, as described on the pages before an upload."""
 
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.vocabulary.advice.rules import NEEDED_WORDS
 
-BYTES_PER_WORD = 7  # of English: six letters or so, and a space
+BYTES_PER_WORD = 7  # of English text, approximately: six letters and a space
 
 
 def describe_needed_text() -> str:

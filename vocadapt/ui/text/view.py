@@ -68,7 +68,7 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
             "Words",
             words,
             None,
-            "Running words, numbers and punctuation marks, as the model separates them: every"
+            "Running words, numbers and punctuation marks, as the model separates them. Every"
             " occurrence counts.",
         ),
         ("Distinct words", distinct),

@@ -115,7 +115,7 @@ def compute_needed_words(p5: float) -> int:
     return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
 
 
-# Running words with a vector that are enough: the forecast reaches USABLE.
+# Running words with a vector for which the forecast of P@5 reaches USABLE.
 NEEDED_WORDS = round(compute_needed_words(USABLE), -4)
 
 
