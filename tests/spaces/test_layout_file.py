@@ -128,7 +128,7 @@ def test_a_layout_of_too_few_tokens(write):
 
 def test_a_layout_of_one_place(write):
     text = "token,x,y\n" + "".join(f"{word},1,1\n" for word in WORDS[:4])
-    with pytest.raises(InputError, match="All 4 tokens have the same place"):
+    with pytest.raises(InputError, match="All 4 tokens have the same coordinates"):
         match_layout(read_layout(write(text)), SPACE)
 
 
