@@ -189,6 +189,17 @@ def test_a_model_without_an_alignment_has_no_score():
     )
 
 
+def test_a_number_out_of_range_is_a_message_and_nothing_can_be_started(open_page, seeded):
+    app = open_page(ADAPT, seeded, adapt_preset="green-bert")
+    assert any(button.key == "adapt" for button in app.button)
+    app.number_input(key="adapt_cap").set_value(99_999_999_999).run()
+    assert not app.exception
+    assert any("Max added words" in text.value and "expected" in text.value for text in app.text)
+    assert not any(button.key == "adapt" for button in app.button)
+    app.number_input(key="adapt_cap").set_value(3).run()
+    assert any(button.key == "adapt" for button in app.button) and not app.error
+
+
 def choose_initializer(app, preset, name):
     """Select an initializer in the menu of a preset."""
     app.selectbox(key=f"initializer_{preset}").set_value(name).run()

@@ -207,6 +207,11 @@ def find_default_baseline(runs: Sequence[RunSet]) -> tuple[str, str]:
     return oldest[0].name, oldest[0].tokenizations[0]
 
 
+def find_remark(runs: Sequence[RunSet]) -> str:
+    """Return the remark on the task of some runs by its author; "" if none has one."""
+    return next((one.about for one in runs if one.about), "")
+
+
 OpenRuns = Callable[[Artifact], RunSet]
 
 

@@ -312,10 +312,22 @@ def _choose_words(recipe: Recipe, place: DeltaGenerator) -> Recipe:
     left, right = place.columns(2)
     # The fields begin empty; `_fill_in` sets the recipe's values.
     max_added = draw_setting(
-        left, PlanSettings, "max_added", "adapt_cap", step=1000, bind="query-params"
+        left,
+        PlanSettings,
+        "max_added",
+        "adapt_cap",
+        bounded=False,
+        step=1000,
+        bind="query-params",
     )
     min_count = draw_setting(
-        right, PlanSettings, "min_count", "adapt_occurrences", step=1, bind="query-params"
+        right,
+        PlanSettings,
+        "min_count",
+        "adapt_occurrences",
+        bounded=False,
+        step=1,
+        bind="query-params",
     )
     return replace(recipe, vocabulary=replace(plan, max_added=max_added, min_count=min_count))
 

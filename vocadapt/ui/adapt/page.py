@@ -39,15 +39,17 @@ def _draw_form(workspace: Workspace) -> None:
     fragment.
     """
     form_side, plan_side = st.columns([1, 1.4], gap="large")
+    chosen = None
+    # Errors are shown below the inputs that they are about.
+    with form_side, mistakes.show_errors():
+        chosen = form.draw_recipe_form(workspace)
+    if chosen is None:
+        return
     with mistakes.show_errors():
-        with form_side:
-            chosen = form.draw_recipe_form(workspace)
-        if chosen is None:
-            return
         with plan_side:
             plan.draw_plan(workspace, chosen)
         # Not reached if there is no plan.
-        with form_side:
+        with form_side, mistakes.show_errors():
             _draw_start_button(workspace, chosen)
 
 

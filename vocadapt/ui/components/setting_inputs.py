@@ -29,6 +29,7 @@ def draw_setting(
     most: float | None = None,
     toggle: bool = False,
     buttons: bool = False,
+    bounded: bool = True,
     **options: Any,
 ) -> Any:
     """Draw the input of a setting and return its value.
@@ -36,7 +37,9 @@ def draw_setting(
     place: a container, or `st` itself. settings: the class, or an instance with the initial values.
     least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
     draw a toggle instead of a checkbox. buttons: draw the choices side by side instead of as a
-    menu. options: other arguments of the widget.
+    menu. bounded: False accepts any number, which the settings then check: the browser does not
+    send a number outside of the bounds of its input, so the page could not report it. options:
+    other arguments of the widget.
     """
     declared, value = get_settings(settings)[name], getattr(settings, name)
     label = label or declared.label
@@ -46,6 +49,8 @@ def draw_setting(
         draw = place.toggle if toggle else place.checkbox
         return bool(draw(label, value, **options))
     if declared.is_number and not declared.several:
+        if not bounded:
+            return _draw_any_number(place, declared, label, value, least is not None, options)
         return _draw_number(place, declared, label, value, least, most, options)
     if declared.several:
         return _draw_several(place, declared, label, value, options)
@@ -87,6 +92,16 @@ def _draw_number(
         limits = (lowest, highest)
         return kind(draw_optional_number(label, limits, value, declared.empty, place, **options))
     return kind(place.number_input(label, lowest, highest, value, **options))
+
+
+def _draw_any_number(
+    place: Any, declared: Setting, label: str, value: Any, required: bool, options: dict[str, Any]
+) -> Any:
+    """Draw the input of a number without bounds; empty is 0 unless it is required."""
+    if declared.empty and not required:
+        options.setdefault("placeholder", declared.empty)
+        value = None
+    return declared.kind(place.number_input(label, value=value, **options) or 0)
 
 
 def _draw_several(

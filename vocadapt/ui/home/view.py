@@ -6,7 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.artifacts.runs import find_default_baseline
+from vocadapt.lab.artifacts.runs import find_default_baseline, find_remark
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
@@ -169,13 +169,14 @@ def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
     own = next((one for one in scored if one.name == artifact.name), None)
     if own is None:
         return
-    name, tokenization = find_default_baseline([one for one in scored if one.task == own.task])
+    same = [one for one in scored if one.task == own.task]
+    name, tokenization = find_default_baseline(same)
     if (name, tokenization) != (own.name, own.main_tokenization):
         baseline = next(one for one in scored if one.name == name)
         score = fraction(baseline.summary(tokenization, own.metric).mean)
         shown = shorten_name(display_name(workspace, "runs", name))
         st.markdown(f"Baseline **{score}** ({plain(shown)} · {tokenization})")
-    draw_task_remark(own.about)
+    draw_task_remark(find_remark(same))
 
 
 def _find_name(artifact: Artifact, workspace: Workspace) -> str:

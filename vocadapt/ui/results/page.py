@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from vocadapt.lab.artifacts.runs import find_remark
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_task_remark
@@ -37,7 +38,7 @@ def draw(workspace: Workspace) -> None:
     models = pickers.list_display_names(workspace)
     shown = view.apply_display_names(board, names, models)
     view.draw_headline(shown)
-    draw_task_remark(own[0].about)
+    draw_task_remark(find_remark(own))
     view.draw_leaderboard(shown)
     curves.draw_curves(own, own[0].metric, names)
     confusion.draw_confusion(task, baseline)
