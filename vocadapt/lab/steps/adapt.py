@@ -34,6 +34,8 @@ from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.vocabulary.plan.tokenizer import count_departures
 
+# Relative costs for the progress bar, in the unit of `weigh_stages`: measured on the demo's model.
+READING, COUNTING, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 5.0, 14.0, 35.0
 FOLDS = 3  # a quick look; the step `alignment` uses ten, which leave more anchors to fit on
 LOSSES = ("curve", "next_curve")  # of each training step: too long for a manifest
 NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
@@ -65,6 +67,7 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
 
     If the recipe has continued pretraining, the trained model is the result.
     """
+    context.progress(0.0, "reading the model")
     # 1. Find the sources; the domain text may be the one that the given vectors were trained on.
     check_model_step(context, settings)
     recipe, given = settings.recipe, context.spec.inputs
@@ -79,10 +82,10 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
 
     # 2. Divide the progress, and count the words of the text; they are often counted already.
     adapting = weigh_stages(recipe, vectors is not None, sources.has_bare_target)
-    weights = {"counts": 0.0, "adapting": sum(adapting.values())}
+    weights = {"reading": READING, "counts": 0.0, "adapting": sum(adapting.values())}
     if "counts" in recipe.needs:
-        weights["counts"] = 10.0
-    weights |= {"departures": 5.0, "quality": 2.0, "certificate": 8.0}
+        weights["counts"] = COUNTING
+    weights |= _weigh_measures(settings, text)
     stages = parts(context.progress, weights)
     if "counts" in recipe.needs and text is not None:
         words = load_or_count_words(context.root, text, context.model.splitter, stages["counts"])
@@ -103,6 +106,18 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
     if settings.certify:
         numbers |= _certify(context, adapted, stages["certificate"])
     return numbers
+
+
+def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float]:
+    """Return the relative costs of what is measured on the result, for the progress bar."""
+    weights = {"departures": 0.0, "quality": 0.0, "certificate": 0.0}
+    if text is not None:
+        weights["departures"] = DEPARTURES
+    if settings.recipe.needs_alignment:
+        weights["quality"] = QUALITY
+    if settings.certify:
+        weights["certificate"] = CERTIFICATE
+    return weights
 
 
 def check_model_step(context: StepContext, settings: ModelStep) -> None:
@@ -222,11 +237,11 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
     """
     from vocadapt.models.certificate.certificate import certify
 
-    progress(0.0, "checking that everything else was kept")
+    progress(0.0, "certificate: reading both models")
     result, when = open_model(context.draft), {}
     if isinstance(adapted, ContinuedAdaptation) and not adapted.keeps_old_weights:
         result, when = adapted.untrained, {"certified": "before the training"}
-    certificate = certify(context.model, result)
+    certificate = certify(context.model, result, progress=progress)
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
     return {"certificate": certificate.passed}
 

@@ -161,7 +161,7 @@ def compute_projection(
     shown, how = space.take(chosen.rows), chosen.how
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
-    layout_progress = part(progress, 0.0, 0.85)
+    layout_progress = part(progress, 0.0, 0.95)
     moved = None
     if second is None:
         pairs = [(project(shown, settings.projection, layout_progress), shown)]
@@ -181,7 +181,7 @@ def compute_projection(
             metric=metric,
             max_tokens=judged,
             seed=seed,
-            progress=part(progress, 0.85, 0.98),
+            progress=part(progress, 0.95, 0.99),
         )
         drawn.append(ProjectedSpace(projection, quality))
 

@@ -23,6 +23,7 @@ from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_folder import find_embeddings
+from vocadapt.progress import Progress, parts, silent
 from vocadapt.text.tokenization import encode, encode_batch
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 
+COSTS = {"outputs": 25.0, "reload": 25.0}  # relative to the other checks, measured
 PROBES, PROBE_LENGTH, SEED = 8, 24, 1
 
 
@@ -59,7 +61,10 @@ class Certificate:
 
 
 def certify(
-    before: LanguageModel, after: LanguageModel, lines: Sequence[str] | None = None
+    before: LanguageModel,
+    after: LanguageModel,
+    lines: Sequence[str] | None = None,
+    progress: Progress = silent,
 ) -> Certificate:
     """Run every check on an edited model.
 
@@ -76,7 +81,11 @@ def certify(
         _ = model.config
         find_embeddings(model)
     edit = Edit(before, after, tuple(lines or LINES))
-    return Certificate(tuple(run_check(name, edit) for name in CHECKS))
+    checks = []
+    for name, report in parts(progress, {name: COSTS.get(name, 1.0) for name in CHECKS}).items():
+        report(0.0, f"certificate: {name}")
+        checks.append(run_check(name, edit))
+    return Certificate(tuple(checks))
 
 
 def run_check(name: str, edit: Edit) -> Check:
