@@ -111,7 +111,15 @@ def test_planted_faults_are_found(tiny_bert: Path, tmp_path: Path, name: str) ->
 def test_a_fault_fails_the_whole_certificate(tiny_bert: Path, tmp_path: Path) -> None:
     out = adapted_folder(tiny_bert, tmp_path / "out")
     change(out, swap_rows)
-    certificate = certify(open_model(tiny_bert), open_model(out))
+    reports: list[tuple[float | None, str]] = []
+
+    def report(fraction: float | None, message: str = "") -> None:
+        reports.append((fraction, message))
+
+    certificate = certify(open_model(tiny_bert), open_model(out), progress=report)
+    fractions = [fraction or 0.0 for fraction, _ in reports]
+    assert [message for _, message in reports] == [f"certificate: {name}" for name in CHECKS]
+    assert fractions == sorted(fractions) and fractions[0] == 0.0 and 0.5 < fractions[-1] < 0.6
     assert not certificate.passed
     assert {"kept embeddings", "outputs"} <= {
         check.name for check in certificate.checks if not check.passed

@@ -379,3 +379,14 @@ def test_exact_neighbors_exclude_the_row_itself():
     np.fill_diagonal(full, np.inf)
     assert np.array_equal(indices, np.argsort(full, axis=1)[:, :3]) and told == [0.0, 0.4, 0.8]
     assert np.allclose(distances, np.sort(full, axis=1)[:, :3], atol=1e-4)
+
+
+def test_the_descent_has_most_of_the_progress_only_where_it_takes_most_of_the_time(clouds):
+    def find_first_iteration(settings):
+        told = []
+        project(clouds, settings, lambda fraction, message="": told.append((fraction, message)))
+        return next(fraction for fraction, message in told if message.startswith("iteration"))
+
+    quick = find_first_iteration(ProjectionSettings(**QUICK))
+    longer = find_first_iteration(ProjectionSettings(**{**QUICK, "iterations": 750}))
+    assert 0.5 < quick < 0.75 and 0.3 < longer < 0.4  # after loading and the first 50 iterations
