@@ -215,3 +215,19 @@ def test_no_page_shows_the_folder_of_a_model_with_a_suggested_name(part, suggest
     shown = list_shown(app)
     assert not [text for text in shown if model.name in text]
     assert any(display in text for text in shown)
+
+
+def test_the_name_of_a_hostile_task_is_no_markdown_on_home(open_page, workspace):
+    shutil.rmtree(workspace.root / "vectors")  # the fixture gives them no figures
+    task = "a **b** :red[c]"
+    numbers = {"task": task, "mean": {"f1": 0.5}, "metric": "f1", "cut": "base"}
+    name = simplify_name(f"{task}-demo-bert")
+    make(workspace, name, "runs", numbers, model="models/demo-bert")
+    app = open_page("home", workspace)
+    assert not app.exception
+    shown = [
+        *(link.proto.label for link in app.get("page_link")),
+        *(one.delta for one in app.metric),
+    ]
+    found = [text for text in shown if "red" in text and "demo" in text]
+    assert len(found) > 1 and not any("**b**" in text or ":red[" in text for text in found)

@@ -17,6 +17,7 @@ from vocadapt.analysis.results.results import explain_verdict
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.artifacts.tasks import import_task
+from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
@@ -72,6 +73,16 @@ def tasked(tmp_path, tiny_bert):
     }
     import_task(TASK_KINDS["ner"], files, workspace.folder("tasks", "toy"))
     return workspace
+
+
+def test_the_results_of_a_renamed_task_keep_the_name_that_the_runs_recorded(open_page, runs):
+    folder = runs.folder("tasks", "toy")
+    folder.mkdir(parents=True)
+    Manifest("tasks", "toy", {}).save(folder)
+    rename_artifact(runs, runs.artifact("tasks", "toy"), "mine")
+    app = open_page(RESULTS, runs, results_task="toy")
+    assert not app.exception and not app.toast
+    assert app.query_params["results_task"] in ("toy", ["toy"])
 
 
 def test_results_show_the_best_the_table_and_the_test(open_page, runs):

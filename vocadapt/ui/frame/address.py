@@ -40,6 +40,8 @@ WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace
 LESSON = "lesson"  # query parameter of a page that a lesson opened; others begin with it
 # Ends of the query parameters that hold typed text, or the open tab.
 TYPED = ("_word", "_token", "_around", "_text", "_find", "_holding", "_tab")
+# Query parameters with names that runs have recorded: they stay as they are.
+RECORDED = ("results_task",)
 # End of a parameter -> kind of the artifact that its value names: corpus -> corpora.
 KIND_OF_KEY = {name: kind for kind, one in ARTIFACTS.items() for name in (kind, one)}
 SEPARATOR = " · "  # between the name of an artifact and its kind or details
@@ -219,7 +221,7 @@ def follow_renames(workspace: Workspace) -> None:
     A workspace, a lesson, a typed word, a tab or a setting may have the same name: those stay.
     """
     for key in list(st.query_params):
-        if key == WORKSPACE or key.startswith(LESSON) or key.endswith(TYPED):
+        if key == WORKSPACE or key.startswith(LESSON) or key.endswith(TYPED) or key in RECORDED:
             continue
         values = st.query_params.get_all(key)
         renamed = {value: _find_new_value(workspace, key, value) for value in values}

@@ -155,7 +155,7 @@ def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
     label, value, basis = find_main_figure(artifact)
     name = _find_name(artifact, workspace)
     if value:
-        draw_metric(st, label, value, f"{name} · {basis}")
+        draw_metric(st, label, value, f"{plain(name)} · {basis}")
     else:
         st.markdown(plain(name))
     if artifact.kind == "runs":
@@ -253,7 +253,7 @@ def draw_recent(workspace: Workspace) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             part, query = find_result_link(artifact)
             shown = names[artifact.kind].get(artifact.name, artifact.name)
-            name = shorten_name(shown, MAX_RECENT_LENGTH)
+            name = plain(shorten_name(shown, MAX_RECENT_LENGTH))
             draw_link(part, name, icon=icon_of(artifact.kind), **query)
             created = artifact.manifest.created[:16].replace("T", " ")
             draw_note(f"{ARTIFACTS[artifact.kind]} · {created}")
