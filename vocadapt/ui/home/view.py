@@ -129,8 +129,18 @@ def _draw_step(
     with result:
         if state.found:
             _draw_result(state.found[0], workspace)
+        missing = describe_missing(state)
+        if missing and not is_empty(workspace):
+            draw_note(missing)
     with action:
         _draw_action(state.part, is_next)
+
+
+def describe_missing(state: StepState) -> str:
+    """Return what a step that is ready still lacks: the page that makes it; "" for other steps."""
+    if state.state != "ready":
+        return ""
+    return f"Still to do: save a result of {find_label(state.part)}."
 
 
 def _draw_action(part: str, is_next: bool) -> None:

@@ -96,12 +96,14 @@ def describe_origin(vectors: Artifact) -> str:
         if role in manifest.inputs
         for path in manifest.inputs[role].paths
     ]
-    source = " and ".join(names) or "an unknown text"
     verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
-    read = ""
+    sentence = f"{verb} {' and '.join(names)}"
+    if not names:
+        sentence = "These vectors came with no record of their text"
     if "occurrences" in manifest.numbers:
-        read = f": {count(manifest.numbers['occurrences'])} occurrences of these words were read"
-    return f"{verb} {source}{read}."
+        read = count(manifest.numbers["occurrences"])
+        sentence += f": {read} occurrences of these words were read"
+    return f"{sentence}."
 
 
 @st.fragment
