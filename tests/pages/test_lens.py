@@ -1,11 +1,13 @@
 """The tokenizer lens page: its states, hostile text, and models of every kind."""
 
+import io
 import re
 import shutil
 
 import pytest
 
 from tests.conftest import TINY_TOKENS
+from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.lens import view
 from vocadapt.ui.lens.corpus import format_changes_csv
@@ -124,6 +126,21 @@ def test_a_vocabulary_alone_is_enough(open_page, vocab):
     app.multiselect(key="lens_models").set_value([str(vocab)]).run()
     assert not app.exception and "va-chip" in markup(app)
     assert any("There is no text in this workspace yet." in text for text in texts(app))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\x1f binary", b"This is a contract.\n" * 9])
+def test_an_uploaded_file_without_a_vocabulary_is_not_kept(tmp_path, content):
+    workspace, file = Workspace(tmp_path / "w"), io.BytesIO(content)
+    file.name = "contracts.txt"
+    with pytest.raises(InputError):
+        view.save_vocabulary(file, workspace)
+    assert not list((workspace.root / "uploads").rglob("*.txt"))
+
+
+def test_an_uploaded_vocabulary_is_kept(tmp_path, vocab):
+    file = io.BytesIO(vocab.read_bytes())
+    file.name = "vocab.txt"
+    assert view.save_vocabulary(file, Workspace(tmp_path / "w")) == "vocab.txt"
 
 
 def test_uploaded_vocabularies_are_offered(tmp_path):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.example_words import find_example_line
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
-from vocadapt.models.language_model import LanguageModel, filter_cached
+from vocadapt.models.language_model import LanguageModel, filter_cached, open_model
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.glossary import explain
@@ -252,7 +253,10 @@ def _choose_default_models(workspace: Workspace, offered: Mapping[str, str]) -> 
 
 
 def _upload_vocabulary(workspace: Workspace) -> str | None:
-    """Show the upload of a vocab.txt; return the label of a new one."""
+    """Show the upload of a vocab.txt; return the label of a new one, None if it has no vocabulary.
+
+    A message is inside the popover: it stays open, and would cover one below it.
+    """
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
         turn = st.session_state.setdefault("vocabulary_turn", 0)
         uploaded = st.file_uploader(
@@ -262,11 +266,26 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
             ":small[Its casing is inferred from its tokens. A folder or hub name can be typed under"
             " *Models*.]"
         )
-    if not uploaded:
-        return None
-    # A new key empties the upload; otherwise each rerun would save the same file again.
-    st.session_state["vocabulary_turn"] = turn + 1
+        if not uploaded:
+            return None
+        # A new key empties the upload; otherwise each rerun would save the same file again.
+        st.session_state["vocabulary_turn"] = turn + 1
+        with mistakes.show_errors():
+            return save_vocabulary(uploaded, workspace)
+    return None
+
+
+def save_vocabulary(uploaded: UploadedFile, workspace: Workspace) -> str:
+    """Save an uploaded vocab.txt and return its name; raise InputError, and keep no file, if it has
+    no vocabulary.
+    """
     (file,) = intake.save_uploads([uploaded], workspace, intake.VOCABULARIES)
+    try:
+        model = open_model(file)
+        _ = model.vocabulary, model.splitter
+    except InputError:
+        file.unlink(missing_ok=True)
+        raise
     return file.name
 
 
