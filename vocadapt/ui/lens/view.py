@@ -270,9 +270,10 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
             return None
         # A new key empties the upload; otherwise each rerun would save the same file again.
         st.session_state["vocabulary_turn"] = turn + 1
+        saved = None
         with mistakes.show_errors():
-            return save_vocabulary(uploaded, workspace)
-    return None
+            saved = save_vocabulary(uploaded, workspace)
+    return saved
 
 
 def save_vocabulary(uploaded: UploadedFile, workspace: Workspace) -> str:
