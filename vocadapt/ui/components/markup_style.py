@@ -66,6 +66,9 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-strip u{display:block;height:100%;border-radius:.11rem;background:light-dark(#0B6FB3,#58AEE6)}
 button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContainer"] span[data-tag],
  [data-testid="stMultiSelectTagsContainer"] div[data-tag]{background-color:light-dark(#0B6FB3,#1F74B5)}
+[data-testid="stMultiSelectTagsContainer"] [data-tag]{height:auto;white-space:normal}
+[data-testid="stMultiSelectTagsContainer"] [data-tag]>span[title]{white-space:normal;overflow-wrap:anywhere}
+[data-testid="stSelectbox"] input{text-overflow:ellipsis}
 .va-wide,[data-testid="stTable"]{overflow-x:auto}
 [data-testid="stTable"] :is(th,td,p){overflow-wrap:normal;word-break:normal}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
