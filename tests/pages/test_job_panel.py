@@ -9,7 +9,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import write_status
-from vocadapt.lab.jobs.worker import _is_of_system
+from vocadapt.lab.jobs.worker import _is_system_error
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -80,7 +80,7 @@ def test_a_new_path_replaces_the_failure(open_page, failed, tmp_path):
 def test_failures_of_the_system_are_told_from_those_of_the_input(cause, of_system):
     error = InputError("It failed.")
     error.__cause__ = cause
-    assert _is_of_system(error) is of_system
+    assert _is_system_error(error) is of_system
 
 
 def test_a_text_that_the_workspace_holds_is_named(open_page, tmp_path):

@@ -238,7 +238,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _run_command(command, options)
     except InputError as error:  # code below the command line names settings, not flags
-        raise _name_models(parser.add_flag(error), options) from error
+        raise _suggest_model_folder(parser.add_flag(error), options) from error
 
 
 def list_commands() -> dict[str, tuple[str, str, str]]:
@@ -297,9 +297,9 @@ def _run_command(command: Command, options: Namespace) -> int:
     return answer.exit
 
 
-def _name_models(error: InputError, options: Namespace) -> InputError:
-    """Return the error about an unknown model with the folder of a model that can be given instead:
-    one of this name in the workspace or the demo, or else the model of the demo.
+def _suggest_model_folder(error: InputError, options: Namespace) -> InputError:
+    """Add the folder of a model to the remedy of an error about an unknown model: a model with this
+    name in the workspace or the demo, or else the model of the demo.
     """
     from vocadapt.models.language_model import UnknownModelError
 

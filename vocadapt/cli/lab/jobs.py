@@ -256,8 +256,10 @@ def _demo(options: Options) -> Answer:
         except Canceled:
             if not options.out:
                 raise
-            kept = f"{folder} keeps the finished artifacts; run the same command again to make the others"
-            raise Canceled(kept) from None
+            raise Canceled(
+                f"{folder} keeps the finished artifacts; run the same command again to make the"
+                " others"
+            ) from None
     seconds = time.perf_counter() - start
     out = options.out
     advice = "The results were removed; keep them with --out DIR."

@@ -212,7 +212,7 @@ def _list_neighbors(options: Options) -> Answer:
 def _describe_accuracy(
     space: EmbeddingSpace, pieces: EmbeddingSpace, settings: AlignmentSettings
 ) -> str:
-    """Describe in a line how often lists across the spaces are right; "" if that is unknown."""
+    """Describe the held-out accuracy of the lists across the spaces; "" if it cannot be evaluated."""
     try:
         held_out = cross_validate(space, pieces, settings, FOLDS)
     except InputError:  # too few anchors
@@ -222,9 +222,9 @@ def _describe_accuracy(
         f" (chance {held_out.chance(5):.4f}, {count(len(held_out.anchors))} words)"
     )
     if held_out.verdict == "chance":
-        return f"{line}. This alignment is no better than chance: do not rely on them."
+        return f"{line}. This alignment is no better than chance: do not rely on these lists."
     if held_out.precision(5) < 0.5:
-        return f"{line}: most of them lack the right one."
+        return f"{line}: most lists lack the right word."
     return f"{line}."
 
 

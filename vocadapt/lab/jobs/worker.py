@@ -165,7 +165,7 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             "state": "failed",
             "error": error.problem,
             "remedy": error.remedy,
-            "rejected": not _is_of_system(error),
+            "rejected": not _is_system_error(error),
         }
     except BaseException as error:  # a bug: traceback to the log, last line to the status
         traceback.print_exc()
@@ -176,7 +176,7 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
         }
 
 
-def _is_of_system(error: InputError) -> bool:
+def _is_system_error(error: InputError) -> bool:
     """Return whether an error was caused by the system, such as a full disk, and not by the input."""
     cause = error.__cause__
     if not isinstance(cause, OSError):

@@ -68,8 +68,8 @@ def draw(workspace: Workspace) -> NextPart | None:
 
 
 def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) -> NextPart:
-    """Return where to continue: with the model as it is to a task, if there is one; otherwise to
-    word vectors, or with these to Adapt.
+    """Return where to continue: fine-tuning if the vocabulary is kept and there is a task; otherwise
+    Adapt if there are word vectors, or else word vectors.
     """
     keep = verdict == "keep"
     if keep and workspace.artifacts("tasks"):
@@ -77,10 +77,10 @@ def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) ->
     if vectors is not None:
         why = "Adapt the model with the recommended words."
         if keep:
-            why = "See which words would be added if you change the vocabulary all the same."
+            why = "See which words would be added if you change the vocabulary anyway."
         return NextPart("adapt", why, {"adapt_model": "advise_model"})
     why = "Train vectors of the words of this text."
     if keep:
-        why = "See which words of this text are used alike, whatever the vocabulary."
+        why = "See which words of this text are similar: this needs no new vocabulary."
     carry = {"vectors_corpus": "advise_corpus", "vectors_model": "advise_model"}
     return NextPart("vectors", why, carry)

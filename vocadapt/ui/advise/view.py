@@ -165,9 +165,8 @@ def draw_reasons(report: lab.AdviceReport) -> None:
     """Draw the reasons for the verdict, and how sure it is."""
     for found in report.advice.findings:
         mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
-        st.markdown(
-            f"{mark} {markup.format_sentence(found.says)} :small[:gray[{markup.format_sentence(found.why)}]]"
-        )
+        finding, reason = markup.format_sentence(found.says), markup.format_sentence(found.why)
+        st.markdown(f"{mark} {finding} :small[:gray[{reason}]]")
     expected = report.advice.figures.forecast
     interval = f"{_format_percent(expected.low)} to {_format_percent(expected.high)}"
     sure = (
@@ -224,7 +223,8 @@ def draw_headline(report: lab.AdviceReport) -> None:
             fraction(gain.saved),
             f"{count(gain.words)} words seen {gain.floor}+ times",
             (
-                f"Wordpieces per word: {fraction(shown.corpus.fertility, 2)} before, {fraction(gain.fertility, 2)} after."
+                f"Wordpieces per word: {fraction(shown.corpus.fertility, 2)} before,"
+                f" {fraction(gain.fertility, 2)} after."
             ),
         ),
     ]

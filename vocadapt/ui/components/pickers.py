@@ -376,10 +376,10 @@ def warn_if_crowded(*names: str) -> None:
     for name in dict.fromkeys(names):
         mean = cache.mean_cosine_of(cache.open_named_space(name))
         if mean is not None and mean > CROWDED:
+            shown = plain(display_model(address.workspace(), name))
             st.warning(
                 (
-                    f"In **{plain(display_model(address.workspace(), name))}** two random tokens have a cosine of"
-                    f" {fraction(mean)}: all vectors point in nearly the same direction, so"
+                    f"In **{shown}** two random tokens have a cosine of {fraction(mean)}: all vectors point in nearly the same direction, so"
                     " neighbors mean little. A common cause is too little training text."
                 ),
                 icon=":material/compress:",

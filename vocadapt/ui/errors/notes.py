@@ -272,9 +272,8 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
 
 
 def _draw_concordance(where: str, found: KeywordContext) -> None:
-    st.markdown(
-        f"**{plain(found.word[:60])}** in the {where} :small[:gray[{markup.format_sentence(found.describe(LINES))}]]"
-    )
+    about = markup.format_sentence(found.describe(LINES))
+    st.markdown(f"**{plain(found.word[:60])}** in the {where} :small[:gray[{about}]]")
     if found.hits:
         lines = []
         for hit in found.hits:

@@ -125,10 +125,10 @@ def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[En
 
 
 def explain_by_false_alarms(counts: Mapping[str, int], difference: float) -> str:
-    """Explain a score that changes against the entries fixed and broken by the false alarms that
-    were removed and added; "" if they do not explain it.
+    """Explain why a score rises although more entries are broken than fixed, or the opposite, by the
+    false alarms removed and added; "" if there is nothing to explain or they do not explain it.
 
-    counts: entries by outcome. difference: of the scores, compared run minus baseline.
+    counts: entries by outcome. difference: score of the compared run minus that of the baseline.
     """
     gained = counts[FIXED] - counts[BROKEN]
     fewer_alarms = counts[REMOVED] - counts[ADDED]

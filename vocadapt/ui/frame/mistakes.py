@@ -31,7 +31,7 @@ def show_errors() -> Iterator[None]:
 
 
 def replace_failure() -> None:
-    """Dismiss the failed job that the page shows: other input was given, so its message is old."""
+    """Dismiss the failed job that the page shows, because the user gave other input."""
     if shown := st.session_state.get(SHOWN_FAILURE, ""):
         st.session_state[DISMISSED] = shown
 

@@ -18,8 +18,8 @@ class NextPart:
 
     part: its name. why: one sentence about what to do there. carry: its keys in the address, each
     with the key of the current part whose value it takes. needs: kind of artifact that the
-    workspace must have; "" if none. unless: kind of artifact of which the workspace must have none;
-    "" if it does not matter.
+    workspace must have; "" if none. unless: kind of artifact that the workspace must not have; "" if
+    none.
     """
 
     part: str

@@ -101,7 +101,7 @@ class Lesson:
     """A lesson: a question, a guess, steps in the lab, their explanation, and a check.
 
     right: number of the right guess, from 0. reveal: what the steps have shown (Markdown). remember:
-    the sentence to take home. shown_by: where the right guess is from: the lab, or a publication.
+    the sentence to take home. answer_source: words before the right guess: who shows it.
     number, name: place and name of the file.
     """
 
@@ -116,7 +116,7 @@ class Lesson:
     check: Check
     teacher: Teacher
     claims: tuple[Claim, ...] = ()
-    shown_by: str = "The lab shows"
+    answer_source: str = "The lab shows"
     number: int = 0
     name: str = ""
 

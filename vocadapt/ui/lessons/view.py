@@ -268,7 +268,7 @@ def _draw_reveal(lesson: Lesson, guess: int) -> None:
     st.markdown("#### What you have seen")
     st.markdown(f"You guessed: *{lesson.guesses[guess]}*")
     if guess != lesson.right:
-        st.markdown(f"{lesson.shown_by}: *{lesson.guesses[lesson.right]}*")
+        st.markdown(f"{lesson.answer_source}: *{lesson.guesses[lesson.right]}*")
     st.markdown(lesson.reveal)
     for claim in lesson.claims:
         st.markdown(f"> {format_claim(claim)}")

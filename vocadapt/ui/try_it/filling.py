@@ -47,8 +47,8 @@ EXAMPLES = (
     "Bradycardia is a slow heart {mask}.",
 )
 OTHER_EXAMPLE = "The {mask} of {word} was described."
-READ_LINES = 2_000  # lines of a text in which an example is looked for
-EXAMPLE_WORDS = (5, 40)  # least and most words of a sentence that is an example
+READ_LINES = 2_000  # lines of a text that are searched for an example
+EXAMPLE_WORDS = (5, 40)  # minimum and maximum number of words of an example sentence
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
 NOTES = {BASE: "candidates: {} original wordpieces"}
@@ -152,10 +152,10 @@ def find_own_example(workspace: Workspace, model: LanguageModel) -> str:
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
 def _find_masked_sentence(model: LanguageModel, folder: str, stamp: str) -> str:
-    """Return the first sentence with the most frequent new word, masked, of the first lines of a
-    text; "" if there is none.
+    """Return the first sentence with the most frequent new word, masked, in the first READ_LINES lines
+    of a text; "" if there is none.
 
-    stamp: that of the text, which is part of the cache's key.
+    stamp: stamp of the text, which is part of the cache key.
     """
     text, mask = read_corpus([folder]), model.vocabulary.roles.get("mask", "")
     if text.counted_by is not None or not mask:
