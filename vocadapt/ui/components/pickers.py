@@ -379,7 +379,8 @@ def warn_if_crowded(*names: str) -> None:
             shown = plain(display_model(address.workspace(), name))
             st.warning(
                 (
-                    f"In **{shown}** two random tokens have a cosine of {fraction(mean)}: all vectors point in nearly the same direction, so"
+                    f"In **{shown}** two random tokens have a cosine of {fraction(mean)}: all"
+                    " vectors point in nearly the same direction, so"
                     " neighbors mean little. A common cause is too little training text."
                 ),
                 icon=":material/compress:",
