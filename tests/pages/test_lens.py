@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
+from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.lens import view
 from vocadapt.ui.lens.corpus import format_changes_csv
@@ -177,3 +178,20 @@ def test_ids_are_shown_on_request(open_page, seeded):
     app.toggle(key="lens_ids").set_value(True).run()
     chips = re.findall(r'title="(\S+) · id (\d+) [^"]*">[^/]*?<small>(\d+)</small>', markup(app))
     assert chips and all(given == shown for _, given, shown in chips)
+
+
+def test_the_models_are_listed_a_few_times_however_many_were_adapted(tmp_path, monkeypatch):
+    workspace, calls = Workspace(tmp_path), []
+    base = {"model": Input(("models/base",), "")}
+    for number in range(20):
+        folder = workspace.folder("models", f"base-{number}" if number else "base")
+        folder.mkdir(parents=True)
+        numbers = {"added": 1} if number else {}
+        Manifest("models", folder.name, {}, base if number else {}, numbers).save(folder)
+    listed = Workspace.artifacts
+    monkeypatch.setattr(
+        Workspace, "artifacts", lambda self, kind: [calls.append(kind), listed(self, kind)][1]
+    )
+    offered = view.list_offered_models(workspace)
+    assert offered["base"] == str(workspace.folder("models", "base")) and len(offered) >= 20
+    assert calls.count("models") < 10

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.example_words import find_example_line
+from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel, filter_cached, open_model
@@ -128,9 +129,9 @@ def _find_original(workspace: Workspace, adapted: Artifact) -> dict[str, str]:
     if there is neither.
     """
     original = Path(pickers.model_behind(adapted, workspace) or "")
-    for one in workspace.artifacts("models"):
-        if one.folder == original:
-            return {one.name: str(one.folder)}
+    # Not searched in the list of all models, which would be read once for each adapted one.
+    if original.parent == workspace.root / "models" and (original / MANIFEST).is_file():
+        return {original.name: str(original)}
     before = open_base_model(LanguageModel(adapted.folder, adapted.name))
     if before is None:
         return {}
