@@ -1,6 +1,7 @@
 """The part Workspace: an artifact is renamed, annotated and deleted; the trash is restored."""
 
 import shutil
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -148,3 +149,20 @@ def test_a_broken_record_of_old_names_is_a_message_beside_the_page(open_page, wo
     app = open_page("lens", workspace, lens_models="trials-model")
     assert not app.exception and app.text_area(key="lens_text")
     assert app.error and any("renamed.json" in text.value for text in app.text)
+
+
+def test_the_names_of_many_jobs_are_not_looked_up_one_by_one(workspace, monkeypatch):
+    from vocadapt.ui.storage import view
+
+    job = Mock(id="j", target=Mock(), folder=workspace.root)
+    job.spec, job.target.name = Mock(kind="models"), "trials-model"
+    job.status.return_value = Mock(alive=False, queued=0.0)
+    monkeypatch.setattr(view.queue, "list_jobs", lambda _: [job] * 30)
+    kinds, listed = [], view.list_display_names
+    monkeypatch.setattr(
+        view, "list_display_names", lambda *given: [kinds.append(given[1]), listed(*given)][1]
+    )
+    items = [one for one in view.list_items(workspace) if one.source is job]
+    assert len(items) == 30 and len(kinds) == len(set(kinds))
+    model = next(one for one in view.list_items(workspace) if one.id == "models/trials-model")
+    assert items[0].display_name == model.display_name

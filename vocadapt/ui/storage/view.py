@@ -26,7 +26,6 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.names import display_name, list_display_names
-from vocadapt.ui.jobs.panel import find_target_name
 from vocadapt.ui.serving import paths
 
 MESSAGE = "storage_message"  # session key: the message shown after the rerun
@@ -59,15 +58,17 @@ def list_items(workspace: Workspace) -> list[Item]:
     notes = load_notes(workspace)
     found: list[tuple[str, Artifact | Job, Path, str]] = []
     labels: dict[str, str] = {}  # by id
-    for kind in ARTIFACTS:
-        names = list_display_names(workspace, kind)
+    # Once for each kind: there may be many jobs.
+    names_of_kind = {kind: list_display_names(workspace, kind) for kind in ARTIFACTS}
+    for kind, names in names_of_kind.items():
         for artifact in workspace.artifacts(kind):
             created = artifact.manifest.created[:16].replace("T", " ")
             labels[f"{kind}/{artifact.name}"] = names.get(artifact.name, artifact.name)
             found.append((f"{kind}/{artifact.name}", artifact, artifact.folder, created))
     for job in queue.list_jobs(workspace):
         if not job.status().alive:
-            labels[f"jobs/{job.id}"] = find_target_name(job)
+            name = job.target.name
+            labels[f"jobs/{job.id}"] = names_of_kind.get(job.spec.kind, {}).get(name, name)
             found.append((f"jobs/{job.id}", job, job.folder, _format_start(job)))
     items = []
     for id, source, folder, created in found:
