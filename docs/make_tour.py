@@ -77,7 +77,7 @@ STOPS = (
         {"adapt_adapted": "demo-adapted"},
     ),
     Stop(
-        "try_it",
+        "try",
         "A model that was fine-tuned for one seed finds diseases in a sentence, with its original"
         " wordpieces, with the new words, and with both.",
     ),

@@ -46,7 +46,7 @@ def draw_task_remark(about: str) -> None:
     about: "" if there is none.
     """
     if about:
-        st.markdown(f":material/info: **This task: {format_sentence(about)}.**")
+        st.markdown(f":material/info: **About this task: {format_sentence(about)}.**")
 
 
 def draw_metric(
