@@ -464,7 +464,9 @@ def test_a_constructed_task_and_the_baseline_are_said_where_a_score_stands(open_
     write_runs(workspace, "green", GOLD, {1: three}, about=about)
     for part in ("home", "results", "errors"):
         shown = plain_texts(open_page(part, workspace))
-        remark = next(text for text in shown if "About this task: constructed: shows the page." in text)
+        remark = next(
+            text for text in shown if "About this task: constructed: shows the page." in text
+        )
         assert ":small" not in remark and "**" in remark
     home = plain_texts(open_page("home", workspace))
     assert "Baseline **.667** (base · base)" in home  # 4 of 8 found: F1 2·4 / (8 + 4)
