@@ -463,7 +463,7 @@ def test_the_teacher_sees_the_plan_the_answers_and_the_progress(open_page, demo)
     radio(app, "guess").set_value(2).run()
     app = open_page("teacher", demo)
     assert not app.exception
-    plan, progress = app.dataframe
+    (plan,), (progress,) = app.dataframe, app.table
     assert len(plan.value) == len(content.load_hour().items)
     assert progress.value["guess"].tolist()[6] == LESSONS[6].guesses[2]
     for lesson in LESSONS:
@@ -507,10 +507,17 @@ def test_the_link_of_a_step_sets_the_state_of_its_page(lesson, number, open_page
 
 
 def test_the_bar_leads_back_and_records_the_step(open_page, demo):
-    app = open_page("lens", demo, lens_text="fever", lesson="wordpieces", lesson_step="2")
+    app = open_page("lens", demo, lens_text="fever", lesson="wordpieces", lesson_step="1")
     assert not app.exception
-    assert "Lesson 1 · step 2 of 3" in texts(app) and LESSONS[0].steps[1].task in texts(app)
-    assert load_progress(demo)["wordpieces"].seen == 2
+    assert "Lesson 1 · step 1 of 3" in texts(app) and LESSONS[0].steps[0].task in texts(app)
+    assert load_progress(demo)["wordpieces"].seen == 1
+
+
+def test_a_step_that_lacks_its_artifacts_is_not_shown_and_not_recorded(open_page, demo):
+    app = open_page("lens", demo, lesson="wordpieces", lesson_step="2")
+    assert not app.exception and not app.error
+    assert "this workspace lacks demo\\-adapted" in texts(app)
+    assert not app.multiselect and not load_progress(demo)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ a.va-link,a.va-link:visited{color:inherit;text-decoration:none;cursor:pointer}
 a.va-link:hover,a.va-link:focus-visible{color:light-dark(#0B6FB3,#7CC0EC);text-decoration:underline;
  text-underline-offset:.2em}
 a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:1px;border-radius:.2rem}
+[data-testid="stLayoutWrapper"]:has(>.st-key-lesson_bar){position:sticky;top:4rem;z-index:99;border-radius:.5rem;
+ background:light-dark(#FFFFFF,#12181F)}
 [class*="st-key-walk_"] [data-testid="stHorizontalBlock"]{flex-wrap:wrap}
 [class*="st-key-walk_"] [data-testid="stColumn"]{min-width:9.5rem}
 [data-testid="stMetric"] :is([data-testid="stMetricLabel"],[data-testid="stMetricValue"],[data-testid="stMetricDelta"]) *{

@@ -63,7 +63,8 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     workspace = address.workspace()
     with mistakes.show_errors():
         address.follow_renames(workspace)
-    bar.draw_lesson_bar(workspace)
+    if not bar.draw_lesson_bar(workspace):
+        return
     st.markdown(part.about)
     glossary.offer_terms(*part.terms)
     # The container is always present: a failed job must not redraw what is below it.

@@ -10,13 +10,15 @@ from vocadapt.ui.lessons.content import Lesson
 from vocadapt.ui.lessons.progress import read_progress, record_progress
 
 
-def draw_lesson_bar(workspace: Workspace) -> None:
-    """Draw the bar, and record that the step was opened; nothing if no lesson has opened the page."""
+def draw_lesson_bar(workspace: Workspace) -> bool:
+    """Draw the bar, and record that the step was opened; nothing if no lesson has opened the page.
+
+    Returns whether the workspace has what the step shows; if not, the bar says what it lacks.
+    """
     opened = find_step()
     if opened is None:
-        return
+        return True
     lesson, number = opened
-    _record_step(workspace, lesson, number)
     step, n_steps = lesson.steps[number - 1], len(lesson.steps)
     with st.container(border=True, key="lesson_bar"):
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -30,6 +32,9 @@ def draw_lesson_bar(workspace: Workspace) -> None:
         missing = view.list_missing(workspace, step)
         if missing:
             view.draw_missing(workspace, missing, "lesson_bar_demo")
+            return False
+    _record_step(workspace, lesson, number)
+    return True
 
 
 def find_step() -> tuple[Lesson, int] | None:

@@ -71,7 +71,7 @@ def _draw_progress(workspace: Workspace, lessons: Sequence[Lesson], progress: Pr
                 "answer": _name_choice(answers, own.answer),
             }
         )
-    draw_table(rows, width="stretch", height="content")
+    st.table(rows, hide_index=True)  # its cells wrap: answers are long
     draw_note("Everyone who opens this workspace shares its progress.")
     if progress or problem:
         _draw_reset(workspace)
@@ -115,4 +115,4 @@ def _name_choice(answers: Sequence[str], chosen: int | None) -> str:
     """Return the text of a choice, a dash if none was made."""
     if chosen is None or chosen >= len(answers):
         return "–"
-    return answers[chosen].replace("*", "")
+    return answers[chosen]
