@@ -239,16 +239,17 @@ def _draw_table(board: TaskLeaderboard) -> None:
         "tokenization": [one.tokenization for one in shown],
         "seeds": [len(one.seeds) for one in shown],
         headline: [format_mean_and_sd(one) for one in shown],
-        "95 % interval": [
-            f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
-        ],
     }
     # Columns that would be empty for every run are left out.
     if any(one.test or one.verdict for one in shown):
         p_values = [one.test.p_randomisation if one.test else None for one in shown]
+        # The verdict comes first: in a narrow window the last columns are scrolled out of view.
+        columns["verdict"] = [one.verdict for one in shown]
         columns["Δ points"] = [format_points(one.delta) for one in shown]
         columns["p"] = list(map(format_p_value, p_values))
-        columns["verdict"] = [one.verdict for one in shown]
+    columns["95 % interval"] = [
+        f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
+    ]
     if any(one.collapsed for one in shown):
         columns["collapsed"] = [describe_collapsed(one) for one in shown]
     draw_table(
