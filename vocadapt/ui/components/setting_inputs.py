@@ -54,9 +54,16 @@ def draw_setting(
         return _draw_number(place, declared, label, value, least, most, options)
     if declared.several:
         return _draw_several(place, declared, label, value, options)
-    choices = list(declared.choices)
-    if not choices:
+    if not declared.choices:
         return str(place.text_input(label, value, **options)).strip()
+    return _draw_choice(place, declared, label, value, buttons, options)
+
+
+def _draw_choice(
+    place: Any, declared: Setting, label: str, value: Any, buttons: bool, options: dict[str, Any]
+) -> Any:
+    """Draw the choices of a setting as a menu, or side by side."""
+    choices = list(declared.choices)
     if buttons:
         options.setdefault("format_func", str.capitalize)
         return place.segmented_control(label, choices, default=value, required=True, **options)

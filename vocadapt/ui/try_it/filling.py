@@ -4,7 +4,7 @@ word filled in under each tokenization, and the neighbors of a word.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -48,7 +48,7 @@ EXAMPLES = (
 )
 OTHER_EXAMPLE = "The {mask} of {word} was described."
 READ_LINES = 2_000  # lines of a text that are searched for an example
-EXAMPLE_WORDS = (5, 40)  # minimum and maximum number of words of an example sentence
+MIN_WORDS, MAX_WORDS = 5, 40  # words of an example sentence
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
 NOTES = {BASE: "candidates: {} original wordpieces"}
@@ -161,22 +161,29 @@ def _find_masked_sentence(model: LanguageModel, folder: str, stamp: str) -> str:
     if text.counted_by is not None or not mask:
         return ""
     # 1. Count the new words, and keep the first sentence of each.
-    new, least, most = frozenset(_list_new_words(model)), *EXAMPLE_WORDS
+    new = frozenset(_list_new_words(model))
     counts, sentences = Counter[str](), dict[str, str]()
-    for line in islice(text, READ_LINES):
-        for sentence in SENTENCE_END.split(line.strip()):
-            words = model.splitter.words(sentence)
-            if not least <= len(words) <= most or len(sentence) > LONGEST or mask in sentence:
-                continue
-            for word in words:
-                token = model.vocabulary.spell(word)
-                if token in new and _is_word(model, token):
-                    counts[word] += 1
-                    sentences.setdefault(word, sentence)
+    for sentence in _list_short_sentences(islice(text, READ_LINES)):
+        words = model.splitter.words(sentence)
+        if not MIN_WORDS <= len(words) <= MAX_WORDS or mask in sentence:
+            continue
+        for word in words:
+            token = model.vocabulary.spell(word)
+            if token in new and _is_word(model, token):
+                counts[word] += 1
+                sentences.setdefault(word, sentence)
     # 2. Mask the most frequent one.
     for word, _ in counts.most_common(1):
         return mask_word(sentences[word], word, mask)
     return ""
+
+
+def _list_short_sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of some lines that are short enough for an example."""
+    for line in lines:
+        for sentence in SENTENCE_END.split(line.strip()):
+            if len(sentence) <= LONGEST:
+                yield sentence
 
 
 def mask_word(text: str, word: str, mask: str) -> str:
