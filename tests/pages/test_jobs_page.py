@@ -68,8 +68,9 @@ def test_a_failed_job_says_why_and_is_resumed_here(open_page, workspace, take, t
     assert job.wait(60).state == "failed"
     app = open_page(JOBS, workspace)
     assert any("the file is empty" in error.value for error in app.error)
+    assert "again" not in buttons(app)  # it would fail again
     (tmp_path / "trials.txt").write_text("a line\n")
-    buttons(app)["again"].click().run()
+    buttons(app.run())["again"].click().run()
     assert not app.exception and job.wait(60).state == "done"
     app = open_page(JOBS, workspace)
     assert any("earlier: failed" in text for text in texts(app)) and not app.error
@@ -78,6 +79,7 @@ def test_a_failed_job_says_why_and_is_resumed_here(open_page, workspace, take, t
 def test_a_resume_that_cannot_be_is_a_message(open_page, workspace, take, tmp_path):
     job = take(content="")
     job.wait(60)
+    (tmp_path / "trials.txt").write_text("a line\n")
     app = open_page(JOBS, workspace)
     (workspace.root / "corpora" / "trials").mkdir(parents=True)
     (workspace.root / "corpora" / "trials" / "mine").touch()
