@@ -109,7 +109,7 @@ def draw_sidebar() -> None:
     # The other workspaces in the folder of the initial one.
     siblings = [
         folder.name
-        for folder in start.parent.glob("*/")
+        for folder in start.parent.glob("[!.]*/")  # without the draft of a copy
         if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     ]
     if next_page and address.WORKSPACE in next_page[1]:
