@@ -112,10 +112,10 @@ def draw_sidebar() -> None:
         for folder in start.parent.glob("[!.]*/")  # without the draft of a copy
         if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     ]
-    if next_page and address.WORKSPACE in next_page[1]:
-        # The next page may be in another workspace, but the picker would keep its value.
-        st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
     current = st.session_state.get(address.WORKSPACE) or start.name
+    if next_page and next_page[1].get(address.WORKSPACE, current) != current:
+        # Another workspace on the same page: the picker would keep its value.
+        current = st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
     names = sorted({start.name, current, *siblings})
     with st.sidebar:
         st.selectbox(
