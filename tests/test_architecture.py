@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[1]
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
 # know each other.
 FLOORS = [
-    {"errors", "progress", "files", "settings", "extensions", "cores"},
+    {"errors", "progress", "files", "settings", "given_settings", "extensions", "cores"},
     {"text"},
     {"spaces"},
     {"vocabulary"},
     {"models"},
     {"training"},
     {"analysis"},
-    {"recipe", "presets", "pipeline"},
+    {"recipe", "presets", "recipe_changes", "pipeline"},
     {"lab"},
     {"cli", "ui"},
     {"pages"},
@@ -62,6 +62,7 @@ KNOW_FLAGS = (  # the command line and pages, steps (their inputs), and what bui
     "vocadapt/lab/reports/advice.py",
     "vocadapt/lab/artifacts/tasks.py",
     "vocadapt/settings.py",
+    "vocadapt/given_settings.py",
     "vocadapt/extensions.py",
     "pages/",
 )

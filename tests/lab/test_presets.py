@@ -2,7 +2,6 @@
 and the certificate."""
 
 import json
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from tests.vocabulary.test_removing_plans import HEADS
 from vocadapt.__main__ import main
-from vocadapt.cli.vocabulary.adapt import _change_heuristics
+from vocadapt.recipe_changes import _change_heuristics
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
@@ -197,14 +196,14 @@ def test_the_casing_of_a_bare_target_can_be_given(pair: tuple[Path, Path], tmp_p
 
 
 def test_options_change_only_what_they_name_of_a_recipe() -> None:
-    asked = Namespace(
+    asked = dict(
         remove_by=None, add_by="savings", removed=None, preset="reduced-freq-25", recipe=None
     )
     recipe = _change_heuristics(get_preset("reduced-freq-25"), asked)
     plan = recipe.vocabulary
     assert (plan.kind, plan.cut, plan.removed, plan.refill) == ("combined", "freq", 0.25, "savings")
     assert recipe.rows.method == "syntactic" and recipe.needs == {"counts"}
-    asked = Namespace(
+    asked = dict(
         remove_by="last", add_by=None, removed=None, preset="combined-freq-50", recipe=None
     )
     assert _change_heuristics(get_preset("combined-freq-50"), asked).vocabulary.kind == "combined"
@@ -222,7 +221,7 @@ def test_presets_after_fast_2023_count_the_mark_in_lengths_and_other_plans_do_no
     )
     outside = build_reduction(ReductionSettings("last", 0.25))
     assert not outside.vocabulary.count_marks and format_recipe_name(outside) == "last-75"
-    asked = Namespace(remove_by="last", add_by=None, removed=0.5, preset=None, recipe=None)
+    asked = dict(remove_by="last", add_by=None, removed=0.5, preset=None, recipe=None)
     assert not _change_heuristics(get_preset("combined-last-25"), asked).vocabulary.count_marks
 
 

@@ -4,21 +4,21 @@
 
 An option is declared as a function that adds it to a parser, so groups and shared options can be
 nested: `option` declares one by hand, `setting_options` those of declared settings. `read_settings`
-reads settings from the parsed options. An option that was not given is None, and the setting keeps
-its value from the base: the defaults, or a preset. In the namespace an option has the name of its
-flag.
+reads settings from the parsed options. In the namespace an option has the name of its flag; one
+that was not given is None.
 """
 
 from argparse import Action, Namespace, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, TypeVar
 
+from vocadapt import given_settings
 from vocadapt.cli.parser import Number, Parser
+from vocadapt.given_settings import get_flag, get_key
 from vocadapt.progress import Progress
-from vocadapt.settings import Bounds, Setting, get_setting_groups, get_settings, walk_settings
+from vocadapt.settings import Bounds, Setting, walk_settings
 
 T = TypeVar("T")
 MAX_EXPLAINED = 600  # characters of explained choices; longer explanations are omitted
@@ -139,7 +139,7 @@ def _add_option(
     changes: Mapping[str, Any],
 ) -> None:
     # 1. Several booleans may share a repeatable flag; each of them is one of its choices.
-    flag, _, value = _flag_of(declared, prefix).partition("=")
+    flag, _, value = get_flag(declared, prefix).partition("=")
     if value:
         shared = parser._option_string_actions.get(flag)
         if shared is None:
@@ -150,7 +150,7 @@ def _add_option(
         return
     # 2. The kind of the setting determines what the option accepts. The default is always None,
     # because the value of a preset must not be replaced by the default of an option not given.
-    arguments: dict[str, Any] = {"dest": _name_of(flag), "default": None}
+    arguments: dict[str, Any] = {"dest": get_key(flag), "default": None}
     if declared.kind is bool:
         arguments["action"] = SWITCHES[bool(declared.default)]
     elif declared.is_number:
@@ -209,58 +209,12 @@ def read_settings(
     names: Collection[str] | None = None,
     prefix: str = "",
 ) -> T:
-    """Return the base with the settings that were given as options.
-
-    base: values of the other settings; None: their defaults. names: of the settings and groups to
-    read; None: all. prefix: as in `setting_options`.
-    """
-    base = base or settings()
-    # 1. The settings themselves, and the groups of settings inside.
-    changes = read_given(options, settings, names, prefix)
-    for name, (kind, shown) in get_setting_groups(settings).items():
-        if names is None or name in names:
-            inner = getattr(base, name)
-            read = read_settings(options, kind, inner, shown, prefix)
-            if read != inner:
-                changes[name] = read
-    # 2. A class whose settings depend on each other has the method `with_changes`.
-    change: Callable[..., T] = getattr(base, "with_changes", partial(replace, base))  # type: ignore[type-var]
-    return change(**changes)
+    """Return the base with the settings that were given as options; see `given_settings`."""
+    return given_settings.read_settings(vars(options), settings, base, names, prefix)
 
 
 def read_given(
     options: Namespace, settings: type, names: Collection[str] | None = None, prefix: str = ""
 ) -> dict[str, Any]:
-    """Return the settings that were given, by name; nested ones are not read."""
-    given = {}
-    for name, declared in get_settings(settings).items():
-        if not declared.flag or (names is not None and name not in names):
-            continue
-        value = _read_option(options, _flag_of(declared, prefix))
-        if value is None:
-            value = _read_option(options, declared.other_flag)
-        if value is None:
-            continue
-        if declared.several:  # drop repeated names
-            value = tuple(value) if declared.is_number else tuple(dict.fromkeys(value))
-        given[name] = value
-    return given
-
-
-def _read_option(options: Namespace, flag: str) -> Any:
-    """Return the value of a flag; None if it was not given, or for the flag ""."""
-    flag, _, wanted = flag.partition("=")
-    value = getattr(options, _name_of(flag), None)
-    if wanted:
-        return wanted in (value or ()) or None
-    return value
-
-
-def _flag_of(declared: Setting, prefix: str) -> str:
-    flag = declared.flag or ""
-    return f"--{prefix}{flag.lstrip('-')}" if prefix else flag
-
-
-def _name_of(flag: str) -> str:
-    """Return the name of a flag's option in the namespace."""
-    return flag.lstrip("-").replace("-", "_")
+    """Return the settings that were given as options, by name; nested ones are not read."""
+    return given_settings.read_given(vars(options), settings, names, prefix)

@@ -38,6 +38,7 @@ from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
+from vocadapt.recipe_changes import BUDGET, check_budget
 from vocadapt.settings import get_settings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
@@ -50,7 +51,6 @@ from vocadapt.training.masked.settings import (
 from vocadapt.training.masked.validation import LEVEL, describe_change
 from vocadapt.training.rounding import describe_rounding
 
-BUDGET = ("epochs", "tokens", "hours")
 REPORTED = (
     "tokens",
     "steps",
@@ -124,7 +124,7 @@ def _build_scratch_spec(options: Options) -> Spec:
     _refuse_settings(options, "--model", ContinuedSettings)
     if options.settings is not None:
         raise InputError("--settings does not apply here.", "Use it with --model.")
-    check_budget(options)
+    check_budget(vars(options))
     return Spec(
         "pretrain",
         read_settings(options, PretrainStep),
@@ -141,7 +141,7 @@ def _build_continued_spec(options: Options) -> Spec:
             "Continued pretraining needs --stage.",
             f"Choose one of: {', '.join(STAGES)}.",
         )
-    check_budget(options)
+    check_budget(vars(options))
     training = pretraining_preset(options.settings or "quick")
     base = ContinuedPretrainingStep(further=ContinuedSettings(training=training))
     settings = read_settings(options, ContinuedPretrainingStep, base)
@@ -151,17 +151,6 @@ def _build_continued_spec(options: Options) -> Spec:
         {"model": options.model, "text": options.corpus},
         options.offline,
     )
-
-
-def check_budget(options: Options) -> None:
-    """Raise InputError for a budget that is not above 0."""
-    for name, value in read_given(options, MaskedSettings, BUDGET).items():
-        if not value > 0:
-            raise InputError(
-                f"A budget must be above 0, got {value}.",
-                "Leave it out for the default, or give a budget.",
-                name,
-            )
 
 
 def _refuse_settings(options: Options, owner: str, *kinds: type) -> None:

@@ -4,7 +4,6 @@ from argparse import BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.errors.slicing import SLICES
@@ -15,7 +14,6 @@ from vocadapt.cli.command import (
     exclusive,
     group,
     option,
-    read_given,
     read_settings,
     setting_options,
 )
@@ -31,12 +29,9 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_table
-from vocadapt.cli.training.pretrain import BUDGET, check_budget
 from vocadapt.cli.vocabulary.initializers import (
     add_initializer_settings,
-    read_initializer_settings,
 )
-from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.step import Spec
@@ -46,7 +41,8 @@ from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
-from vocadapt.recipe import Recipe, format_toml, read_recipe
+from vocadapt.recipe import format_toml
+from vocadapt.recipe_changes import BUDGET, choose_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
@@ -69,22 +65,12 @@ UNTRAINABLE = (
     " masked-language-model head. Start from a model that has one (BertForMaskedLM)."
 )
 OF_RECIPE = "the recipe's"  # shown in place of the default values of settings
-PLAN = (
-    "count_marks",
-    "max_added",
-    "min_count",
-)  # settings of the plan that no other setting depends on
-REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
 RESULTS = {True: "passed", False: "FAILED"}
 VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
-REMOVED_ALONE = (
-    "--removed is the fraction that --remove-by removes.",
-    "Name a heuristic: --remove-by last.",
-)
 
 
 def _adapt(options: Options) -> Answer:
-    recipe = _choose_recipe(options)
+    recipe = choose_recipe(vars(options))
     inputs = {
         "model": options.model,
         "vectors": options.vectors,
@@ -102,170 +88,6 @@ def _adapt(options: Options) -> Answer:
     if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
     return replace(answer, text="\n\n".join(notes))
-
-
-def _choose_recipe(options: Options) -> Recipe:
-    """Load the recipe that the options name, and apply the other options to it."""
-    if options.preset and options.recipe:
-        raise InputError("Give either --preset or --recipe, not both.")
-    preset = "green-bert"
-    chooses_tokens = options.remove_by or options.add_by
-    if chooses_tokens:
-        preset = "combined-last-25"
-    if options.recipe:
-        recipe = read_recipe(Path(options.recipe))
-    else:
-        recipe = get_preset(options.preset or preset)
-    if chooses_tokens:
-        recipe = _change_heuristics(recipe, options)
-    elif options.removed is not None:
-        raise InputError(*REMOVED_ALONE)
-    return _change_pretraining(_change_settings(recipe, options), options)
-
-
-def _change_heuristics(recipe: Recipe, options: Options) -> Recipe:
-    """Return the recipe with the heuristics of --remove-by and --add-by.
-
-    With both, the size of the vocabulary stays the same.
-    """
-    remove_by, add_by, count_marks = _find_heuristics(recipe, options)
-
-    # 1. They determine the kind of plan and the fraction of tokens to remove.
-    kind, mode, removed = "combined", "replacement", options.removed
-    if not remove_by:
-        if removed is not None:
-            raise InputError(*REMOVED_ALONE)
-        kind, mode, removed = "extend", "insertion", 0.0
-    elif not add_by:
-        kind = "reduce"
-    if removed is None:
-        removed = recipe.vocabulary.removed
-
-    # 2. Build the recipe; a reduction has no initializer of its own.
-    percentage = f"{100 * removed:g}" if removed else ""
-    rows = recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
-    plan = replace(
-        recipe.vocabulary,
-        kind=kind,
-        cut=remove_by or "last",
-        refill=add_by or "target",
-        removed=removed,
-        count_marks=count_marks,
-    )
-    return replace(
-        recipe,
-        name="-".join(filter(None, (remove_by, percentage, add_by))),
-        about=KINDS[kind].about,
-        vocabulary=plan,
-        rows=rows,
-        tokenizer=mode,
-    )
-
-
-def _find_heuristics(recipe: Recipe, options: Options) -> tuple[str | None, str | None, bool]:
-    """Return the heuristics that remove and add tokens, and whether lengths count marks.
-
-    A named recipe supplies what the options omit. Raises InputError for a recipe that does not
-    choose its tokens by heuristics.
-    """
-    plan, remove_by, add_by = recipe.vocabulary, options.remove_by, options.add_by
-    if "vectors" in recipe.kind.needs or plan.kind == "transfer":
-        raise InputError(
-            f"The recipe {recipe.name} does not choose its tokens by --remove-by and --add-by.",
-            "Leave --preset out.",
-        )
-    if not (options.preset or options.recipe):
-        return remove_by, add_by, False
-    if plan.kind in REMOVING:
-        remove_by = remove_by or plan.cut
-    if plan.kind in ("extend", "combined"):
-        add_by = add_by or plan.refill
-    return remove_by, add_by, plan.count_marks
-
-
-def _change_settings(recipe: Recipe, options: Options) -> Recipe:
-    """Return the recipe with the options that change single settings of its plan, its initializer,
-    its alignment and its module; raise InputError for those that it does not use.
-    """
-    # 1. The settings that were given.
-    plan = replace(recipe.vocabulary, **read_given(options, PlanSettings, PLAN))
-    rows = replace(recipe.rows, **read_given(options, InitializerSettings, ("method",)))
-    module = replace(recipe.module, **read_given(options, ModuleSettings, ("gate",)))
-    recipe = replace(recipe, vocabulary=plan, rows=rows, module=module)
-
-    # 2. Refuse settings that would have no effect.
-    named = f"The recipe {recipe.name}"
-    for given, is_used, problem, remedy in (
-        (
-            options.count_marks,
-            plan.kind in REMOVING,
-            f"{named} removes no tokens: --count-marks applies to --remove-by.",
-            "Leave it out.",
-        ),
-        (
-            options.max_added,
-            plan.kind in ("append", "replace", "extend"),
-            f"The size of the recipe {recipe.name} determines how many tokens are added.",
-            "Leave --max-added out.",
-        ),
-        (
-            options.min_count,
-            plan.kind in ("append", "replace"),
-            f"The recipe {recipe.name} adds no words of word vectors.",
-            "Leave --min-count out.",
-        ),
-        (
-            options.initializer,
-            recipe.makes_embeddings,
-            f"{named} adds no tokens.",
-            "Leave --initializer out.",
-        ),
-        (
-            options.method,
-            recipe.needs_alignment,
-            f"{named} initializes embeddings without an alignment.",
-            "Leave --method out.",
-        ),
-        (
-            options.gate,
-            recipe.module.size,
-            f"{named} has no module with a gate.",
-            "Leave --gate out.",
-        ),
-    ):
-        if given is not None and not is_used:
-            raise InputError(problem, remedy)
-
-    # 3. Settings of the initializer and of the alignment.
-    used = [rows.method] if recipe.makes_embeddings else []
-    recipe = replace(recipe, rows=read_initializer_settings(options, rows, used))
-    alignment = read_given(options, AlignmentSettings)
-    if alignment and not options.method:
-        raise InputError(
-            "--normalize and --center apply to an alignment.",
-            "Name its method: --method least-squares.",
-        )
-    if not alignment:
-        return recipe
-    return replace(recipe, alignment=AlignmentSettings(**alignment))
-
-
-def _change_pretraining(recipe: Recipe, options: Options) -> Recipe:
-    """Return the recipe with the continued pretraining that the options request."""
-    check_budget(options)
-    # Settings without a stage are refused, because they would have no effect.
-    given = read_given(options, MaskedSettings)
-    stage = options.stage or recipe.further.stage
-    if given and not stage:
-        raise InputError(
-            "This setting applies to continued pretraining, which was not requested.",
-            "Give --stage.",
-            next(iter(given)),
-        )
-    if not given and stage == recipe.further.stage:
-        return recipe
-    training = recipe.further.training.with_changes(**given)
-    return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
 
 
 def _certify(options: Options) -> Answer:

@@ -2,7 +2,6 @@
 
 import time
 from argparse import _ActionsContainer
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from vocadapt.cli.command import (
     Command,
     Options,
     option,
-    read_given,
     read_settings,
     setting_options,
 )
@@ -28,7 +26,6 @@ from vocadapt.cli.options import (
     model_options,
 )
 from vocadapt.cli.tables import format_table
-from vocadapt.errors import InputError
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
     LeaderboardStep,
@@ -37,7 +34,8 @@ from vocadapt.lab.steps.compare_initializers import (
 )
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec, StepContext
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+from vocadapt.recipe_changes import read_initializer_settings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 COLUMNS = (
     "initializer",
@@ -61,7 +59,7 @@ def _compare(options: Options) -> Answer:
     step = read_settings(options, LeaderboardStep)
     board = step.leaderboard
     rows = read_initializer_settings(
-        options, replace(board.rows, seed=board.seed), board.methods_to_compare
+        vars(options), replace(board.rows, seed=board.seed), board.methods_to_compare
     )
     step = replace(step, leaderboard=replace(board, rows=rows))
     inputs = {
@@ -131,29 +129,6 @@ def add_initializer_settings(parser: _ActionsContainer) -> None:
     for name, initializer in INITIALIZERS.items():
         if initializer.settings is not None:
             setting_options(initializer.settings, prefix=f"{name}-")(parser)
-
-
-def read_initializer_settings(
-    options: Options, rows: InitializerSettings, used: Collection[str]
-) -> InitializerSettings:
-    """Return the settings with those that were given for single initializers.
-
-    used: names of the initializers that will run. Raises InputError for a setting of another one.
-    """
-    # Options of other initializers are refused, because they would have no effect.
-    own = dict(rows.options)
-    for name, initializer in INITIALIZERS.items():
-        if initializer.settings is None:
-            continue
-        given = read_given(options, initializer.settings, prefix=f"{name}-")
-        if given and name not in used:
-            raise InputError(
-                f"Settings of {name} were given, but this initializer is not used.",
-                f"Choose the initializer {name}, or leave its settings out.",
-            )
-        if given:
-            own[name] = replace(own.get(name) or initializer.settings(), **given)
-    return replace(rows, options=own)
 
 
 COMPARE = Command(

@@ -1,0 +1,93 @@
+"""Settings as a user gives them: values by the names of their flags.
+
+The command line gives them as parsed options, a study as the keys of its file: the key of
+`--num-epochs` is `num_epochs`. A setting that was not given is missing or None, and keeps its value
+from the base: the defaults, or a preset.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from vocadapt.settings import Setting, get_setting_groups, get_settings, walk_settings
+
+T = TypeVar("T")
+Given = Mapping[str, Any]  # key → value
+
+
+def read_settings(
+    given: Given,
+    settings: type[T],
+    base: T | None = None,
+    names: Collection[str] | None = None,
+    prefix: str = "",
+) -> T:
+    """Return the base with the settings that were given.
+
+    base: values of the other settings; None: their defaults. names: of the settings and groups to
+    read; None: all. prefix: text before the name of each flag.
+    """
+    base = base or settings()
+    # 1. The settings themselves, and the groups of settings inside.
+    changes = read_given(given, settings, names, prefix)
+    for name, (kind, shown) in get_setting_groups(settings).items():
+        if names is None or name in names:
+            inner = getattr(base, name)
+            read = read_settings(given, kind, inner, shown, prefix)
+            if read != inner:
+                changes[name] = read
+    # 2. A class whose settings depend on each other has the method `with_changes`.
+    change: Callable[..., T] = getattr(base, "with_changes", partial(replace, base))  # type: ignore[type-var]
+    return change(**changes)
+
+
+def read_given(
+    given: Given, settings: type, names: Collection[str] | None = None, prefix: str = ""
+) -> dict[str, Any]:
+    """Return the settings that were given, by name; nested ones are not read."""
+    found = {}
+    for name, declared in get_settings(settings).items():
+        if not declared.flag or (names is not None and name not in names):
+            continue
+        value = _read_value(given, get_flag(declared, prefix))
+        if value is None:
+            value = _read_value(given, declared.other_flag)
+        if value is None:
+            continue
+        if declared.several:  # drop repeated names
+            value = tuple(value) if declared.is_number else tuple(dict.fromkeys(value))
+        found[name] = value
+    return found
+
+
+def list_keys(
+    settings: type, names: Collection[str] | None = None, prefix: str = ""
+) -> Iterator[str]:
+    """Yield the keys under which `read_settings` finds settings, nested ones included."""
+    for declared, _ in walk_settings(settings, names):
+        for flag in (get_flag(declared, prefix), declared.other_flag):
+            if flag:
+                yield get_key(flag.partition("=")[0])
+
+
+def get_flag(declared: Setting, prefix: str = "") -> str:
+    """Return the flag of a setting, with a prefix before its name; "" if it has none."""
+    flag = declared.flag or ""
+    if not prefix:
+        return flag
+    return f"--{prefix}{flag.lstrip('-')}"
+
+
+def get_key(flag: str) -> str:
+    """Return the key of a flag: num_epochs for --num-epochs."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def _read_value(given: Given, flag: str) -> Any:
+    """Return the value of a flag; None if it was not given, or for the flag ""."""
+    flag, _, wanted = flag.partition("=")
+    value = given.get(get_key(flag))
+    if wanted:  # one of several booleans that share a flag
+        return wanted in (value or ()) or None
+    return value

@@ -1,0 +1,222 @@
+"""A recipe by its name, with the changes that a user gives: the options of the command adapt, or the
+keys of a variant in a study.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.given_settings import Given, read_given
+from vocadapt.models.extension_size import ModuleSettings
+from vocadapt.presets import get_preset
+from vocadapt.recipe import Recipe, read_recipe
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
+
+PLAN = (
+    "count_marks",
+    "max_added",
+    "min_count",
+)  # settings of the plan that no other setting depends on
+REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
+REMOVED_ALONE = (
+    "A fraction of tokens to remove was given, but no heuristic that removes them.",
+    "Name a heuristic, for example last.",
+    "removed",
+)
+BUDGET = ("epochs", "tokens", "hours")  # settings of pretraining of which one is given
+
+
+def choose_recipe(given: Given) -> Recipe:
+    """Return the recipe that is named, with the other changes applied to it.
+
+    Raises InputError for changes that would have no effect.
+    """
+    if given.get("preset") and given.get("recipe"):
+        raise InputError("Give either a preset or a recipe file, not both.")
+    preset = "green-bert"
+    chooses_tokens = given.get("remove_by") or given.get("add_by")
+    if chooses_tokens:
+        preset = "combined-last-25"
+    if given.get("recipe"):
+        recipe = read_recipe(Path(given.get("recipe")))
+    else:
+        recipe = get_preset(given.get("preset") or preset)
+    if chooses_tokens:
+        recipe = _change_heuristics(recipe, given)
+    elif given.get("removed") is not None:
+        raise InputError(*REMOVED_ALONE)
+    return _change_pretraining(_change_settings(recipe, given), given)
+
+
+def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
+    """Return the recipe with the heuristics that remove and add tokens.
+
+    With both, the size of the vocabulary stays the same.
+    """
+    remove_by, add_by, count_marks = _find_heuristics(recipe, given)
+
+    # 1. They determine the kind of plan and the fraction of tokens to remove.
+    kind, mode, removed = "combined", "replacement", given.get("removed")
+    if not remove_by:
+        if removed is not None:
+            raise InputError(*REMOVED_ALONE)
+        kind, mode, removed = "extend", "insertion", 0.0
+    elif not add_by:
+        kind = "reduce"
+    if removed is None:
+        removed = recipe.vocabulary.removed
+
+    # 2. Build the recipe; a reduction has no initializer of its own.
+    percentage = f"{100 * removed:g}" if removed else ""
+    rows = recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
+    plan = replace(
+        recipe.vocabulary,
+        kind=kind,
+        cut=remove_by or "last",
+        refill=add_by or "target",
+        removed=removed,
+        count_marks=count_marks,
+    )
+    return replace(
+        recipe,
+        name="-".join(filter(None, (remove_by, percentage, add_by))),
+        about=KINDS[kind].about,
+        vocabulary=plan,
+        rows=rows,
+        tokenizer=mode,
+    )
+
+
+def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | None, bool]:
+    """Return the heuristics that remove and add tokens, and whether lengths count marks.
+
+    A named recipe supplies what the options omit. Raises InputError for a recipe that does not
+    choose its tokens by heuristics.
+    """
+    plan, remove_by, add_by = recipe.vocabulary, given.get("remove_by"), given.get("add_by")
+    if "vectors" in recipe.kind.needs or plan.kind == "transfer":
+        raise InputError(
+            f"The recipe {recipe.name} does not choose its tokens by heuristics.",
+            "Leave the preset out.",
+        )
+    if not (given.get("preset") or given.get("recipe")):
+        return remove_by, add_by, False
+    if plan.kind in REMOVING:
+        remove_by = remove_by or plan.cut
+    if plan.kind in ("extend", "combined"):
+        add_by = add_by or plan.refill
+    return remove_by, add_by, plan.count_marks
+
+
+def _change_settings(recipe: Recipe, given: Given) -> Recipe:
+    """Return the recipe with the options that change single settings of its plan, its initializer,
+    its alignment and its module; raise InputError for those that it does not use.
+    """
+    # 1. The settings that were given.
+    plan = replace(recipe.vocabulary, **read_given(given, PlanSettings, PLAN))
+    rows = replace(recipe.rows, **read_given(given, InitializerSettings, ("method",)))
+    module = replace(recipe.module, **read_given(given, ModuleSettings, ("gate",)))
+    recipe = replace(recipe, vocabulary=plan, rows=rows, module=module)
+
+    # 2. Refuse settings that would have no effect.
+    for setting, was_given, is_used, problem in (
+        (
+            "count_marks",
+            given.get("count_marks"),
+            plan.kind in REMOVING,
+            "removes no tokens, and marks count only in their length.",
+        ),
+        (
+            "max_added",
+            given.get("max_added"),
+            plan.kind in ("append", "replace", "extend"),
+            "determines itself how many tokens are added.",
+        ),
+        (
+            "min_count",
+            given.get("min_count"),
+            plan.kind in ("append", "replace"),
+            "adds no words of word vectors.",
+        ),
+        ("initializer", given.get("initializer"), recipe.makes_embeddings, "adds no tokens."),
+        (
+            "",  # two settings have the name "method"
+            given.get("method"),
+            recipe.needs_alignment,
+            "initializes embeddings without an alignment, and a method was given.",
+        ),
+        ("gate", given.get("gate"), recipe.module.size, "has no module with a gate."),
+    ):
+        if was_given is not None and not is_used:
+            raise InputError(
+                f"The recipe {recipe.name} {problem}", "Leave this setting out.", setting
+            )
+
+    # 3. Settings of the initializer and of the alignment.
+    used = [rows.method] if recipe.makes_embeddings else []
+    recipe = replace(recipe, rows=read_initializer_settings(given, rows, used))
+    alignment = read_given(given, AlignmentSettings)
+    if alignment and not given.get("method"):
+        raise InputError(
+            "Normalizing and centering apply to an alignment.",
+            "Name its method, for example least-squares.",
+        )
+    if not alignment:
+        return recipe
+    return replace(recipe, alignment=AlignmentSettings(**alignment))
+
+
+def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
+    """Return the recipe with the continued pretraining that the options request."""
+    check_budget(given)
+    # Settings without a stage are refused, because they would have no effect.
+    changes = read_given(given, MaskedSettings)
+    stage = given.get("stage") or recipe.further.stage
+    if changes and not stage:
+        raise InputError(
+            "This setting applies to continued pretraining, which was not requested.",
+            "Give its stage.",
+            next(iter(changes)),
+        )
+    if not changes and stage == recipe.further.stage:
+        return recipe
+    training = recipe.further.training.with_changes(**changes)
+    return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
+
+
+def read_initializer_settings(
+    given: Given, rows: InitializerSettings, used: Collection[str]
+) -> InitializerSettings:
+    """Return the settings with those that were given for single initializers.
+
+    used: names of the initializers that will run. Raises InputError for a setting of another one.
+    """
+    # Options of other initializers are refused, because they would have no effect.
+    own = dict(rows.options)
+    for name, initializer in INITIALIZERS.items():
+        if initializer.settings is None:
+            continue
+        changes = read_given(given, initializer.settings, prefix=f"{name}-")
+        if changes and name not in used:
+            raise InputError(
+                f"Settings of {name} were given, but this initializer is not used.",
+                f"Choose the initializer {name}, or leave its settings out.",
+            )
+        if changes:
+            own[name] = replace(own.get(name) or initializer.settings(), **changes)
+    return replace(rows, options=own)
+
+
+def check_budget(given: Given) -> None:
+    """Raise InputError for a budget that is not above 0."""
+    for name, value in read_given(given, MaskedSettings, BUDGET).items():
+        if not value > 0:
+            raise InputError(
+                f"A budget must be above 0, got {value}.",
+                "Leave it out for the default, or give a budget.",
+                name,
+            )
