@@ -71,6 +71,9 @@ button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContai
 [data-testid="stMultiSelectTagsContainer"] [data-tag]{height:auto;white-space:normal}
 [data-testid="stMultiSelectTagsContainer"] [data-tag]>span[title]{white-space:normal;overflow-wrap:anywhere}
 [data-testid="stSelectbox"] input{text-overflow:ellipsis}
+[data-testid="stSelectboxVirtualDropdown"] [role="listbox"]>[role="option"]{height:auto}
+[data-testid="stSelectboxVirtualDropdown"] [role="listbox"]>[role="option"] [data-item-hl]{height:auto;padding-block:.3rem;
+ white-space:normal;overflow-wrap:anywhere}
 .va-wide,[data-testid="stTable"]{overflow-x:auto}
 [data-testid="stTable"] :is(th,td,p){overflow-wrap:normal;word-break:normal}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}

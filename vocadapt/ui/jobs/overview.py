@@ -60,9 +60,9 @@ def sort_by_urgency(
 def build_strip(
     job: queue.Job, status: Status, seconds_left: float | None, waiting: Collection[str] = ()
 ) -> markup.Strip:
-    """Build the strip of a job: step, name of the result, progress and time.
+    """Build the strip of a job: step, name, progress and time.
 
-    waiting: names of the results of the waiting jobs.
+    waiting: steps and names of the waiting jobs.
     """
     done = min(max(status.fraction or 0.0, 0.0), 1.0)
     progress = "waiting"
@@ -73,7 +73,7 @@ def build_strip(
         progress = f"{100 * done:.0f} % · {time}"
     if waiting:
         progress += f" · {count(len(waiting))} waiting"
-    name = panel.find_target_name(job)
+    name = panel.find_job_name(job)
     return markup.Strip(job.spec.declaration.about, name, progress, done, tuple(waiting))
 
 
@@ -99,7 +99,7 @@ def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
             return
         first, *others = alive
         left = estimate_seconds_left(first, statuses[first.id])
-        waiting = [f"{job.spec.declaration.about}: {panel.find_target_name(job)}" for job in others]
+        waiting = [f"{job.spec.declaration.about}: {panel.find_job_name(job)}" for job in others]
         markup.draw_strip(build_strip(first, statuses[first.id], left, waiting))
         page, parameters = find_link("jobs", **{panel.JOB: first.id}, **address.here())
         st.page_link(page, label="Details", query_params=parameters, width="content")
@@ -135,7 +135,7 @@ def _draw_alive_job(job: queue.Job, status: Status) -> None:
 
 def _draw_ended_job(job: queue.Job, status: Status) -> None:
     """Draw a link: to the result of a job that is done, else to the job."""
-    label = f"{status.state} · {plain(shorten_name(panel.find_target_name(job)))}"
+    label = f"{status.state} · {plain(shorten_name(panel.find_job_name(job)))}"
     if status.state == "done" and job.finished:
         results.draw_result_link(job, label, panel.ICONS[status.state])
     else:

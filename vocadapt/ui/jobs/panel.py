@@ -10,10 +10,12 @@ from typing import Literal
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.renames import find_id
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
@@ -96,13 +98,18 @@ def describe_queue(workspace: Workspace) -> str:
     alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
     if not alive:
         return ""
-    names = ", ".join(plain(find_target_name(job)) for job in alive[:3])
+    names = ", ".join(plain(find_job_name(job)) for job in alive[:3])
     return f"A new job would wait for {count(len(alive))} job{'s' * (len(alive) > 1)} ({names})."
 
 
 def format_title(job: queue.Job) -> str:
-    """Format what a job does and the name of its result as one line of Markdown."""
-    return f"**{job.spec.declaration.about}** · {plain(find_target_name(job))}"
+    """Format what a job does and its name as one line of Markdown."""
+    return f"**{job.spec.declaration.about}** · {plain(find_job_name(job))}"
+
+
+def find_job_name(job: queue.Job) -> str:
+    """Return the display name of a job: its own, or else that of its result."""
+    return find_name(job.workspace, find_id(job)) or find_target_name(job)
 
 
 def find_target_name(job: queue.Job) -> str:
@@ -204,7 +211,7 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error
         draw_message(
-            f"{job.spec.declaration.about} · {plain(find_target_name(job))} · {status.state}",
+            f"{job.spec.declaration.about} · {plain(find_job_name(job))} · {status.state}",
             icon=":material/info:",
         )
         for line in filter(None, (status.error, status.remedy)):

@@ -35,6 +35,7 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import icon_of
 from vocadapt.ui.jobs import panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
+from vocadapt.ui.storage.view import draw_rename_form
 
 FIRST = 15  # jobs listed by default
 REDRAW = 20  # lines of metrics.jsonl after which the progress of a running job is drawn again
@@ -114,7 +115,7 @@ def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
-            f"{icon_of(job.spec.kind)} {plain(panel.find_target_name(job))}"
+            f"{icon_of(job.spec.kind)} {plain(panel.find_job_name(job))}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
@@ -146,7 +147,7 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        name = plain(panel.find_target_name(job))
+        name = plain(panel.find_job_name(job))
         draw_heading(f"{job.spec.declaration.about} · {name}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     # 1. Its state, its earlier runs, and why it failed.
@@ -181,7 +182,9 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
 
 
 def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
-    """Draw the button to cancel or resume a job, or the link to the page of its result."""
+    """Draw the button to cancel or resume a job, or the link to the page of its result, and the form
+    that renames it.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.alive:
             panel.draw_cancel_button(job, "end", "content")
@@ -189,6 +192,9 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
             panel.draw_resume_button(workspace, job, "again")
         elif job.finished:
             results.draw_result_link(job, "Show result")
+        with st.popover("Rename …", icon=":material/edit:"), mistakes.show_errors():
+            if draw_rename_form(workspace, job):
+                st.rerun()
 
 
 def _draw_progress_curve(job: queue.Job, alive: bool) -> None:
