@@ -513,6 +513,27 @@ def test_a_job_is_renamed_annotated_and_keeps_its_name_in_the_trash(job):
     assert renames.rename(workspace, job, "") == "" and load_notes(workspace) == {}
 
 
+@pytest.mark.parametrize("name", ["", "b"])
+def test_a_job_leads_to_its_result_again_when_that_is_restored(name, job):
+    workspace = job.workspace
+    deleted = delete_artifact(workspace, workspace.artifact("corpora", "a"))
+    assert not job.finished
+    restore(workspace, deleted, name)
+    again = queue.find_job(workspace, job.id)
+    assert again.finished and again.target.name == (name or "a")
+
+
+def test_a_job_of_a_later_artifact_of_a_name_is_not_taken_for_that_of_a_restored_one(job):
+    workspace = job.workspace
+    deleted = delete_artifact(workspace, workspace.artifact("corpora", "a"))
+    second = queue.start(workspace, job.spec, "a")
+    assert second.wait(60).state == "done"
+    restore(workspace, deleted, "b")
+    first, second = (queue.find_job(workspace, one.id) for one in (job, second))
+    assert (first.target.name, second.target.name) == ("b", "a")
+    assert first.finished and second.finished
+
+
 @pytest.mark.parametrize("name", ["x" * 300, "a\x1b[31mred", "right\u202eleft", "nul\0"])
 def test_a_bad_name_of_a_job_changes_nothing(job, name):
     with pytest.raises(InputError, match="name"):

@@ -14,6 +14,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.ui.components.markup import plain
 
 
 @pytest.fixture
@@ -120,15 +121,15 @@ def test_a_finished_job_is_renamed_and_its_old_link_opens_it(open_page, workspac
     assert (job.wait(60).state, other.wait(60).state) == ("done", "done")
     app = open_page(JOBS, workspace, jobs_job=job.id)
     rename_here(app, job, "<b>mine</b>")
-    assert not app.exception and headings(app) == [r"Import text · \<b\>mine\</b\>"]
+    assert not app.exception and headings(app) == [f"Import text · {plain('<b>mine</b>')}"]
     app = open_page(JOBS, workspace, jobs_job=job.id)
-    assert headings(app) == [r"Import text · \<b\>mine\</b\>"] and not app.warning
+    assert headings(app) == [f"Import text · {plain('<b>mine</b>')}"] and not app.warning
     links = [link.proto for link in app.get("page_link")]
     assert [link.page for link in links if link.label == "Show result"] == ["text"]
     # Too long: a message, and the name stays. Empty: the name of the result again.
     rename_here(app, job, "x" * 300)
     assert not app.exception and any("at most 80 characters" in text for text in texts(app))
-    assert headings(app) == [r"Import text · \<b\>mine\</b\>"]
+    assert headings(app) == [f"Import text · {plain('<b>mine</b>')}"]
     rename_here(app, job, "")
     assert headings(app) == ["Import text · first"]
 

@@ -203,9 +203,19 @@ def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None
             for role, paths in job.spec.inputs.items()
         }
         order = {**job.order, "spec": {**job.order["spec"], "inputs": inputs}}
-        if job.id == artifact.manifest.job and job.target == artifact.folder:
-            order["target"] = f"{artifact.kind}/{target.name}"
         if order != job.order:
+            strict_json.write(job.folder / SPEC, order)
+    update_target(workspace, artifact, target)
+
+
+def update_target(workspace: Workspace, artifact: Artifact, target: Path) -> None:
+    """Let the job that made an artifact lead to its new folder; nothing if the job was deleted.
+
+    artifact: with its old folder. target: its new folder.
+    """
+    for job in queue.list_jobs(workspace):
+        if job.id == artifact.manifest.job and job.target == artifact.folder:
+            order = {**job.order, "target": f"{artifact.kind}/{target.name}"}
             strict_json.write(job.folder / SPEC, order)
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -19,12 +19,14 @@ from vocadapt.lab.housekeeping.renames import (
     check_unused,
     record_name,
     update_references,
+    update_target,
 )
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_kinds
 
@@ -114,12 +116,23 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.rename(source, target)
         update_references(workspace)  # names may have changed since the deletion
+        _update_job(workspace, entry, target)
     if (place / NOTE).is_file():
         note = strict_json.read(place / NOTE)
         kept = Note(note["text"], tuple(note["tags"]), name=note.get("name", ""))
         replace_note(workspace, f"{entry.kind}/{target.name}", kept)
     shutil.rmtree(place, ignore_errors=True)
     return target
+
+
+def _update_job(workspace: Workspace, entry: Deleted, target: Path) -> None:
+    """Let the job that made a restored artifact lead to it, also under another name."""
+    old = workspace.folder(entry.kind, entry.name)
+    if target == old or entry.kind not in ARTIFACTS:
+        return
+    for artifact in workspace.artifacts(entry.kind):
+        if artifact.folder == target:
+            update_target(workspace, replace(artifact, folder=old), target)
 
 
 def empty_trash(workspace: Workspace) -> int:

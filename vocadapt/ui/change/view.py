@@ -135,7 +135,7 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
     with right:
         before = comparisons.name_spaces(shown)[0]
         rows = word_list.draw_ranked_list(change, baseline, kept, before)
-        word_list.draw_slice_form(workspace, change, rows, kept)
+        word_list.offer_slice(workspace, change, rows, kept)
     # 2. The neighbors of one word.
     neighbors.draw_word(shown, neighbors.select_examples(change, rows))
     # 3. All words by frequency.
