@@ -145,8 +145,9 @@ def draw_token_inspector(transfer: Transfer) -> None:
         draw_neighbor_cards(cards, word_links.build_links("initializers_token"))
         draw_note(
             "The five nearest tokens by cosine; special tokens are left out. Below the name of each"
-            " initializer are the source tokens of the embedding and their weights. A good embedding"
-            " has neighbors of similar meaning. Click a token to select it."
+            " initializer are the source tokens of the embedding and their weights. Neighbors of"
+            " similar meaning are a good sign, but no proof of better scores. Click a token to select"
+            " it."
         )
 
 

@@ -73,7 +73,8 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
     listed = found
     if not st.session_state.get("all_jobs"):
         listed = found[:FIRST]
-    left, right = st.columns([1, 1.5], gap="large")
+    with st.container(key="va_stacked_jobs"):
+        left, right = st.columns([1, 1.5], gap="large")
     with left:
         for job in listed:
             _draw_line(job, statuses[job.id], job.id == selected.id)

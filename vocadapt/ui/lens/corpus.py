@@ -93,7 +93,8 @@ def draw_changed_words(
         " a word to see its tokenizations."
     )
     # 3. List the first of them, with the tokenizations of the selected word.
-    table, chips = st.columns([1.25, 1], gap="large")
+    with st.container(key="va_stacked_changed"):
+        table, chips = st.columns([1.25, 1], gap="large")
     with table:
         selected = select_rows(shown) or [0]
     with chips:

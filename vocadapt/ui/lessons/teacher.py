@@ -106,7 +106,7 @@ def _draw_notes(lesson: Lesson) -> None:
             "\n".join(["**Questions to ask.**\n", *(f"- {question}" for question in notes.ask)])
         )
         for claim in lesson.claims:
-            st.markdown(f"> {format_claim(claim)}")
+            st.markdown(format_claim(claim))
         link = {OPEN: lesson.name}
         draw_link("lessons", "Open the lesson", **link)
 
