@@ -126,7 +126,8 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
     word_links.listen(word_list.WORD)
     # 1. The histogram, with the range of neighbors kept, and the list of the words in it.
     draw_heading("Most changed words")
-    left, right = st.columns([1, 1.3], gap="large")
+    with st.container(key="va_stacked_change"):
+        left, right = st.columns([1, 1.3], gap="large")
     with left:
         histogram = st.container()  # drawn above the slider on which it depends
         kept = word_list.choose_range(change.settings.k)

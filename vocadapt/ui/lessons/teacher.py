@@ -97,7 +97,8 @@ def _draw_notes(lesson: Lesson) -> None:
     with st.expander(title, icon=":material/school:"):
         st.markdown(f"**Times.** {notes.times}")
         st.markdown(f"**Question.** {lesson.question}")
-        st.markdown(f"**Answer.** *{lesson.guesses[lesson.right]}* {notes.answer}")
+        right = lesson.guesses[lesson.right].removesuffix(".")
+        st.markdown(f"**Answer.** *{right}*. {notes.answer}")
         choices = [
             f"- {choice.answer} :small[:gray[{choice.feedback}]]" for choice in check.choices
         ]

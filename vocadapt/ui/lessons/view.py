@@ -158,7 +158,7 @@ def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None
         return
     st.markdown(
         f":material/info: This step is about the demo, and this workspace lacks {names}. Open the"
-        " demo to add it; nothing else changes."
+        " demo to add what is missing; nothing else changes."
     )
     if is_demo_installed() and st.button("Open the demo", key=key, icon=":material/explore:"):
         with mistakes.show_errors():
