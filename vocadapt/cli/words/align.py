@@ -279,6 +279,11 @@ NEIGHBORS = Command(
         setting_options(AlignmentSettings),
         setting_options(ListSettings),
     ),
+    description=(
+        "List the nearest neighbors of words within and across spaces. If the alignment was"
+        " evaluated in the workspace of the vectors (align --name), also state how often the lists"
+        " across the spaces are right."
+    ),
 )
 
 

@@ -57,16 +57,17 @@ def choose_range(k: int) -> tuple[int, int]:
         st.session_state[KEPT] = linked
     held = st.session_state.get(KEPT)
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
-        st.session_state.pop(KEPT, None)
         held = None
     st.session_state["change_kept_k"] = k
+    # A default is set here, too: Streamlit warns of one that is passed beside a value set here.
+    if held is None:
+        st.session_state[KEPT] = (0, k)
     # 2. The slider. Streamlit cannot bind it to the address: a range selected on the bars would be
     #    missing there.
     chosen = st.slider(
         f"Neighbors kept, of {k}",
         0,
         k,
-        held or (0, k),
         key=KEPT,
         help=HELP["kept"],
         on_change=_clear_brush,
