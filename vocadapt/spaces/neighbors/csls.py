@@ -61,4 +61,5 @@ class CslsSearch:
 
 def _select_largest(values: Matrix, n: int) -> IntArray:
     """Return the positions of the n largest values, or of all if there are fewer."""
-    return select_top_k(values[None], min(n, len(values)))[0]
+    largest: IntArray = select_top_k(values[None], min(n, len(values)))[0]
+    return largest
