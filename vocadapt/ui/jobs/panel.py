@@ -4,7 +4,7 @@ Pages never wait for a job. The running job is shown in the header and in the si
 (`jobs.overview`), so that a page does not move when a job starts or ends.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 import streamlit as st
@@ -21,7 +21,7 @@ from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import display_name
+from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names
 from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving import paths
 
@@ -98,13 +98,15 @@ def describe_queue(workspace: Workspace) -> str:
     alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
     if not alive:
         return ""
-    names = ", ".join(plain(find_job_name(job)) for job in alive[:3])
+    names = ", ".join(map(plain, find_job_names(alive[:3]).values()))
     return f"A new job would wait for {count(len(alive))} job{'s' * (len(alive) > 1)} ({names})."
 
 
-def format_title(job: queue.Job) -> str:
-    """Format what a job does and its name as one line of Markdown."""
-    return f"**{job.spec.declaration.about}** · {plain(find_job_name(job))}"
+def format_title(job: queue.Job, name: str = "") -> str:
+    """Format what a job does and its name as one line of Markdown; the name is looked up if it is
+    not given.
+    """
+    return f"**{job.spec.declaration.about}** · {plain(name or find_job_name(job))}"
 
 
 def find_job_name(job: queue.Job) -> str:
@@ -115,6 +117,21 @@ def find_job_name(job: queue.Job) -> str:
 def find_target_name(job: queue.Job) -> str:
     """Return the display name of the result of a job, or the name that it will have."""
     return display_name(job.workspace, job.spec.kind, job.target.name)
+
+
+def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
+    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs; the
+    artifacts of a kind are listed once.
+    """
+    listed: dict[str, dict[str, str]] = {}
+    found = {}
+    for job in jobs:
+        kind, name = job.spec.kind, job.target.name
+        if kind in NAMED_BY_INPUTS and kind not in listed:
+            listed[kind] = list_display_names(job.workspace, kind)
+        own = find_name(job.workspace, find_id(job))
+        found[job.id] = own or listed.get(kind, {}).get(name, name)
+    return found
 
 
 def describe_pace(job: queue.Job, status: Status) -> str:
@@ -196,12 +213,13 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob, height: int) ->
         st.rerun()
     # The running job comes first; the sort is stable, so the others keep the order of the queue.
     first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
+    names = find_job_names(others)
     with st.container(border=True, key=key):
         with st.container(height=height, border=False):
             draw(first, statuses[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job)}")
+            line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job, names[job.id])}")
             with button:
                 draw_cancel_button(job, "cancel")
 

@@ -73,11 +73,12 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
     listed = found
     if not st.session_state.get("all_jobs"):
         listed = found[:FIRST]
+    names = panel.find_job_names([*listed, selected])
     with st.container(key="va_stacked_jobs"):
         left, right = st.columns([1, 1.5], gap="large")
     with left:
         for job in listed:
-            _draw_line(job, statuses[job.id], job.id == selected.id)
+            _draw_line(job, statuses[job.id], names[job.id], job.id == selected.id)
         if len(found) > FIRST:
             st.toggle(
                 f"All {count(len(found))} jobs",
@@ -85,7 +86,7 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
                 help=f"Shows all jobs instead of the newest {FIRST}.",
             )
     with right:
-        _draw_job(workspace, selected, statuses[selected.id])
+        _draw_job(workspace, selected, statuses[selected.id], names[selected.id])
 
 
 def _draw_counts(statuses: Collection[Status]) -> None:
@@ -111,12 +112,12 @@ def _find_selected_job(found: list[queue.Job]) -> queue.Job:
     return job or found[0]
 
 
-def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
+def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> None:
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
-            f"{icon_of(job.spec.kind)} {plain(panel.find_job_name(job))}"
+            f"{icon_of(job.spec.kind)} {plain(name)}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
@@ -143,13 +144,12 @@ def _describe_when(job: queue.Job, status: Status) -> str:
     return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
 
 
-def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
+def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -> None:
     """Draw one job: its step, progress, actions, log, and details."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        name = plain(panel.find_job_name(job))
-        draw_heading(f"{job.spec.declaration.about} · {name}", anchor=False)
+        draw_heading(f"{job.spec.declaration.about} · {plain(name)}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
