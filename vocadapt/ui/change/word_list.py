@@ -64,7 +64,7 @@ def choose_range(k: int) -> tuple[int, int]:
         st.session_state[KEPT] = (0, k)
     # 2. The slider. Streamlit cannot bind it to the address: a range selected on the bars would be
     #    missing there.
-    chosen = st.slider(
+    st.slider(
         f"Neighbors kept, of {k}",
         0,
         k,
@@ -72,6 +72,7 @@ def choose_range(k: int) -> tuple[int, int]:
         help=HELP["kept"],
         on_change=_clear_brush,
     )
+    chosen = st.session_state[KEPT]
     kept = (int(chosen[0]), int(chosen[1]))
     written = []
     if kept != (0, k):
