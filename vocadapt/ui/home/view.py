@@ -29,7 +29,7 @@ from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 from vocadapt.ui.text.needed_size import describe_needed_text
 
 MOST_RECENT = 8  # artifacts listed
-MAX_RECENT_LENGTH = 60  # characters of their names
+MAX_RECENT_LENGTH = 60  # characters of a name on a line of its own
 COLUMNS = (2.2, 2, 1)  # of a step: what it is, its newest result, its link
 STATES = {
     "done": ":green-badge[:material/check_circle: done]",
@@ -190,7 +190,7 @@ def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
     if (name, tokenization) != (own.name, own.main_tokenization):
         baseline = next(one for one in scored if one.name == name)
         score = fraction(baseline.summary(tokenization, own.metric).mean)
-        shown = shorten_name(display_name(workspace, "runs", name))
+        shown = shorten_name(display_name(workspace, "runs", name), MAX_RECENT_LENGTH)
         st.markdown(f"Baseline **{score}** ({plain(shown)} · {tokenization})")
     draw_task_remark(find_remark(same))
 

@@ -27,6 +27,7 @@ from vocadapt.ui.serving import paths
 
 UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
+MAX_QUEUED = 3  # jobs of the queue that are named
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
 WATCHED = "watched_jobs"  # session key: id of a job -> part whose form started it, "" if none
 JOB = "jobs_job"  # query parameter: the job that the page shows
@@ -98,7 +99,11 @@ def describe_queue(workspace: Workspace) -> str:
     alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
     if not alive:
         return ""
-    names = ", ".join(map(plain, find_job_names(alive[:3]).values()))
+    # Oldest first, as in the queue.
+    first = alive[::-1][:MAX_QUEUED]
+    names = ", ".join(map(plain, find_job_names(first).values()))
+    if len(alive) > MAX_QUEUED:
+        names += f" and {count(len(alive) - MAX_QUEUED)} more"
     return f"A new job would wait for {count(len(alive))} job{'s' * (len(alive) > 1)} ({names})."
 
 
@@ -214,8 +219,12 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob, height: int) ->
     # The running job comes first; the sort is stable, so the others keep the order of the queue.
     first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
     names = find_job_names(others)
+    # A waiting job has no curves yet: no room is kept for them.
+    room: int | Literal["content"] = height
+    if statuses[first.id].state == "waiting":
+        room = "content"
     with st.container(border=True, key=key):
-        with st.container(height=height, border=False):
+        with st.container(height=room, border=False):
             draw(first, statuses[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")

@@ -33,7 +33,7 @@ from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import icon_of
-from vocadapt.ui.jobs import panel, results
+from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.storage.view import draw_rename_form
 
@@ -44,7 +44,9 @@ LOG_LINES, LOG_HEIGHT = 200, 300  # number of lines, pixels
 
 
 def draw_jobs(workspace: Workspace) -> None:
-    """Draw the list of jobs, newest first, and the job in the address, or else the newest."""
+    """Draw the list of jobs, running and waiting ones first, and the job in the address, or else the
+    first of the list.
+    """
     found = queue.list_jobs(workspace)
     if not found:
         pickers.draw_empty_state(
@@ -63,11 +65,12 @@ def draw_jobs(workspace: Workspace) -> None:
 
 
 def _draw_board(workspace: Workspace, was_alive: bool) -> None:
-    found = queue.list_jobs(workspace)
-    statuses = {job.id: job.status() for job in found}
+    jobs = queue.list_jobs(workspace)
+    statuses = {job.id: job.status() for job in jobs}
     if was_alive != any(status.alive for status in statuses.values()):
         st.rerun()  # start or stop updating every second
-    # 1. How many there are, and the list, newest first.
+    # 1. How many there are, and the list: the running one, waiting ones, then the newest.
+    found = overview.sort_by_urgency(jobs, statuses)
     _draw_counts(statuses.values())
     selected = _find_selected_job(found)
     listed = found
@@ -83,7 +86,7 @@ def _draw_board(workspace: Workspace, was_alive: bool) -> None:
             st.toggle(
                 f"All {count(len(found))} jobs",
                 key="all_jobs",
-                help=f"Shows all jobs instead of the newest {FIRST}.",
+                help=f"Shows all jobs instead of the first {FIRST}.",
             )
     with right:
         _draw_job(workspace, selected, statuses[selected.id], names[selected.id])
@@ -101,12 +104,12 @@ def _draw_counts(statuses: Collection[Status]) -> None:
 
 
 def _find_selected_job(found: list[queue.Job]) -> queue.Job:
-    """Return the job in the address, or else the newest."""
+    """Return the job in the address, or else the first of the list."""
     requested = st.query_params.get(panel.JOB)
     job = next((job for job in found if job.id == requested), None)
     if requested and job is None:
         st.warning(
-            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. The newest one is shown.",
+            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. Another one is shown.",
             icon=":material/info:",
         )
     return job or found[0]

@@ -161,7 +161,8 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
             "whole words": st.column_config.ProgressColumn(
                 format="%.3f", min_value=0, max_value=1, width="small"
             ),
-            "unknown": st.column_config.TextColumn(width="small"),
+            "vs. the first": st.column_config.TextColumn(alignment="right"),
+            "unknown": st.column_config.TextColumn(width="small", alignment="right"),
         },
     )
     # Cased and uncased models count different numbers of words.

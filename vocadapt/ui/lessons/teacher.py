@@ -50,7 +50,16 @@ def _draw_hour(lessons: Sequence[Lesson], hour: Hour) -> None:
         {"start": f"{start // 60}:{start % 60:02}", "minutes": minutes, "activity": say}
         for start, minutes, say in plan
     ]
-    draw_table(rows, width="stretch", height="content")
+    # Narrow figures leave the width to the sentences.
+    narrow = {"start": 60, "minutes": 80}  # pixels
+    draw_table(
+        rows,
+        width="stretch",
+        height="content",
+        column_config={
+            name: st.column_config.Column(width=pixels) for name, pixels in narrow.items()
+        },
+    )
 
 
 def _draw_progress(workspace: Workspace, lessons: Sequence[Lesson], progress: Progress) -> None:

@@ -169,9 +169,10 @@ def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence)
             f"No entity with any tokenization: all {count(len(example.words))} words are O."
         )
         return
+    verb = "is" if len(rows) == 1 else "are"
     draw_note(
-        f"{count(len(rows))} of {count(len(example.words))} words are in an entity with at least"
-        " one tokenization; the others are O with all. The number after a tag is its probability."
+        f"{count(len(rows))} of {count(len(example.words))} words {verb} in an entity with at least"
+        " one tokenization; the others are O (outside) with all. The number after a tag is its probability."
     )
     # 2. A column of tags with probabilities for each tokenization.
     table: dict[str, list[str]] = {
