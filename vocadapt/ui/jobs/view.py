@@ -117,7 +117,7 @@ def _find_selected_job(found: list[queue.Job]) -> queue.Job:
 
 def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> None:
     with st.container(border=True, gap="xsmall"):
-        words, button = st.columns([3.4, 1], vertical_alignment="center")
+        words, button = st.columns([2, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
             f"{icon_of(job.spec.kind)} {plain(name)}"
