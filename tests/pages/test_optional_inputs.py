@@ -127,7 +127,8 @@ class Step:
 class Made:
     id = "1"
     spec = Step
-    workspace = None
+    workspace = Workspace(Path("/no/such/workspace"))
+    folder = Path("/no/such/workspace/jobs/1")
 
     class target:  # noqa: N801
         name = "<b>mine</b>"
