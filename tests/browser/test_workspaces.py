@@ -67,3 +67,19 @@ def test_the_demo_opens_in_a_second_workspace_and_all_pages_stay_there(
             title = one.parts[0].title
         page.get_by_role("heading", level=1, name=title, exact=True).wait_for()
         check(page)
+
+
+def test_a_long_name_in_a_select_box_is_shown_on_hover_and_in_full_in_the_menu(
+    serve, page, tmp_path
+):
+    from playwright.sync_api import expect
+
+    name = "papers-of-1997-to-2019-" * 3 + "end"
+    page.goto(serve(tmp_path / name))
+    drawn(page)
+    picker(page).hover()
+    expect(picker(page)).to_have_attribute("title", name)
+    picker(page).click()
+    option = page.get_by_role("option", name=name).locator("[data-item-hl]")
+    expect(option).to_be_visible()
+    assert option.evaluate("one => one.scrollWidth <= one.clientWidth"), "the option wraps"

@@ -4,6 +4,8 @@ import json
 import math
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from vocadapt.cli.run import COMMANDS
 from vocadapt.cli.tables import format_facts, format_number, format_table
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import read_recipe
+from vocadapt.spaces.alignment import cross_validation
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -386,7 +389,55 @@ def test_neighbors(ask, vectors, tiny_bert):
         json_wanted=False,
     )
     assert code == 0 and "within wordpieces" in out and "CSLS across" in out
-    assert "on held-out words, P@5 is " in out and "chance" in out
+    # The vectors are in no workspace: the command that measures is named.
+    assert out.splitlines()[-1] == (
+        "How often the lists across the spaces are right is not known yet: python -m vocadapt align"
+        f" --vectors {vectors} --model {tiny_bert}"
+    )
+
+
+def test_neighbors_take_their_accuracy_from_the_saved_evaluation(
+    ask, vectors, tiny_bert, tmp_path, monkeypatch
+):
+    measured = []
+    cross_validate = cross_validation.cross_validate
+
+    def count(*arguments, **options):
+        measured.append(arguments)
+        return cross_validate(*arguments, **options)
+
+    monkeypatch.setattr(cross_validation, "cross_validate", count)
+    inside = tmp_path / "w" / "vectors" / "v"
+    shutil.copytree(vectors, inside)
+    arguments = ("neighbors", "drug", "--vectors", inside, "--model", tiny_bert)
+    settings = ("--method", "ridge", "--ridge", "2.0")
+
+    # 1. Without an evaluation, the command that saves one is named; nothing is measured.
+    command = ask(*arguments, *settings, json_wanted=False)[1].splitlines()[-1]
+    _, _, command = command.partition(": ")
+    assert not measured
+    program, *words = shlex.split(command.removeprefix("python -m vocadapt "))
+    assert program == "align" and words[:4] == ["--vectors", str(inside), "--model", str(tiny_bert)]
+    assert words[-4:] == ["--workspace", str(tmp_path / "w"), "--name", "v-ridge"]
+
+    # 2. After that command its scores are stated, those of the ranking of the lists.
+    assert ask(program, *words)[0] == 0 and measured
+    measured.clear()
+    table = json.loads((tmp_path / "w/alignments/v-ridge/heldout.json").read_text())
+    held_out, anchors = table["maps"][0]["held_out"], table["maps"][0]["anchors"]
+    everything = ("--csls", "--among", "all wordpieces")
+    for more, scores in (((), held_out), (everything, held_out["csls"]["all_pieces"])):
+        line = ask(*arguments, *settings, *more, json_wanted=False)[1].splitlines()[-1]
+        assert f"is {scores['p@5']:.3f} (chance {scores['chance@5']:.4f}, {anchors} words)" in line
+        assert ("by CSLS" in line) is bool(more)
+    assert not measured
+
+    # 3. Another alignment, and rebuilt vectors, are not described by it.
+    unknown = "is not known yet"
+    assert unknown in ask(*arguments, "--method", "ridge", json_wanted=False)[1]
+    manifest = json.loads((inside / "manifest.json").read_text())
+    (inside / "manifest.json").write_text(json.dumps({**manifest, "created": "2001-01-01"}))
+    assert unknown in ask(*arguments, *settings, json_wanted=False)[1]
 
 
 def test_neighbors_of_a_word_as_the_model_normalizes_it(ask, vectors, tiny_bert):

@@ -16,6 +16,7 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.housekeeping import renames, trash
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
 from vocadapt.lab.housekeeping.renames import (
+    find_id,
     find_new_name,
     list_dependents,
     rename_artifact,
@@ -23,6 +24,7 @@ from vocadapt.lab.housekeeping.renames import (
 from vocadapt.lab.housekeeping.trash import (
     TRASH,
     delete_artifact,
+    delete_job,
     empty_trash,
     find_deleted,
     list_trash,
@@ -36,7 +38,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.locks import hold_lock, is_locked
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
-from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -479,6 +481,94 @@ def test_the_same_by_command(workspace, tmp_path, capsys):
     assert run("delete", "models/ours", "--yes", *place)[0] == 0
     assert json.loads(run("empty-trash", "--json", *place)[1])["items"] == 1
     assert "already empty" in run("empty-trash", *place)[1]
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A finished job, which imported a text as `a`."""
+    text = tmp_path / "text.txt"
+    text.write_text("the heart beats\n")
+    spec = Spec("corpus", CorpusStep(), {"text": str(text)})
+    job = queue.start(Workspace(tmp_path / "w"), spec, "a")
+    assert job.wait(60).state == "done"
+    return job
+
+
+def test_a_job_is_renamed_annotated_and_keeps_its_name_in_the_trash(job):
+    workspace, id = job.workspace, find_id(job)
+    assert renames.rename(workspace, job, "  second \n try ") == "second try"
+    save_note(workspace, id, "with dates")
+    # The name and the note do not overwrite each other.
+    assert find_name(workspace, id) == "second try"
+    assert renames.rename(workspace, job, "third") == "third"
+    assert load_notes(workspace)[id].text == "with dates"
+    assert queue.find_job(workspace, job.id).finished and job.target.name == "a"
+    deleted = delete_job(workspace, job)
+    assert find_name(workspace, id) == ""
+    restore(workspace, deleted)
+    note = load_notes(workspace)[id]
+    assert (note.name, note.text) == ("third", "with dates")
+    save_note(workspace, id, "")
+    assert find_name(workspace, id) == "third"
+    assert renames.rename(workspace, job, "") == "" and load_notes(workspace) == {}
+
+
+@pytest.mark.parametrize("name", ["", "b"])
+def test_a_job_leads_to_its_result_again_when_that_is_restored(name, job):
+    workspace = job.workspace
+    deleted = delete_artifact(workspace, workspace.artifact("corpora", "a"))
+    assert not job.finished
+    restore(workspace, deleted, name)
+    again = queue.find_job(workspace, job.id)
+    assert again.finished and again.target.name == (name or "a")
+
+
+def test_a_job_of_a_later_artifact_of_a_name_is_not_taken_for_that_of_a_restored_one(job):
+    workspace = job.workspace
+    deleted = delete_artifact(workspace, workspace.artifact("corpora", "a"))
+    second = queue.start(workspace, job.spec, "a")
+    assert second.wait(60).state == "done"
+    restore(workspace, deleted, "b")
+    first, second = (queue.find_job(workspace, one.id) for one in (job, second))
+    assert (first.target.name, second.target.name) == ("b", "a")
+    assert first.finished and second.finished
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\x1b[31mred", "right\u202eleft", "nul\0"])
+def test_a_bad_name_of_a_job_changes_nothing(job, name):
+    with pytest.raises(InputError, match="name"):
+        renames.rename(job.workspace, job, name)
+    assert load_notes(job.workspace) == {}
+
+
+def test_a_deleted_job_is_not_renamed(job):
+    delete_job(job.workspace, job)
+    with pytest.raises(InputError, match="does not exist any more"):
+        renames.rename(job.workspace, job, "b")
+    assert load_notes(job.workspace) == {}
+
+
+def test_a_job_is_renamed_by_the_command_of_artifacts(job, capsys):
+    place = ["--workspace", str(job.workspace.root)]
+
+    def run(*arguments):
+        code = main([*arguments, *place])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    code, out, _ = run("workspace", "rename", find_id(job), "<b>mine</b>")
+    assert code == 0 and out == f"{find_id(job)} is now shown as <b>mine</b>.\n"
+    assert "<b>mine</b>" in run("jobs", "list")[1]
+    code, out, _ = run("jobs", "show", job.id, "--json")
+    assert code == 0 and json.loads(out)["name"] == "<b>mine</b>"
+    assert run("workspace", "rename", find_id(job), "")[1].endswith("the name of its result.\n")
+    assert json.loads(run("jobs", "show", job.id, "--json")[1])["name"] == ""
+    code, _, err = run("workspace", "rename", "jobs/unknown", "mine")
+    assert code == 2 and "There is no job unknown" in err
+    code, _, err = run("workspace", "rename", find_id(job), "x" * 300)
+    assert code == 2 and "at most 80 characters" in err
+    (job.workspace.root / "notes.jsonl").write_text("{")
+    assert run("jobs", "list")[0] == 0, "jobs are listed although the notes cannot be read"
 
 
 def test_an_empty_workspace_is_not_copied(tmp_path, capsys):

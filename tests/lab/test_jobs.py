@@ -164,6 +164,28 @@ def test_a_waiting_job_is_canceled_without_having_run(workspace, endless, quick)
     assert first.status().state == "running"
 
 
+def test_a_job_names_the_canceled_job_whose_result_it_needs(workspace, endless, quick):
+    busy = start(workspace, endless, "v")
+    wait_for(busy, "running")
+    first = start(workspace, quick, "mine")
+    settings = CorpusStep(copy=True)
+    needs = Spec("corpus", settings, {"text": workspace.folder("corpora", "mine")})
+    second = start(workspace, needs, "copy")
+    first.cancel(grace=SOON)
+    busy.cancel(grace=SOON)
+    status = second.wait(LONG)
+    assert (status.state, status.error, status.remedy) == (
+        "failed",
+        "mine is missing: the job that makes it (Import text) is canceled.",
+        "Resume the job that makes mine, then this one.",
+    )
+    # The remedy works: it can be resumed as soon as the other is done.
+    assert not second.may_succeed
+    assert resume(workspace, first).wait(LONG).state == "done", first.log()
+    assert second.may_succeed
+    assert resume(workspace, second).wait(LONG).state == "done", second.log()
+
+
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0, 2.0])
 def test_after_kill_9_a_job_is_interrupted_and_the_next_one_runs(workspace, endless, quick, moment):
     job = start(workspace, endless, "v")

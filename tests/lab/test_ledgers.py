@@ -8,6 +8,7 @@ import pytest
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.material.runs import write_run
 from vocadapt.analysis.errors.slicing import SliceSettings
+from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import find_corpus, load_training_examples
 from vocadapt.lab.reports.ledgers import MAX_CACHED_SLICINGS, PairSpec, open_pair
@@ -63,6 +64,15 @@ def test_the_scores_of_a_few_settings_are_kept(tmp_path):
         found.slicing(SliceSettings(seldom=10 + number))
     assert found.slicing() is not first
     assert found.slicing().scores() == first.scores()
+
+
+def test_other_settings_of_the_slices_tokenize_no_word_again(tmp_path, monkeypatch):
+    found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
+    before = found.slicing().scores()
+    monkeypatch.setattr(WordIndex, "tokenize_all", None)
+    other = found.slicing(SliceSettings(suffix="zzz"))
+    assert [one.n for one in other.scores(["suffix"])] == [0]
+    assert found.slicing(SliceSettings()).scores() == before
 
 
 def test_the_tokenizations_of_one_run(trained):

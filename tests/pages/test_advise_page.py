@@ -8,6 +8,7 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import ADAPT, ADVISE, markup, texts
+from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.recommendation import find_best_alignment, recommend_recipe
@@ -249,3 +250,16 @@ def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
     assert f"{count(figures.corpus.words)} running words contain a letter" in said
     assert f"{count(figures.forecast.words)}, with numbers" in said
     assert f"Chance is 5 in {count(figures.anchors)} anchors" in said
+
+
+def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, seeded, monkeypatch):
+    def fail(*given):
+        raise InputError("vectors.npy is **cut**.", "Train them again.")
+
+    monkeypatch.setattr("vocadapt.ui.advise.view.count_cache.plan_of", fail)
+    app = open_page(ADVISE, seeded)
+    assert not app.exception and not app.error
+    [note] = [text for text in texts(app) if "The next step cannot be offered." in text]
+    assert r"\*\*cut\*\*" in note and "Train them again" in note
+    assert len(app.metric) == 4 and any("**How sure?**" in text for text in texts(app))
+    assert "advise_adapt" not in [button.key for button in app.button]

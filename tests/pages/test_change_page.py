@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from streamlit.elements.lib import policies
 
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.change import ChangeStep
@@ -176,6 +177,15 @@ def test_all_of_it_stands_in_the_address(open_page, seeded):
     assert figures(app)["Words compared"] == "39"
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
     assert any("It needs the same candidates" in text for text in texts(app))
+
+
+def test_a_linked_range_is_no_warning_on_the_console(open_page, seeded, monkeypatch):
+    warned = []
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
+    monkeypatch.setattr(policies._LOGGER, "warning", lambda *about, **_: warned.append(about))
+    app = open_page(PAGE, seeded, **SAME, change_k="4", change_kept="[0,1]")
+    assert app.slider(key="change_kept").value == (0, 1)
+    assert not [about for about in warned if "change_kept" in about]
 
 
 def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):

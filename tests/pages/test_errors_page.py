@@ -516,10 +516,10 @@ def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):
 def test_false_alarms_explain_a_score_that_rises_although_more_entities_are_broken():
     counts = {ledger.FIXED: 0, ledger.BROKEN: 54, ledger.REMOVED: 153, ledger.ADDED: 20}
     said = explain_by_false_alarms(counts, 0.006)
-    assert said.startswith("The score rises although 0 entries are fixed and 54 broken")
+    assert said.startswith("The score rises with 0 fixed and 54 broken")
     assert "153 removed, 20 added" in said
     # Not against the entries, or not by false alarms: nothing to explain.
     assert explain_by_false_alarms(counts, -0.006) == ""
     assert explain_by_false_alarms({**counts, ledger.REMOVED: 20}, 0.006) == ""
     fewer = {ledger.FIXED: 9, ledger.BROKEN: 2, ledger.REMOVED: 0, ledger.ADDED: 30}
-    assert explain_by_false_alarms(fewer, -0.01).startswith("The score falls although 9 entries")
+    assert explain_by_false_alarms(fewer, -0.01).startswith("The score falls with 9 fixed")

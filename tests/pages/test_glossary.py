@@ -1,10 +1,25 @@
 """The glossary is available on every page and equal to docs/glossary.md."""
 
+import ast
+import re
+
 import pytest
 
-from vocadapt.ui.components.glossary import FILE, TERMS, explain, find_terms, render_glossary
+from vocadapt.spaces.projection.methods import METHODS
+from vocadapt.ui.components.glossary import (
+    FILE,
+    TERMS,
+    explain,
+    find_terms,
+    list_sources,
+    render_glossary,
+)
+from vocadapt.ui.components.sources import TITLES, find_sources, format_source
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.serving.server import ROOT
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 
 
 def test_the_file_is_current():
@@ -55,3 +70,41 @@ def test_a_help_is_followed_by_the_sentences_of_the_terms_of_its_part(monkeypatc
     assert many.count("**: ") == 3 and "wordpiece**" not in many
     monkeypatch.setattr(address, "find_open_part", lambda: "")
     assert explain("Anchors") is None
+
+
+CITATION = re.compile(r"[A-Z]\w+(?: et al\.| and [A-Z]\w+)? (?:19|20)\d\d\b(?!-)")
+
+
+def read_strings(folder):
+    """The literal texts of the modules of a folder, without docstrings and comments."""
+    for path in folder.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if id(node) in statements or not isinstance(node, ast.Constant):
+                continue
+            if isinstance(node.value, str):
+                yield node.value
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_work_that_a_part_cites_has_its_title_in_its_terms(part):
+    texts = list(read_strings(ROOT / "vocadapt" / "ui" / part))
+    offered = list_sources(PARTS[part])
+    assert set(find_sources(texts)) <= set(offered)
+    assert set(PARTS[part].sources) <= set(TITLES)
+
+
+def test_every_work_that_the_pages_cite_has_a_title():
+    cited = CITATION.findall("\n".join(read_strings(ROOT / "vocadapt" / "ui")))
+    assert len(cited) > 10
+    assert [work for work in cited if not any(work in known for known in TITLES)] == []
+    methods = [*INITIALIZERS.values(), *REDUCTIONS.values(), *METHODS.values()]
+    cited = [work for one in methods for work in CITATION.findall(one.source)]
+    assert [work for work in cited if not any(work in known for known in TITLES)] == []
+
+
+def test_the_popover_of_a_part_shows_the_titles_of_its_sources(open_page):
+    shown = [one.value for one in open_page("diagnostics").markdown]
+    for citation in ("Fast 2023", "Radovanović et al. 2010"):  # its own, and that of a term
+        assert f":material/menu_book: {format_source(citation)}" in shown

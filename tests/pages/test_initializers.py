@@ -4,9 +4,11 @@ and hostile tokens."""
 import re
 
 import pytest
+import streamlit as st
 
 from tests.material.lab import wait_for, write_text
 from tests.material.workspaces import seed_workspace
+from vocadapt.analysis.leaderboard import leaderboard
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.compare_initializers import LeaderboardStep
@@ -46,6 +48,26 @@ def test_a_token_is_shown_under_each_initializer_and_nothing_is_compared_on_load
     assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace(
         "its word vector", ""
     )
+
+
+def test_the_alignment_is_fitted_once_for_all_new_tokens(open_page, seeded, monkeypatch):
+    fitted = []
+    fit = leaderboard.fit_alignment
+
+    def count(source, target, settings):
+        fitted.append(target)
+        return fit(source, target, settings)
+
+    monkeypatch.setattr(leaderboard, "fit_alignment", count)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    app = open_page(PAGE, seeded, initializers_token="aspirin")
+    app.text_input(key="initializers_token").set_value("sepsis").run()
+    assert not app.exception and not app.error and len(fitted) == 1
+    # A token of the model is initialized as if it were new: the alignment must not know it.
+    app.text_input(key="initializers_token").set_value("heart").run()
+    assert not app.exception and len(fitted) == 2
+    assert "heart" in fitted[0] and "heart" not in fitted[1]
 
 
 def test_donors_and_neighbors_are_links_and_special_tokens_are_none(open_page, seeded):

@@ -14,6 +14,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.ui.components.markup import plain
 
 
 @pytest.fixture
@@ -108,6 +109,45 @@ def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take)
     app.query_params["jobs_job"] = "nothing<img>"
     app.run()
     assert not app.exception and any("There is no job" in warning.value for warning in app.warning)
+
+
+def rename_here(app, job, name):
+    app.text_input(key=f"storage_name_jobs/{job.id}").set_value(name).run()
+    return app.button(key="storage_rename").click().run()
+
+
+def test_a_finished_job_is_renamed_and_its_old_link_opens_it(open_page, workspace, take):
+    job, other = take("first"), take("second")
+    assert (job.wait(60).state, other.wait(60).state) == ("done", "done")
+    app = open_page(JOBS, workspace, jobs_job=job.id)
+    rename_here(app, job, "<b>mine</b>")
+    assert not app.exception and headings(app) == [f"Import text · {plain('<b>mine</b>')}"]
+    app = open_page(JOBS, workspace, jobs_job=job.id)
+    assert headings(app) == [f"Import text · {plain('<b>mine</b>')}"] and not app.warning
+    links = [link.proto for link in app.get("page_link")]
+    assert [link.page for link in links if link.label == "Show result"] == ["text"]
+    # Too long: a message, and the name stays. Empty: the name of the result again.
+    rename_here(app, job, "x" * 300)
+    assert not app.exception and any("at most 80 characters" in text for text in texts(app))
+    assert headings(app) == [f"Import text · {plain('<b>mine</b>')}"]
+    rename_here(app, job, "")
+    assert headings(app) == ["Import text · first"]
+
+
+def test_a_running_job_is_renamed_and_goes_on(open_page, workspace, endless):
+    running(endless)
+    app = rename_here(open_page(JOBS, workspace), endless, "mine")
+    assert not app.exception and headings(app) == ["Train word vectors · mine"]
+    assert any("**Train word vectors** · mine" in one.value for one in app.sidebar.markdown)
+    assert endless.status().alive and endless.target.name == "long"
+    endless.cancel()
+
+
+def test_jobs_are_shown_although_the_notes_cannot_be_read(open_page, workspace, take):
+    take("first").wait(60)
+    (workspace.root / "notes.jsonl").write_text("{")
+    app = open_page(JOBS, workspace)
+    assert not app.exception and headings(app) == ["Import text · first"]
 
 
 def test_a_killed_job_is_interrupted_and_can_be_resumed(open_page, workspace, endless):

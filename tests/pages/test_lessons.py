@@ -4,6 +4,7 @@ them."""
 import ast
 import importlib
 import json
+import re
 import shutil
 from itertools import chain
 from math import comb
@@ -30,8 +31,9 @@ from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.sources import TITLES, find_sources
 from vocadapt.ui.frame.pages import PAGE_OF_PART
-from vocadapt.ui.lessons import content, teacher
+from vocadapt.ui.lessons import content, teacher, view
 from vocadapt.ui.lessons.view import build_code
 from vocadapt.ui.results.view import select_headline_runs
 from vocadapt.ui.serving.server import ROOT
@@ -68,8 +70,14 @@ def test_every_choice_differs_and_every_sentence_is_there(lesson):
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_a_published_result_has_author_and_year(lesson):
     for claim in lesson.claims:
-        assert any(name in claim.source for name in ("Poerner", "Fast"))
-        assert any(year in claim.source for year in ("2020", "2023"))
+        (citation,) = find_sources([claim.source])
+        assert re.search(r" (19|20)\d\d$", citation)
+        assert f"*{TITLES[citation]}*" in view.format_claim(claim)
+
+
+def test_a_claim_cites_a_declared_work():
+    with pytest.raises(InputError, match="Unknown source"):
+        content.Claim("It is so.", "somewhere, page 3")
 
 
 def test_the_plan_of_an_hour_is_an_hour_with_every_lesson():

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -126,7 +127,8 @@ class Step:
 class Made:
     id = "1"
     spec = Step
-    workspace = None
+    workspace = Workspace(Path("/no/such/workspace"))
+    folder = Path("/no/such/workspace/jobs/1")
 
     class target:  # noqa: N801
         name = "<b>mine</b>"
@@ -144,6 +146,27 @@ def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
     assert 'title="one · &lt;b&gt;two"' in drawn
     assert overview.build_strip(Made, Status("waiting"), None).progress == "waiting"
+
+
+def test_the_names_of_many_jobs_list_the_artifacts_of_a_kind_once(monkeypatch):
+    class Model:
+        def __init__(self, id, kind, name):
+            self.id, self.workspace, self.target = id, None, Path(f"/w/{kind}/{name}")
+            self.spec = SimpleNamespace(kind=kind)
+
+    listed = []
+
+    def list_names(workspace, kind):
+        listed.append(kind)
+        return {"m-1": "bert + words"}
+
+    monkeypatch.setattr(panel, "list_display_names", list_names)
+    monkeypatch.setattr(panel, "find_id", lambda job: job.id)
+    monkeypatch.setattr(panel, "find_name", lambda workspace, id: "mine" if id == "4" else "")
+    places = (("models", "m-1"), ("models", "m-2"), ("corpora", "m-1"), ("models", "m-1"))
+    jobs = [Model(str(number), *place) for number, place in enumerate(places, start=1)]
+    assert panel.find_job_names(jobs) == {"1": "bert + words", "2": "m-2", "3": "m-1", "4": "mine"}
+    assert listed == ["models"]
 
 
 def test_the_running_job_stands_before_those_that_wait():

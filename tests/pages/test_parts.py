@@ -291,6 +291,8 @@ def test_the_steps_of_the_walk_are_ready_later_or_done(tmp_path, seeded):
     assert [one.part for one in empty] == ["text", "vectors", "adapt", "projection", "finetune"]
     assert "Your text" in home_view.describe_missing(empty[0])
     assert home_view.describe_missing(empty[2]) == ""
+    ready = home_view.StepState("ready", (), "projection", home_view.WALK[3].instead)
+    assert home_view.describe_missing(ready).endswith("Projection, or type a sentence on Try it.")
     done = [home_view.find_state(step, seeded) for step in home_view.WALK]
     assert all(one.found for one in done if one.state == "done")
     assert {"done"} <= {one.state for one in done} <= {"done", "ready"}

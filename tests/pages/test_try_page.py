@@ -30,6 +30,7 @@ from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.components.number_formats import fraction
+from vocadapt.ui.home import view as home_view
 
 PAGE = "try"
 HOSTILE = [
@@ -421,3 +422,39 @@ def test_the_example_of_a_model_is_a_sentence_of_its_own_text(open_page, seeded)
     written = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").lower()
     assert text.count("[MASK]") == 1
     assert before.lower() in written and after.lower() in written
+
+
+def test_a_typed_sentence_ends_the_step_of_home_and_is_not_kept(open_page, seeded, tmp_path):
+    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
+    workspace = Workspace(tmp_path / "trials")
+    for kind in ("projections", "changes"):
+        shutil.rmtree(workspace.root / kind, ignore_errors=True)
+    step = next(one for one in home_view.WALK if one.part == "try")
+    app = open_page(PAGE, workspace)
+    assert home_view.find_state(step, workspace).state == "ready", "an example was shown"
+    app.text_area(key="try_text").set_value("the [MASK] beats").run()
+    assert not app.exception
+    state = home_view.find_state(step, workspace)
+    assert (state.state, state.part, state.found) == ("done", "try", ())
+    assert all(b"beats" not in path.read_bytes() for path in workspace.root.glob("*.json"))
+    first = (workspace.root / "tried.json").read_bytes()
+    app.text_area(key="try_text").set_value("a [MASK] beats").run()
+    assert (workspace.root / "tried.json").read_bytes() == first
+    # Without a model there are no new words to look at.
+    shutil.rmtree(workspace.root / "models")
+    assert home_view.find_state(step, workspace).state == "later"
+
+
+def test_a_sentence_is_tried_in_a_workspace_that_cannot_be_written(
+    open_page, seeded, tmp_path, monkeypatch
+):
+    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
+
+    def refuse(*given):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("vocadapt.lab.workspace.trials.strict_json.write", refuse)
+    app = open_page(PAGE, tmp_path / "trials")
+    app.text_area(key="try_text").set_value("the [MASK] beats").run()
+    assert not app.exception and not app.error
+    assert not (tmp_path / "trials" / "tried.json").exists()

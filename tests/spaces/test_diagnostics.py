@@ -214,6 +214,14 @@ def test_isotropy_of_one_direction_by_hand():
     assert line.isoscore == pytest.approx(0, abs=1e-9)
 
 
+def test_the_unnormalized_figures_can_be_left_out():
+    space = numbered(np.random.default_rng(8).normal(size=(500, 20)) + 0.3)
+    whole, card = measure_isotropy(space), measure_isotropy(space, unnormalized=False)
+    assert (card.partition, card.first_direction) == (whole.partition, whole.first_direction)
+    assert card.partition_as_published is None and card.isoscore is None
+    assert whole.partition_as_published is not None and whole.isoscore is not None
+
+
 def test_lengths_change_only_the_published_measure():
     rng = np.random.default_rng(8)
     rows = rng.normal(size=(500, 20)) + 0.3

@@ -7,6 +7,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.neighbors import csls
 from vocadapt.spaces.neighbors import search as nearest_module
 from vocadapt.spaces.neighbors.cross_space import (
     ALL_PIECES,
@@ -114,6 +115,44 @@ def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch)
     csls[own, leave_out[own]] = -np.inf
     np.testing.assert_array_equal(found.rows, np.argsort(-csls, axis=1)[:, :7])
     np.testing.assert_allclose(found.scores, -np.sort(-csls, axis=1)[:, :7], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "others", "k"), [(2000, 700, 10), (3, 4, 10), (300, 9, 300)]
+)
+def test_a_list_by_csls_is_exact_without_the_hubness_of_every_candidate(
+    monkeypatch, candidates, others, k
+):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(candidates, 12)).astype(np.float32)
+    space = EmbeddingSpace(tuple(f"w{i}" for i in range(candidates)), rows)
+    queries = EmbeddingSpace(
+        tuple(f"q{i}" for i in range(others)), rng.normal(size=(others, 12)).astype(np.float32)
+    )
+    hubness = compute_hubness(space.unit, queries.unit)
+    search = csls.CslsSearch(space, queries.unit)
+    assert (search.least_hubness < hubness).all()
+    measured = []
+
+    def count(rows, *arguments):
+        measured.append(len(rows))
+        return compute_hubness(rows, *arguments)
+
+    monkeypatch.setattr(csls, "compute_hubness", count)
+    for query in (*queries.matrix[:5], np.zeros(12, np.float32)):
+        found, expected = (
+            search.list_neighbors(query, k),
+            list_neighbors(space, query, k, hubness=hubness),
+        )
+        assert [word for word, _ in found] == [word for word, _ in expected]
+        assert np.allclose(
+            [score for _, score in found], [score for _, score in expected], atol=1e-5
+        )
+    # The work is saved for a list that is short beside the candidates.
+    if k < candidates / 10:
+        assert max(measured[:10]) < candidates / 3
+    with pytest.raises(InputError, match="cosines only"):
+        search.list_neighbors(queries.matrix[0], k, "euclidean")
 
 
 def test_hubness_is_the_mean_of_the_k_nearest():

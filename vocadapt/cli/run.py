@@ -201,7 +201,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "workspace rename": (
         "lab.workspaces",
         "RENAME",
-        "rename an artifact; what was made from it stays up to date",
+        "rename an artifact, from which others stay up to date, or a job",
     ),
     "workspace note": ("lab.workspaces", "NOTE", "write a note on an artifact or a job"),
     "workspace delete": ("lab.workspaces", "DELETE", "move an artifact or a job to the trash"),

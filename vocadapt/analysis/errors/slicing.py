@@ -219,12 +219,15 @@ class Slicing:
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
     _items: dict[int, dict[str, list[Items]]] = field(default_factory=dict, init=False)
     _scores: dict[tuple[str, int], Score | None] = field(default_factory=dict, init=False)
-    # The units and tallies do not depend on the settings: `with_settings` shares them.
+    # Units, their words and tallies do not depend on the settings: `with_settings` shares them.
     _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, repr=False)
+    _sliced: dict[tuple[int, Unit], SlicedUnit] = field(default_factory=dict, repr=False)
     _tallies: dict[int, Tally] = field(default_factory=dict, repr=False)
 
     def with_settings(self, settings: SliceSettings, own: tuple[OwnSlice, ...] = ()) -> "Slicing":
-        """Slice the same ledger by other settings; the units and tallies are shared, not recomputed."""
+        """Slice the same ledger by other settings; the units, their words and the tallies are shared,
+        not recomputed.
+        """
         return replace(self, settings=settings, own=own)
 
     @property
@@ -319,21 +322,27 @@ class Slicing:
         return {name: tuple(entries) for name, entries in found.items()}
 
     def _slices_of(self, place: int, unit: Unit) -> frozenset[str]:
-        """Return the names of the slices that contain a unit; {"rest"} if none does (cached).
-
-        The relevant words are those of an entity, all words of a text, or those of a question and
-        its answer.
-        """
+        """Return the names of the slices that contain a unit; {"rest"} if none does (cached)."""
         if (place, unit) not in self._slices:
-            kind, example = self.ledger.kind, self.ledger.split.examples[place]
-            words = kind.words_of_slice(example, unit, self.words.words_of)
-            seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
-            sliced = SlicedUnit(self.words.tokenize_all(words), seen)
+            sliced = self._describe_unit(place, unit)
             # A unit that is in no other registered slice is in "rest".
             found = [name for name in self.available if SLICES[name].holds(sliced, self.settings)]
             own = [one.name for one in self.own if one.holds(sliced)]
             self._slices[place, unit] = frozenset([*(found or [REST]), *own])
         return self._slices[place, unit]
+
+    def _describe_unit(self, place: int, unit: Unit) -> SlicedUnit:
+        """Return the properties of a unit (cached).
+
+        The relevant words are those of an entity, all words of a text, or those of a question and
+        its answer.
+        """
+        if (place, unit) not in self._sliced:
+            kind, example = self.ledger.kind, self.ledger.split.examples[place]
+            words = kind.words_of_slice(example, unit, self.words.words_of)
+            seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
+            self._sliced[place, unit] = SlicedUnit(self.words.tokenize_all(words), seen)
+        return self._sliced[place, unit]
 
     def _score_slice(self, name: str) -> SliceScore:
         outcomes = [entry.outcome for entry in self.entries(name) if entry.outcome in OUTCOMES]

@@ -110,7 +110,8 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
         if panel.logarithmic:
             figure.update_xaxes(type="log", dtick=1, exponentformat="power", row=1, col=place)
     figure.update_xaxes(showline=False, zeroline=False)
-    figure.update_yaxes(showline=False, zeroline=False, rangemode="tozero")
+    # The panels are compared by eye: they share one scale.
+    figure.update_yaxes(showline=False, zeroline=False, rangemode="tozero", matches="y")
     figure.update_yaxes(title="vector length (norm)", col=1)
     return figure
 

@@ -252,6 +252,7 @@ def _color_points(
                 mask,
                 {
                     "marker": marker | {"color": color, "symbol": symbol},
+                    "showlegend": True,  # plotly hides the legend of a single trace
                     "name": f"{escape_name(name)} · {count(mask.sum())}",
                 },
             )

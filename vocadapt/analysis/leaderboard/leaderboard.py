@@ -29,7 +29,7 @@ from vocadapt.analysis.leaderboard.judges import (
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
-from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
@@ -285,13 +285,26 @@ def compare_initializers(
 
 
 def initialize_token(materials: Materials, token: str, rows: InitializerSettings) -> NewEmbeddings:
-    """Initialize the embedding of one token; a token of the model is hidden first."""
+    """Initialize the embedding of one token; a token of the model is hidden first.
+
+    If the materials have an alignment (`fit_own_alignment`), it is used for a new token. For a token
+    of the model one is fitted without that token.
+    """
     if token in materials.model:
         materials = hide_tokens(materials, (token,))
     # A plan that adds only this token, after the kept ones.
     added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
     plan = replace(materials.plan, added=added, replaced=(), order=order)
     return _initialize(replace(materials, plan=plan), rows, LeaderboardSettings())
+
+
+def fit_own_alignment(materials: Materials, settings: AlignmentSettings) -> Alignment:
+    """Fit an alignment of the domain, or else of the target space, to the trained tokens of the
+    model.
+    """
+    space = materials.domain if materials.domain is not None else materials.similarity_space
+    trained = materials.model.rows(list_trained_tokens(materials.plan, materials.model))
+    return fit_alignment(space, materials.model.take(trained), settings)
 
 
 def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
@@ -375,12 +388,12 @@ class _InitializerJudge:
 def _initialize(
     materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings
 ) -> NewEmbeddings:
-    """Initialize embeddings; fits an alignment on these materials if the method needs one."""
-    if INITIALIZERS[rows.method].needs_alignment:
-        space = materials.domain if materials.domain is not None else materials.similarity_space
-        trained = materials.model.rows(list_trained_tokens(materials.plan, materials.model))
-        target = materials.model.take(trained)
-        materials = replace(materials, alignment=fit_alignment(space, target, settings.alignment))
+    """Initialize embeddings; fits an alignment on these materials if the method needs one and they
+    have none.
+    """
+    if INITIALIZERS[rows.method].needs_alignment and materials.alignment is None:
+        alignment = fit_own_alignment(materials, settings.alignment)
+        materials = replace(materials, alignment=alignment)
     return initialize(materials, rows)
 
 

@@ -20,10 +20,12 @@ from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
 from vocadapt.lab.demo import run_demo
+from vocadapt.lab.housekeeping.renames import find_id
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
+from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.settings import MAX_COUNT
@@ -47,7 +49,7 @@ def _list(options: Options) -> Answer:
         rows.append(_build_row(job, status))
     text = f"There are no jobs in {workspace.root}."
     if rows:
-        header = ("id", "state", "step", "target", "progress", "ran", "left", "")
+        header = ("id", "state", "step", "target", "name", "progress", "ran", "left", "")
         text = format_table(header, rows)
     return Answer({"jobs": jobs}, text)
 
@@ -71,6 +73,7 @@ def _build_row(job: Job, status: Status) -> tuple[str, ...]:
         status.state,
         job.spec.step,
         f"{job.target.parent.name}/{job.target.name}",
+        find_name(job.workspace, find_id(job)),
         fraction,
         _format_duration(status.seconds),
         left,
@@ -162,6 +165,7 @@ def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
     before = job.waits_for() if status.state == "waiting" else None
     return {
         "id": job.id,
+        "name": find_name(job.workspace, find_id(job)),
         "state": status.state,
         "step": job.spec.step,
         "target": str(job.target),

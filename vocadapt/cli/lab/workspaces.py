@@ -8,7 +8,7 @@ from vocadapt.cli.options import OVERWRITE_FILE, WORKSPACE
 from vocadapt.cli.tables import format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
-from vocadapt.lab.housekeeping.renames import list_dependents, rename_artifact
+from vocadapt.lab.housekeeping.renames import find_id, list_dependents, rename
 from vocadapt.lab.housekeeping.trash import (
     delete_artifact,
     delete_job,
@@ -18,6 +18,7 @@ from vocadapt.lab.housekeeping.trash import (
     restore,
 )
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace.disk_space import format_size, measure_files
 from vocadapt.lab.workspace.drafts import check_free_file
 from vocadapt.lab.workspace.manifest import ARTIFACTS
@@ -45,8 +46,11 @@ def _parse_item(workspace: Workspace, path: str) -> tuple[str, str]:
     return KIND_OF_SINGULAR.get(kind, kind), name
 
 
-def _find(workspace: Workspace, path: str) -> Artifact:
-    return workspace.artifact(*_parse_item(workspace, path))
+def _find(workspace: Workspace, path: str) -> Artifact | Job:
+    kind, name = _parse_item(workspace, path)
+    if kind == "jobs":
+        return queue.find_job(workspace, name)
+    return workspace.artifact(kind, name)
 
 
 def _list(options: Options) -> Answer:
@@ -81,49 +85,52 @@ def _format_command(*arguments: object) -> str:
 
 def _rename(options: Options) -> Answer:
     workspace = _open(options)
-    artifact = _find(workspace, options.artifact)
-    updated = [f"{one.kind}/{one.name}" for one in list_dependents(workspace, artifact)]
-    renamed = rename_artifact(workspace, artifact, options.name)
-    text = f"{artifact.kind}/{artifact.name} is now {renamed.kind}/{renamed.name}."
+    item = _find(workspace, options.artifact)
+    updated: list[str] = []
+    if isinstance(item, Artifact):
+        updated = list(map(find_id, list_dependents(workspace, item)))
+    name = rename(workspace, item, options.name)
+    # A job keeps its id: links and commands use it.
+    id, shown = find_id(item), f"shown as {name}"
+    if isinstance(item, Artifact):
+        id = shown = f"{item.kind}/{name}"
+    elif not name:
+        shown = "shown by the name of its result"
+    text = f"{find_id(item)} is now {shown}."
     if updated:
         text += f" Made from it, and updated: {', '.join(updated)}."
-    return Answer({"artifact": f"{renamed.kind}/{renamed.name}", "updated": updated}, text)
+    return Answer({"artifact": id, "name": name, "updated": updated}, text)
 
 
 def _note(options: Options) -> Answer:
     workspace = _open(options)
-    kind, name = _parse_item(workspace, options.artifact)
-    if kind == "jobs":
-        queue.find_job(workspace, name)
-    else:
-        workspace.artifact(kind, name)
-    note = save_note(workspace, f"{kind}/{name}", options.text)
-    text = "The note is removed."
+    id = find_id(_find(workspace, options.artifact))
+    save_note(workspace, id, options.text)
+    note, text = options.text.strip(), "The note is removed."
     if note:
-        text = f"Noted on {kind}/{name}."
-    return Answer({"item": f"{kind}/{name}", "note": options.text.strip()}, text)
+        text = f"Noted on {id}."
+    return Answer({"item": id, "note": note}, text)
 
 
 def _delete(options: Options) -> Answer:
     workspace = _open(options)
-    kind, name = _parse_item(workspace, options.artifact)
-    dependents: list[str] = []
-    if kind == "jobs":
-        deleted = delete_job(workspace, queue.find_job(workspace, name))
+    item = _find(workspace, options.artifact)
+    id, dependents = find_id(item), list[str]()
+    if isinstance(item, Job):
+        deleted = delete_job(workspace, item)
     else:
-        artifact = workspace.artifact(kind, name)
         # What depends on the artifact is named before anything is deleted.
-        dependents = [f"{one.kind}/{one.name}" for one in list_dependents(workspace, artifact)]
+        dependents = list(map(find_id, list_dependents(workspace, item)))
         if dependents and not options.yes:
             raise InputError(
-                f"Made from {kind}/{name}: {', '.join(dependents)}. Without it they are out of"
+                f"Made from {id}: {', '.join(dependents)}. Without it they are out of"
                 " date, and some cannot be opened any more.",
                 "Add --yes to delete it all the same.",
             )
-        deleted = delete_artifact(workspace, artifact)
+        deleted = delete_artifact(workspace, item)
     command = _format_command("workspace", "restore", deleted.id, "--workspace", workspace.root)
     size = format_size(deleted.size)
-    text = f"{kind}/{name} is in the trash as {deleted.id} ({size}). Take it back: {command}"
+    text = f"{id} is in the trash as {deleted.id} ({size}). Take it back: {command}"
     return Answer({"id": deleted.id, "bytes": deleted.size, "dependents": dependents}, text)
 
 
@@ -190,11 +197,17 @@ def _unpack(options: Options) -> Answer:
     return Answer({"workspace": str(opened.root)}, text)
 
 
-ARTIFACT = option("artifact", metavar="KIND/NAME", help="an artifact, such as models/demo-bert")
-ITEM = option("artifact", metavar="KIND/NAME", help="an artifact, or a job: jobs/ID")
+ITEM = option(
+    "artifact", metavar="KIND/NAME", help="an artifact, such as models/demo-bert, or a job: jobs/ID"
+)
 LIST = Command(_list, (WORKSPACE,))
 RENAME = Command(
-    _rename, (ARTIFACT, option("name", metavar="NAME", help="its new name"), WORKSPACE)
+    _rename,
+    (
+        ITEM,
+        option("name", metavar="NAME", help='its new name ("" for a job: that of its result)'),
+        WORKSPACE,
+    ),
 )
 NOTE = Command(
     _note,

@@ -1,6 +1,7 @@
 """align, neighbors, project."""
 
 import re
+import shlex
 import time
 from dataclasses import asdict
 from itertools import zip_longest
@@ -20,14 +21,21 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
+from vocadapt.lab.artifacts.alignments import (
+    Ranking,
+    find_saved_scores,
+    find_workspace_of_vectors,
+)
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
+from vocadapt.lab.steps.alignment import STEP as ALIGNMENT_STEP
 from vocadapt.lab.steps.alignment import (
     AlignmentStep,
     cross_validate_alignments,
     load_evaluation,
     tabulate_alignments,
 )
+from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.steps.import_layout import (
     LAYOUT,
     ImportLayoutStep,
@@ -46,9 +54,10 @@ from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
 )
-from vocadapt.spaces.alignment.cross_validation import cross_validate, find_infeasible_methods
+from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
+    ALL_PIECES,
     CrossSpace,
     FourLists,
     ListSettings,
@@ -65,7 +74,6 @@ TITLES = {
     "to_pieces": "to wordpieces",
     "to_words": "to words",
 }
-FOLDS = 3  # a quick look; `align` uses ten
 RANKS = ("cosine", "p@1", "p@5", "p@10")
 HEADER = (
     "alignment",
@@ -203,29 +211,48 @@ def _list_neighbors(options: Options) -> Answer:
             title = f"{typed}: {form}"
         shown.append(_render_lists(title, found[typed]))
     shown.append(f"Scores: {settings.measure}. *: in more than one list.")
-    if not options.json:
-        options.progress(0.6, "evaluating the alignment")
-        shown[-1] += _describe_accuracy(space, pieces, read_settings(options, AlignmentSettings))
+    shown[-1] += f"\n{_describe_accuracy(options, target, alignment.settings, settings)}"
     return Answer(found, "\n\n".join(shown))
 
 
 def _describe_accuracy(
-    space: EmbeddingSpace, pieces: EmbeddingSpace, settings: AlignmentSettings
+    options: Options, model: LanguageModel, alignment: AlignmentSettings, settings: ListSettings
 ) -> str:
-    """Describe the held-out accuracy of the lists across the spaces; "" if it cannot be evaluated."""
-    try:
-        held_out = cross_validate(space, pieces, settings, FOLDS)
-    except InputError:  # too few anchors
-        return ""
+    """Describe the held-out accuracy of the lists across the spaces, from the saved evaluation of
+    the alignment; without one, name the command that measures it.
+    """
+    saved = find_saved_scores(Path(options.vectors), model, alignment)
+    if saved is None:
+        command = _build_align_command(options, alignment)
+        return f"How often the lists across the spaces are right is not known yet: {command}"
+    held_out = saved["held_out"]
+    scores = Ranking(settings.csls, settings.among == ALL_PIECES).read_scores(held_out)
+    by = " by CSLS" if settings.csls else ""
     line = (
-        f"\nLists across the spaces: on held-out words, P@5 is {held_out.precision(5):.3f}"
-        f" (chance {held_out.chance(5):.4f}, {count(len(held_out.anchors))} words)"
+        f"Lists across the spaces: on held-out words, P@5{by} is {scores['p@5']:.3f}"
+        f" (chance {scores['chance@5']:.4f}, {count(saved['anchors'])} words)"
     )
-    if held_out.verdict == "chance":
+    if held_out["verdict"] == "chance":
         return f"{line}. This alignment is no better than chance: do not rely on these lists."
-    if held_out.precision(5) < 0.5:
+    if scores["p@5"] < 0.5:
         return f"{line}: most lists lack the right word."
     return f"{line}."
+
+
+def _build_align_command(options: Options, alignment: AlignmentSettings) -> str:
+    """Return the command that evaluates an alignment, and saves it if the vectors are in a
+    workspace.
+    """
+    inputs = ["--vectors", options.vectors, "--model", options.model]
+    place: list[str] = []
+    workspace = find_workspace_of_vectors(Path(options.vectors))
+    if workspace is not None:
+        name = workspace.find_free_name(
+            "alignments", f"{Path(options.vectors).name}-{alignment.method}"
+        )
+        place = ["--workspace", str(workspace.root), "--name", name]
+    chosen = setting_arguments(alignment, AlignmentSettings())
+    return shlex.join([*PROGRAM, *ALIGNMENT_STEP.command, *inputs, *chosen, *place])
 
 
 def _render_lists(title: str, lists: FourLists) -> str:
@@ -251,6 +278,11 @@ NEIGHBORS = Command(
         *SPACES,
         setting_options(AlignmentSettings),
         setting_options(ListSettings),
+    ),
+    description=(
+        "List the nearest neighbors of words within and across spaces. If the alignment was"
+        " evaluated in the workspace of the vectors (align --name), also state how often the lists"
+        " across the spaces are right."
     ),
 )
 

@@ -1,4 +1,7 @@
-"""New names of artifacts: the folder is renamed, and all that was made from it refers to the new name.
+"""New names of artifacts and jobs.
+
+The folder of a renamed artifact is renamed, and all that was made from it refers to the new name. A
+job keeps its folder and id, and gets a display name.
 
 `<workspace>/renamed.json` records the old names of artifacts, so that links to old names still work.
 An artifact is identified by its creation time, which renaming does not change: chains and cycles of
@@ -13,13 +16,13 @@ from types import MappingProxyType
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.job import SPEC
+from vocadapt.lab.jobs.job import SPEC, Job
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_stamp
-from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.notes import Note, load_notes, replace_note, save_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
 # {"models/old": "2026-11-23T14:10:44.514409+00:00"}: old name -> creation time of its artifact; ""
@@ -63,6 +66,23 @@ def check_unused(workspace: Workspace, artifact: Artifact) -> None:
             )
 
 
+def find_id(item: Artifact | Job) -> str:
+    """Return the id of an artifact or job in a workspace, such as models/demo-bert or jobs/ID."""
+    return f"{item.folder.parent.name}/{item.folder.name}"
+
+
+def rename(workspace: Workspace, item: Artifact | Job, name: str) -> str:
+    """Rename an artifact, or give a job a display name; return the name.
+
+    Without a name, a job has that of its result again. Raises InputError as `rename_artifact` and
+    `save_name` do.
+    """
+    if isinstance(item, Artifact):
+        return rename_artifact(workspace, item, name).name
+    check_exists(item)
+    return save_name(workspace, find_id(item), name)
+
+
 def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Artifact:
     """Rename an artifact, and return it under its new name.
 
@@ -92,17 +112,15 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
     # 4. Move its note.
     note = load_notes(workspace).get(f"{kind}/{old}")
     if note:
-        save_note(workspace, f"{kind}/{old}", "")
-        save_note(workspace, f"{kind}/{name}", note.text, note.tags, note.about)
+        replace_note(workspace, f"{kind}/{old}", Note(""))
+        replace_note(workspace, f"{kind}/{name}", note)
     return open_artifact(target)
 
 
-def check_exists(artifact: Artifact) -> None:
-    """Raise InputError if another session has renamed or deleted an artifact."""
-    if not artifact.folder.exists():
-        raise InputError(
-            f"{artifact.kind}/{artifact.name} does not exist any more.", "Reload the page."
-        )
+def check_exists(item: Artifact | Job) -> None:
+    """Raise InputError if another session has deleted an artifact or job, or renamed an artifact."""
+    if not item.folder.exists():
+        raise InputError(f"{find_id(item)} does not exist any more.", "Reload the page.")
 
 
 def load_former_names(workspace: Workspace) -> dict[str, str]:
@@ -185,9 +203,19 @@ def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None
             for role, paths in job.spec.inputs.items()
         }
         order = {**job.order, "spec": {**job.order["spec"], "inputs": inputs}}
-        if job.id == artifact.manifest.job and job.target == artifact.folder:
-            order["target"] = f"{artifact.kind}/{target.name}"
         if order != job.order:
+            strict_json.write(job.folder / SPEC, order)
+    update_target(workspace, artifact, target)
+
+
+def update_target(workspace: Workspace, artifact: Artifact, target: Path) -> None:
+    """Let the job that made an artifact lead to its new folder; nothing if the job was deleted.
+
+    artifact: with its old folder. target: its new folder.
+    """
+    for job in queue.list_jobs(workspace):
+        if job.id == artifact.manifest.job and job.target == artifact.folder:
+            order = {**job.order, "target": f"{artifact.kind}/{target.name}"}
             strict_json.write(job.folder / SPEC, order)
 
 

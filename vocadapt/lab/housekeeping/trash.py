@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -19,13 +19,15 @@ from vocadapt.lab.housekeeping.renames import (
     check_unused,
     record_name,
     update_references,
+    update_target,
 )
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
-from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.notes import Note, load_notes, replace_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_kinds
 
 TRASH, NOTE = "trash", "note.json"
@@ -64,8 +66,7 @@ def delete_job(workspace: Workspace, job: Job) -> Deleted:
     ended.
     """
     with _lock_workspace(workspace):  # no job is resumed while the lock is held
-        if not job.folder.exists():
-            raise InputError(f"The job {job.id} does not exist any more.", "Reload the page.")
+        check_exists(job)
         if job.status().alive:
             raise InputError(f"The job {job.id} has not ended.", "Cancel it first.")
         deleted = _discard(workspace, "jobs", job.folder)
@@ -115,11 +116,23 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.rename(source, target)
         update_references(workspace)  # names may have changed since the deletion
+        _update_job(workspace, entry, target)
     if (place / NOTE).is_file():
         note = strict_json.read(place / NOTE)
-        save_note(workspace, f"{entry.kind}/{target.name}", note["text"], note["tags"])
+        kept = Note(note["text"], tuple(note["tags"]), name=note.get("name", ""))
+        replace_note(workspace, f"{entry.kind}/{target.name}", kept)
     shutil.rmtree(place, ignore_errors=True)
     return target
+
+
+def _update_job(workspace: Workspace, entry: Deleted, target: Path) -> None:
+    """Let the job that made a restored artifact lead to it, also under another name."""
+    old = workspace.folder(entry.kind, entry.name)
+    if target == old or entry.kind not in ARTIFACTS:
+        return
+    for artifact in workspace.artifacts(entry.kind):
+        if artifact.folder == target:
+            update_target(workspace, replace(artifact, folder=old), target)
 
 
 def empty_trash(workspace: Workspace) -> int:
@@ -151,9 +164,9 @@ def _discard_note(workspace: Workspace, deleted: Deleted) -> None:
     item = f"{deleted.kind}/{deleted.name}"
     note = load_notes(workspace).get(item)
     if note:
-        kept = {"text": note.text, "tags": list(note.tags)}
+        kept = {"text": note.text, "tags": list(note.tags), "name": note.name}
         strict_json.write(workspace.root / TRASH / deleted.id / NOTE, kept)
-        save_note(workspace, item, "")
+        replace_note(workspace, item, Note(""))
 
 
 @contextmanager

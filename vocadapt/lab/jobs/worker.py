@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
+from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
@@ -147,6 +148,7 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
                 _raise_canceled()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
+            _check_promised_inputs(job)
             with _watchdog(job):
                 run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
 
@@ -174,6 +176,21 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             "error": f"{type(error).__name__}: {error}",
             "remedy": "See the traceback in the log.",
         }
+
+
+def _check_promised_inputs(job: Job) -> None:
+    """Raise InputError if an input does not exist because the job that makes it is not done."""
+    for path in (path for paths in job.spec.inputs.values() for path in paths):
+        if os.path.exists(path):
+            continue
+        makers = (other for other in iterate_jobs(job.workspace) if str(other.target) == path)
+        maker = next(makers, None)
+        if maker is not None:
+            raise InputError(
+                f"{maker.target.name} is missing: the job that makes it"
+                f" ({maker.spec.declaration.about}) is {maker.status().state}.",
+                f"Resume the job that makes {maker.target.name}, then this one.",
+            )
 
 
 def _is_system_error(error: InputError) -> bool:

@@ -110,14 +110,16 @@ def diagnose(
     hubs: bool = True,
     progress: Progress = silent,
     added: Collection[str] = frozenset(),
+    unnormalized: bool = True,
 ) -> Diagnosis:
     """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
 
     added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
+    unnormalized: also measure the isotropy of the rows without normalizing.
     """
     progress(0.0, "measuring isotropy")
     even, lengths, bias = (
-        measure_isotropy(space),
+        measure_isotropy(space, unnormalized),
         measure_norms(space),
         measure_frequency_bias(space, added),
     )

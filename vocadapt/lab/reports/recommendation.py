@@ -7,10 +7,7 @@ The page Advice, the page Adapt and the command `advise` use it, so their number
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vocadapt.errors import InputError
-from vocadapt.lab.steps.alignment import TABLE
-from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.file_cache import CachedReader
+from vocadapt.lab.artifacts.alignments import list_alignments, load_score_lines
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import PRESETS
@@ -53,12 +50,7 @@ def find_best_alignment(
     compared. Evaluations of an earlier version of the vectors are left out.
     """
     # 1. The evaluated alignments, newest first; an artifact may hold a comparison of several.
-    lines: list[dict[str, Any]] = []
-    for found in workspace.artifacts("alignments"):
-        inputs = found.manifest.inputs
-        folder = (workspace.root / inputs["model"].paths[0]).resolve()
-        if folder == model.path.resolve() and inputs["vectors"].stamp == vectors.stamp:
-            lines += _load_lines(found)
+    lines = load_score_lines(list_alignments(workspace, vectors, model))
     if not lines:
         return None
 
@@ -130,17 +122,6 @@ def recommend_recipe(
         alignment=alignment.settings,
     )
     return Recommendation(recipe, alignment)
-
-
-def _load_lines(alignment: Artifact) -> list[dict[str, Any]]:
-    """Return the evaluations that an alignment holds; [] if they cannot be read."""
-    try:
-        return list(_TABLES(alignment.folder / TABLE)["maps"])
-    except (InputError, OSError, KeyError):
-        return []
-
-
-_TABLES = CachedReader(strict_json.read)  # a workspace may hold hundreds of evaluations
 
 
 def _describe_basis(line: dict[str, Any]) -> tuple[Any, ...]:

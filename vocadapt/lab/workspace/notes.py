@@ -1,34 +1,41 @@
-"""Notes and tags on items of a workspace, in `<workspace>/notes.jsonl`, one item per line.
+"""Notes on items of a workspace, in `<workspace>/notes.jsonl`, one item per line: text, tags, and the
+display name of a job. An artifact has none there: its name is that of its folder.
 
 The id of an error-ledger entry depends only on its example and unit, so a note on it appears in
 every comparison.
 """
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
 
 FILE = "notes.jsonl"
 # Characters of a note, tags of a note, characters of a tag.
 MAX_NOTE_LENGTH, MAX_TAGS, MAX_TAG_LENGTH = 10_000, 20, 60
+MAX_NAME_LENGTH = 80  # characters of a display name
 
 
 @dataclass(frozen=True)
 class Note:
-    """Text and tags of a note, the item's title, and the time of the last change."""
+    """Text and tags of a note, the item's title, the time of the last change, and the display name
+    that the user gave the item; "" if none.
+    """
 
     text: str
     tags: tuple[str, ...] = ()
     about: str = ""
     changed: str = ""
+    name: str = ""
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_NOTE_LENGTH:
@@ -43,6 +50,11 @@ class Note:
                 f"A note has at most {MAX_TAGS} tags of 1 to {MAX_TAG_LENGTH} characters.",
                 "Remove or shorten some tags.",
             )
+        if len(self.name) > MAX_NAME_LENGTH:
+            raise InputError(
+                f"A name has at most {MAX_NAME_LENGTH} characters, got {len(self.name):,}.",
+                "Shorten it.",
+            )
 
 
 def load_notes(workspace: Workspace) -> dict[str, Note]:
@@ -50,6 +62,12 @@ def load_notes(workspace: Workspace) -> dict[str, Note]:
     path = workspace.root / FILE
     if not os.path.lexists(path):
         return {}
+    # A link that leads nowhere is not cached: reading it raises InputError.
+    read = _NOTES if path.exists() else _read_notes
+    return dict(read(path))
+
+
+def _read_notes(path: Path) -> dict[str, Note]:
     lines = read_document(path).split("\n")
     return dict(
         _read(line, f"{path}, line {number:,}")
@@ -58,26 +76,64 @@ def load_notes(workspace: Workspace) -> dict[str, Note]:
     )
 
 
+_NOTES = CachedReader(_read_notes)  # pages look for the names of jobs on every rerun
+
+
+def find_name(workspace: Workspace, id: str) -> str:
+    """Return the display name that the user gave an item; "" if none, or if the notes cannot be read:
+    whatever shows the notes reports that error.
+    """
+    try:
+        return load_notes(workspace).get(id, Note("")).name
+    except InputError:
+        return ""
+
+
 def save_note(
     workspace: Workspace, id: str, text: str, tags: Iterable[str] = (), about: str = ""
 ) -> Note | None:
-    """Save a note on an item, replacing an earlier one; without text and tags, remove the note.
+    """Save a note on an item, replacing an earlier one, but not its name; without text, tags and name,
+    remove the note.
 
     Concurrent processes do not lose each other's notes. Raises InputError for a note that is too
     long.
     """
-    # 1. Normalize spaces in tags, and remove duplicates.
+    # Normalize spaces in tags, and remove duplicates.
     unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    note = Note(text.strip(), unique_tags, about, now)
+    note = Note(text.strip(), unique_tags, about, _format_now())
+    return _change_note(workspace, id, lambda old: replace(note, name=old.name))
 
-    # 2. Replace the note under the lock of the workspace. A changed note moves to the end.
+
+def save_name(workspace: Workspace, id: str, name: str) -> str:
+    """Save the display name of an item, which keeps its note, and return it without needless spaces;
+    "" removes it. Raises InputError for a name that is too long or has control characters.
+    """
+    name = " ".join(name.split())
+    if not name.isprintable():
+        raise InputError(
+            f"{name[:100]!r} cannot be a name: it has invisible characters.", "Remove them."
+        )
+    _change_note(workspace, id, lambda old: replace(old, name=name, changed=_format_now()))
+    return name
+
+
+def replace_note(workspace: Workspace, id: str, note: Note) -> None:
+    """Replace the note on an item, with its name; an empty note removes it."""
+    _change_note(workspace, id, lambda _: note)
+
+
+def _format_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _change_note(workspace: Workspace, id: str, change: Callable[[Note], Note]) -> Note | None:
+    """Change the note on an item under the lock of the workspace; it moves to the end."""
     with convert_write_errors(workspace.root):
         workspace.root.mkdir(parents=True, exist_ok=True)
     with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):
         notes = load_notes(workspace)
-        notes.pop(id, None)
-        if note.text or note.tags:
+        note = change(notes.pop(id, Note("")))
+        if note.text or note.tags or note.name:
             notes[id] = note
         lines = [strict_json.dumps({"id": key, **asdict(one)}) for key, one in notes.items()]
         strict_json.replace_text(workspace.root / FILE, "".join(f"{line}\n" for line in lines))
@@ -101,5 +157,5 @@ def _read(line: str, where: str) -> tuple[str, Note]:
         raise InputError(
             f"{where}: expected a note with id, text and tags.", "Correct or remove the line."
         )
-    texts = {name: str(value.get(name, "")) for name in ("text", "about", "changed")}
+    texts = {name: str(value.get(name, "")) for name in ("text", "about", "changed", "name")}
     return value["id"], Note(tags=tuple(map(str, value.get("tags", []))), **texts)

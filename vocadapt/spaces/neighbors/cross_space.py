@@ -22,10 +22,10 @@ from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
+from vocadapt.spaces.neighbors.csls import CslsSearch
 from vocadapt.spaces.neighbors.search import (
     METRICS,
     NeighborList,
-    compute_hubness,
     find_nearest,
     list_neighbors,
 )
@@ -142,14 +142,19 @@ class CrossSpace:
         return self.ordinary if settings.among == ALL_PIECES else self.whole_words
 
     @cached_property
-    def piece_hubness(self) -> Matrix:
-        """Hubness of the wordpieces among the mapped anchors."""
-        return compute_hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
+    def _csls_of_words(self) -> CslsSearch:
+        """CSLS search for mapped words; their hubness is that among the anchors' wordpieces."""
+        return CslsSearch(self.mapped_words, self.prepared_pieces.unit[self._anchors[1]])
 
     @cached_property
-    def word_hubness(self) -> Matrix:
-        """Hubness of the mapped words among the anchors' wordpieces."""
-        return compute_hubness(self.mapped_words.unit, self.prepared_pieces.unit[self._anchors[1]])
+    def _csls_of_pieces(self) -> CslsSearch:
+        """CSLS search for wordpieces; their hubness is that among the mapped anchors."""
+        return CslsSearch(self.prepared_pieces, self.mapped_words.unit[self._anchors[0]])
+
+    @cached_property
+    def _csls_of_whole_words(self) -> CslsSearch:
+        """CSLS search for whole words, with the hubness that they have among the wordpieces."""
+        return CslsSearch(self.prepared_whole_words, self._csls_of_pieces.others)
 
     @cached_property
     def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
@@ -214,21 +219,18 @@ class CrossSpace:
 
     def _list_pieces(self, row: Matrix, settings: ListSettings) -> NeighborList:
         """List the wordpieces nearest to a mapped word (dim,)."""
-        hubness = None
+        everything = settings.among == ALL_PIECES
         if settings.csls:
-            hubness = self.piece_hubness
-        if settings.among == ALL_PIECES:
-            return _list_nearest(self.prepared_pieces, row, settings, hubness=hubness)
-        if hubness is not None:
-            hubness = hubness[self._whole_rows]
-        return _list_nearest(self.prepared_whole_words, row, settings, hubness=hubness)
+            search = self._csls_of_pieces if everything else self._csls_of_whole_words
+            return search.list_neighbors(row, settings.k, settings.metric)
+        candidates = self.prepared_pieces if everything else self.prepared_whole_words
+        return _list_nearest(candidates, row, settings)
 
     def _list_words(self, row: Matrix, settings: ListSettings) -> NeighborList:
         """List the mapped words nearest to a prepared wordpiece (dim,)."""
-        hubness = None
         if settings.csls:
-            hubness = self.word_hubness
-        return _list_nearest(self.mapped_words, row, settings, hubness=hubness)
+            return self._csls_of_words.list_neighbors(row, settings.k, settings.metric)
+        return _list_nearest(self.mapped_words, row, settings)
 
     def _suggest_spellings(self, word: str) -> str:
         """Return a remedy that names known words of similar spelling."""
@@ -261,7 +263,6 @@ def _list_nearest(
     row: Matrix,
     settings: ListSettings,
     own: str | None = None,
-    hubness: Matrix | None = None,
 ) -> NeighborList:
     """Return the nearest words to a vector (dim,), without the word `own`."""
-    return list_neighbors(space, row, settings.k, settings.metric, own, hubness)
+    return list_neighbors(space, row, settings.k, settings.metric, own)

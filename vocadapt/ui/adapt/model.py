@@ -55,7 +55,8 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         )
     record = load_record(artifact)
     words = list_new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
-    left, right = st.columns([1.1, 1], gap="large")
+    with st.container(key="va_stacked_adapted"):
+        left, right = st.columns([1.1, 1], gap="large")
     with left:
         draw_before_and_after(artifact, " ".join(words))
         needed = "its modules need vocadapt" if numbers.get("module") else "vocadapt is not needed"

@@ -38,7 +38,8 @@ def _draw_form(workspace: Workspace) -> None:
     """Draw the recipe on the left, its plan and costs on the right; a setting reruns only this
     fragment.
     """
-    form_side, plan_side = st.columns([1, 1.4], gap="large")
+    with st.container(key="va_stacked_form"):
+        form_side, plan_side = st.columns([1, 1.4], gap="large")
     chosen = None
     # Errors are shown below the inputs that they are about.
     with form_side, mistakes.show_errors():

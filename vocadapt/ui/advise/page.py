@@ -55,7 +55,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     view.draw_headline(report)
     counts = count_cache.counts_of(corpus, model, workspace.root)
     view.draw_counts(report, counts.words if counts else None, vectors)
-    chart, words = st.columns(2, gap="large")
+    with st.container(key="va_stacked_advise"):
+        chart, words = st.columns(2, gap="large")
     with chart:
         view.draw_length_chart(report)
     with words:

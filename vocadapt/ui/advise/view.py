@@ -6,6 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
+from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports import advice as lab
@@ -41,7 +42,7 @@ from vocadapt.ui.components.number_formats import (
     fraction,
     megabytes,
 )
-from vocadapt.ui.frame import address, cache, count_cache
+from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
@@ -100,37 +101,53 @@ def draw_action(
 ) -> Artifact | None:
     """Draw what is recommended and the button that leads to it: to Adapt if there are word vectors
     of this text, otherwise one that trains them; return the vectors.
+
+    An InputError, such as one about damaged word vectors, is a note in its place: the figures of
+    the advice do not depend on it.
     """
-    opened = cache.model_of(model)
-    vectors = find_vectors_of_text(workspace, corpus, opened)
-    found = recommend_recipe(report.advice, workspace, vectors, opened)
+    vectors = None
+    try:
+        vectors = find_vectors_of_text(workspace, corpus, cache.model_of(model))
+        _draw_recommendation(workspace, corpus, model, report, vectors)
+    except InputError as error:
+        reason = markup.plain(mistakes.format_in_one_line(error))
+        draw_note(f"The next step cannot be offered. {reason}")
+    return vectors
+
+
+def _draw_recommendation(
+    workspace: Workspace,
+    corpus: Artifact,
+    model: str,
+    report: lab.AdviceReport,
+    vectors: Artifact | None,
+) -> None:
+    # 1. What is recommended.
+    found = recommend_recipe(report.advice, workspace, vectors, cache.model_of(model))
     if found is None or report.advice.recommended is None:
         st.markdown("No word of this text can be added to this model.")
-        return vectors
-    discouraged = report.advice.verdict == "keep"
+        return
+    lead, label, kind = "Recommended: add", "Adapt as recommended", PRIMARY
+    if report.advice.verdict == "keep":
+        lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
+    gain = markup.format_sentence(report.advice.recommended.about)
+    words = describe_words(found.recipe.vocabulary)
+    if vectors is not None:
+        plan = count_cache.plan_of(found.recipe, model, vectors, None, None, workspace.root)
+        if len(plan.added) < report.advice.recommended.max_added:
+            words += f"; the word vectors contain **{count(len(plan.added))}** of them"
     with st.container(border=True):
-        # 1. What is recommended.
-        lead, label, kind = "Recommended: add", "Adapt as recommended", PRIMARY
-        if discouraged:
-            lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
-        gain = markup.format_sentence(report.advice.recommended.about)
-        words = describe_words(found.recipe.vocabulary)
-        if vectors is not None:
-            plan = count_cache.plan_of(found.recipe, model, vectors, None, None, workspace.root)
-            if len(plan.added) < report.advice.recommended.max_added:
-                words += f"; the word vectors contain **{count(len(plan.added))}** of them"
         st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
         # 2. The way there.
         if vectors is None:
             _offer_training(workspace, corpus, model, kind)
-            return None
+            return
         st.markdown(f"Alignment: {describe_alignment(found.alignment)}.")
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
                 address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
             if found.alignment.csls_p5 is None:
                 draw_link("alignment", "Compare alignments", alignment_vectors=vectors.name)
-    return vectors
 
 
 def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: ButtonKind) -> None:

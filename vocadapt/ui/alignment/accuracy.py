@@ -1,12 +1,9 @@
 """How often an alignment finds the right word: one sentence under its lists, and by frequency."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
+from vocadapt.lab.artifacts.alignments import Ranking
 from vocadapt.lab.steps.alignment import AnchorScore
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.spaces.alignment.frequency_bands import FrequencyBand, measure_frequency_bands
@@ -22,30 +19,6 @@ NEW_WORDS = (
     "New words are rarer than these, and the model knows no true wordpiece to check them against:"
     " expect at best the accuracy of rare words."
 )
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The ranking of the evaluation that fits the lists: its scores, and a column of anchors.tsv."""
-
-    csls: bool
-    all_pieces: bool
-
-    @property
-    def column(self) -> str:
-        """Attribute of `AnchorScore` that holds the ranks."""
-        name = "all_rank" if self.all_pieces else "rank"
-        return f"csls_{name}" if self.csls else name
-
-    def read_scores(self, row: MethodScores) -> Mapping[str, Any]:
-        """Return P@k and chance of this ranking from the held-out scores of a method."""
-        scores = row.held_out
-        if self.csls:
-            scores = scores["csls"]
-        if not self.all_pieces:
-            return scores
-        pieces: Mapping[str, Any] = scores["all_pieces"]
-        return pieces
 
 
 def draw_accuracy(
@@ -81,7 +54,7 @@ def draw_accuracy(
 
 def describe_accuracy(row: MethodScores, ranking: Ranking) -> str:
     """Describe P@5 of a method in a sentence: a ratio, the chance level, and n (Markdown)."""
-    scores = ranking.read_scores(row)
+    scores = ranking.read_scores(row.held_out)
     rate = ratio(scores[f"p@{K}"])
     if " of " not in rate:  # none, all
         rate = f"{rate} of the"

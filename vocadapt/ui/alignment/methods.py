@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from vocadapt.lab.steps.alignment import AlignmentStep
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.language_model import LanguageModel
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import (
@@ -94,21 +93,6 @@ def list_methods(
         if settings.method not in infeasible
     }
     return known | {name: row.settings for name, row in evaluated.items() if name not in known}
-
-
-def list_alignments(
-    workspace: Workspace, vectors: Artifact, model: LanguageModel
-) -> list[Artifact]:
-    """Return the saved alignments of this model and these vectors, newest first; not those of an
-    earlier version of the vectors.
-    """
-    alignments = []
-    for found in workspace.artifacts("alignments"):
-        inputs = found.manifest.inputs
-        folder = (workspace.root / inputs["model"].paths[0]).resolve()
-        if folder == model.path.resolve() and inputs["vectors"].stamp == vectors.stamp:
-            alignments.append(found)
-    return alignments
 
 
 def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores]:

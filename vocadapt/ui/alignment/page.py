@@ -4,6 +4,7 @@ words, and show neighbors.
 
 import streamlit as st
 
+from vocadapt.lab.artifacts.alignments import list_alignments
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -34,7 +35,7 @@ def draw(workspace: Workspace) -> None:
         )
         place = st.container()
     model = cache.model_of(name)
-    alignments = methods.list_alignments(workspace, vectors, model)
+    alignments = list_alignments(workspace, vectors, model)
     evaluated = methods.list_evaluated_methods(alignments)
     anchors = cache.anchors_of(vectors, model)
     offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, evaluated)

@@ -76,25 +76,13 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
     base, base_csls = _score(default, "p@5"), _score(default, "p@5", csls=True)
     # Side by side as far as they fit, never cut.
     with st.container(horizontal=True, gap="large"):
-        st.metric(
-            "Anchors", count(anchors), help=explain("Anchors", HELP["anchors"]), width="content"
-        )
-        st.metric(
-            "Held-out P@5",
-            fraction(p5),
-            _delta(p5, base),
-            help=explain("Held-out P@5", HELP["p@5"]),
-            width="content",
-        )
-        st.metric(
-            "With CSLS",
-            fraction(csls),
-            _delta(csls, base_csls),
-            help=explain("CSLS", HELP["csls"]),
-            width="content",
-        )
-        level = chance(_score(row, "chance@5"))
-        st.metric("Chance", level, help=explain("Chance", HELP["chance"]), width="content")
+        for label, value, delta, help in (
+            ("Anchors", count(anchors), None, HELP["anchors"]),
+            ("Held-out P@5", fraction(p5), _delta(p5, base), HELP["p@5"]),
+            ("With CSLS", fraction(csls), _delta(csls, base_csls), HELP["csls"]),
+            ("Chance", chance(_score(row, "chance@5")), None, HELP["chance"]),
+        ):
+            st.metric(label, value, delta, help=explain(label, help), width="content")
 
 
 def warn_if_at_chance(row: MethodScores | None) -> None:

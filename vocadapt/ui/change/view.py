@@ -126,7 +126,8 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
     word_links.listen(word_list.WORD)
     # 1. The histogram, with the range of neighbors kept, and the list of the words in it.
     draw_heading("Most changed words")
-    left, right = st.columns([1, 1.3], gap="large")
+    with st.container(key="va_stacked_change"):
+        left, right = st.columns([1, 1.3], gap="large")
     with left:
         histogram = st.container()  # drawn above the slider on which it depends
         kept = word_list.choose_range(change.settings.k)
@@ -135,7 +136,7 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
     with right:
         before = comparisons.name_spaces(shown)[0]
         rows = word_list.draw_ranked_list(change, baseline, kept, before)
-        word_list.draw_slice_form(workspace, change, rows, kept)
+        word_list.offer_slice(workspace, change, rows, kept)
     # 2. The neighbors of one word.
     neighbors.draw_word(shown, neighbors.select_examples(change, rows))
     # 3. All words by frequency.

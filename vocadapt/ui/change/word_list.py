@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.workspace.slices import MAX_NAME_LENGTH, save_slice
+from vocadapt.lab.workspace.slices import save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.change import (
     BY_CHANGE,
@@ -25,6 +26,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.slice_form import draw_slice_form
 from vocadapt.ui.frame import address
 
 WORD, KEPT = "change_word", "change_kept"
@@ -55,20 +57,22 @@ def choose_range(k: int) -> tuple[int, int]:
         st.session_state[KEPT] = linked
     held = st.session_state.get(KEPT)
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
-        st.session_state.pop(KEPT, None)
         held = None
     st.session_state["change_kept_k"] = k
+    # A default is set here, too: Streamlit warns of one that is passed beside a value set here.
+    if held is None:
+        st.session_state[KEPT] = (0, k)
     # 2. The slider. Streamlit cannot bind it to the address: a range selected on the bars would be
     #    missing there.
-    chosen = st.slider(
+    st.slider(
         f"Neighbors kept, of {k}",
         0,
         k,
-        held or (0, k),
         key=KEPT,
         help=HELP["kept"],
         on_change=_clear_brush,
     )
+    chosen = st.session_state[KEPT]
     kept = (int(chosen[0]), int(chosen[1]))
     written = []
     if kept != (0, k):
@@ -256,25 +260,31 @@ COLUMNS = {
 }
 
 
-def draw_slice_form(
+def offer_slice(
     workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
 ) -> None:
     """Draw the form that saves the listed words as a named slice."""
     with st.popover("Save these words", icon=":material/bookmark_add:"):
-        name = st.text_input(
-            "Slice name", key="slice_name", placeholder="name", max_chars=MAX_NAME_LENGTH
-        )
-        if st.button("Save slice", key="save_slice", disabled=not (name.strip() and rows)):
-            between = {
-                "before": change.before.name,
-                "after": change.after.name,
-                "neighbors kept": f"{kept[0]} to {kept[1]}",
-            }
-            made = save_slice(workspace, name, [change.words[row] for row in rows], between)
-            st.toast(
-                f"Saved {count(len(rows))} words as {plain(made.name)}. A projection can be colored"
-                " by it."
-            )
+        draw_slice_form(partial(_save_words, workspace, change, rows, kept), bool(rows))
+
+
+def _save_words(
+    workspace: Workspace,
+    change: NeighborhoodChange,
+    rows: list[int],
+    kept: tuple[int, int],
+    name: str,
+) -> None:
+    """Callback: save the listed words as a slice."""
+    between = {
+        "before": change.before.name,
+        "after": change.after.name,
+        "neighbors kept": f"{kept[0]} to {kept[1]}",
+    }
+    made = save_slice(workspace, name, [change.words[row] for row in rows], between)
+    st.toast(
+        f"Saved {count(len(rows))} words as {plain(made.name)}. A projection can be colored by it."
+    )
 
 
 def _take_selected(key: str, words: list[str]) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.ui.components import sources
 from vocadapt.ui.frame import address
-from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.frame.pages import PARTS, Part
 
 FILE = Path(__file__).parents[3] / "docs" / "glossary.md"
 HEAD = """# Glossary
@@ -154,11 +155,24 @@ TERMS = {
 }
 
 
-def offer_terms(*names: str) -> None:
-    """Draw a popover that explains some terms, in alphabetical order."""
-    with st.popover("Terms", icon=":material/dictionary:", type="tertiary", key="terms"):
-        for name in sorted(names, key=str.lower):
+def offer_terms(part: Part) -> None:
+    """Draw a popover that explains the terms of a part, in alphabetical order, and names the titles
+    of the works that it cites.
+    """
+    cited = list_sources(part)
+    label = "Terms"
+    if cited:
+        label = "Terms and sources"
+    with st.popover(label, icon=":material/dictionary:", type="tertiary", key="terms"):
+        for name in sorted(part.terms, key=str.lower):
             st.markdown(f"**{name}**: {TERMS[name]}")
+        for citation in cited:
+            st.markdown(f":material/menu_book: {sources.format_source(citation)}")
+
+
+def list_sources(part: Part) -> tuple[str, ...]:
+    """Return the works that a part or one of its terms cites, in alphabetical order."""
+    return sources.find_sources([*part.sources, *(TERMS[term] for term in part.terms)])
 
 
 def explain(label: str, help: str | None = None) -> str | None:

@@ -52,7 +52,10 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
 .va-bar i{display:block;height:100%;border-radius:.25rem}
 .va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
 .va-scale{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin-top:-.6rem}
+/* Four lists: short bars leave room for the words; two in a row where the window is narrow. */
+.va-cards:has(>:nth-child(4)) .va-row{grid-template-columns:minmax(0,1fr) 2.4rem 2.4rem;gap:.5rem}
 @media (max-width:1200px){
+ .va-cards:has(>:nth-child(4)):not(:has(>:nth-child(5))){grid-template-columns:repeat(2,minmax(0,1fr))}
  [class*="st-key-va_stacked"]>div>[data-testid="stHorizontalBlock"]{flex-direction:column}
  [class*="st-key-va_stacked"]>div>div>[data-testid="stColumn"]{width:100%;flex:1 1 auto}}
 .st-key-job_strip{position:fixed;top:.75rem;right:5.5rem;width:min(34rem,48vw);height:2.25rem;z-index:999991;
@@ -71,6 +74,9 @@ button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContai
 [data-testid="stMultiSelectTagsContainer"] [data-tag]{height:auto;white-space:normal}
 [data-testid="stMultiSelectTagsContainer"] [data-tag]>span[title]{white-space:normal;overflow-wrap:anywhere}
 [data-testid="stSelectbox"] input{text-overflow:ellipsis}
+[data-testid="stSelectboxVirtualDropdown"] [role="listbox"]>[role="option"]{height:auto}
+[data-testid="stSelectboxVirtualDropdown"] [role="listbox"]>[role="option"] [data-item-hl]{height:auto;padding-block:.3rem;
+ white-space:normal;overflow-wrap:anywhere}
 .va-wide,[data-testid="stTable"]{overflow-x:auto}
 [data-testid="stTable"] :is(th,td,p){overflow-wrap:normal;word-break:normal}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}

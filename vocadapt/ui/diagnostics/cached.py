@@ -18,9 +18,11 @@ from vocadapt.lab.reports.diagnostics import (
 )
 from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
+    Isotropy,
     compute_norm_bands,
     get_frequencies,
     measure_hubness,
+    measure_isotropy,
 )
 from vocadapt.spaces.diagnostics.statistics import (
     CosineTables,
@@ -88,8 +90,16 @@ def compute_tables(spaces: list[SelectedSpace]) -> CosineTables:
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …", hash_funcs=STAMPS)
 def compute_diagnosis(selected: SelectedSpace) -> Diagnosis:
-    """Return the figures of a space that are fast to compute: all but hubness."""
-    return diagnose(selected.space, hubs=False, added=selected.opened.added)
+    """Return the figures of the card of a space: all but hubness, and but the isotropy of the
+    unnormalized vectors.
+    """
+    return diagnose(selected.space, hubs=False, added=selected.opened.added, unnormalized=False)
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring isotropy …", hash_funcs=STAMPS)
+def compute_isotropy(selected: SelectedSpace) -> Isotropy:
+    """Return the isotropy of a space, that of the unnormalized vectors, too."""
+    return measure_isotropy(selected.space)
 
 
 @st.cache_data(

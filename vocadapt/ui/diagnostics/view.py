@@ -463,7 +463,8 @@ def _format_figures(spaces: Sequence[SelectedSpace]) -> str:
     rows: list[dict[str, object]] = []
     for selected in spaces:
         found = cached.compute_diagnosis(selected)
-        isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
+        isotropy = cached.compute_isotropy(selected)
+        norms, bias = found.norms, found.frequency_bias
         rows.append(
             {
                 "space": selected.label,

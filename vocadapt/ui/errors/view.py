@@ -139,8 +139,8 @@ def explain_by_false_alarms(counts: Mapping[str, int], difference: float) -> str
     if difference < 0:
         direction, change = "falls", "more"
     return (
-        f"The score {direction} although {count(counts[FIXED])} entries are fixed and"
-        f" {count(counts[BROKEN])} broken, because there are {change} false alarms:"
+        f"The score {direction} with {count(counts[FIXED])} fixed and {count(counts[BROKEN])} broken,"
+        f" because there are {change} false alarms:"
         f" {count(counts[REMOVED])} removed, {count(counts[ADDED])} added."
     )
 

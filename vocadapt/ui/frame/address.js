@@ -14,6 +14,11 @@ export default function ({ data }) {
   // A narrow window: fold the sidebar once, when the lab is opened. Streamlit itself does so below 768 px only.
   const fold = document.querySelector('[data-testid="stSidebarCollapseButton"] button')
   if (fold && window.innerWidth < 1000) fold.click()
+  // A select box cuts a long name: hovering over the box or over an option of its menu shows all of it.
+  document.addEventListener("mouseover", (event) => {
+    const cut = event.target.closest && event.target.closest('[data-testid="stSelectbox"] input, [role="option"] [data-item-hl]')
+    if (cut) cut.title = cut.scrollWidth > cut.clientWidth ? cut.value || cut.textContent : ""
+  })
   const push = window.history.pushState.bind(window.history)
   const replace = window.history.replaceState.bind(window.history)
   // A link names the workspace, and Streamlit adds it again, because its picker is bound to the address.

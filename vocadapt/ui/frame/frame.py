@@ -66,7 +66,7 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     if not bar.draw_lesson_bar(workspace):
         return
     st.markdown(part.about)
-    glossary.offer_terms(*part.terms)
+    glossary.offer_terms(part)
     # The container is always present: a failed job must not redraw what is below it.
     with st.container():
         panel.draw_job_panel(workspace, part.steps)

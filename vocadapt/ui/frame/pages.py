@@ -36,7 +36,7 @@ class Part:
     name: prefix of its keys in the address. title: title of the page or label of the tab. about: one
     sentence about what it shows (Markdown). terms: terms of the glossary that it explains.
     steps: names of the steps whose job it shows. following: where to continue; the first one that
-    the workspace is ready for is offered.
+    the workspace is ready for is offered. sources: works that it cites, as author and year.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Part:
     terms: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     following: tuple[NextPart, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ LENS = Page(
                     "Make a model with a smaller or larger vocabulary.",
                 ),
             ),
+            sources=("Fast 2023",),
         ),
     ),
 )
@@ -232,6 +234,7 @@ TEXT = Page(
             ),
             ("corpus", "counts", "vectors"),
             (NextPart("vectors", "Train vectors of the words of this text.", needs="corpora"),),
+            sources=("Poerner et al. 2020",),
         ),
     ),
 )
@@ -287,6 +290,7 @@ VECTORS = Page(
                     needs="vectors",
                 ),
             ),
+            sources=("Poerner et al. 2020",),
         ),
     ),
 )
@@ -323,6 +327,7 @@ ADAPT = Page(
                     needs="models",
                 ),
             ),
+            sources=("Fast 2023", "Poerner et al. 2020", "Tai et al. 2020"),
         ),
         Part(
             "initializers",
@@ -342,6 +347,13 @@ ADAPT = Page(
             ),
             ("leaderboard",),
             (NextPart("adapt", "Adapt a model with one of them."),),
+            sources=(
+                "Dobler and de Melo 2023",
+                "Fast 2023",
+                "Goddard and Fernandes Neto 2025",
+                "Minixhofer et al. 2022",
+                "Poerner et al. 2020",
+            ),
         ),
     ),
 )
@@ -386,6 +398,12 @@ PROJECTION = Page(
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
             ("projection", "import-layout"),
             (NextPart("change", "See which words have different neighbors."),),
+            sources=(
+                "Fast 2023",
+                "McInnes et al. 2018",
+                "Pearson 1901",
+                "van der Maaten and Hinton 2008",
+            ),
         ),
     ),
 )
@@ -421,6 +439,7 @@ COMPARE = Page(
                     "Find out on a task which model is better.",
                 ),
             ),
+            sources=("Fast 2023", "Mu and Viswanath 2018", "Rudman et al. 2022"),
         ),
     ),
 )

@@ -11,6 +11,8 @@ from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.slices import list_slices
+from vocadapt.lab.workspace.trials import was_tried
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.ui.components.blocks import (
     draw_heading,
@@ -27,7 +29,7 @@ from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 from vocadapt.ui.text.needed_size import describe_needed_text
 
 MOST_RECENT = 8  # artifacts listed
-MAX_RECENT_LENGTH = 60  # characters of their names
+MAX_RECENT_LENGTH = 60  # characters of a name on a line of its own
 COLUMNS = (2.2, 2, 1)  # of a step: what it is, its newest result, its link
 STATES = {
     "done": ":green-badge[:material/check_circle: done]",
@@ -44,7 +46,8 @@ class WalkStep:
 
     title: what one does. about: one sentence. makes: the kinds of artifacts that must exist for the
     step to be done, each with the part that makes it. part: the part that shows the result. needs:
-    kind of artifact without which the step comes later; "" if none.
+    kind of artifact without which the step comes later; "" if none. instead: what one may do
+    instead of making them, after a comma; "" if nothing.
     """
 
     title: str
@@ -52,6 +55,7 @@ class WalkStep:
     makes: tuple[tuple[str, str], ...]
     part: str
     needs: str = ""
+    instead: str = ""
 
 
 WALK = (
@@ -80,6 +84,7 @@ WALK = (
         (("projections", "projection"),),
         "try",
         "models",
+        ", or type a sentence on Try it",
     ),
     WalkStep(
         "Train and read the errors",
@@ -93,13 +98,14 @@ WALK = (
 
 @dataclass(frozen=True)
 class StepState:
-    """State of a step of the walk: a key of STATES, its artifacts, newest first, and the part to
-    open.
+    """State of a step of the walk: a key of STATES, its artifacts, newest first, the part to open, and
+    what one may do instead.
     """
 
     state: str
     found: tuple[Artifact, ...]
     part: str
+    instead: str = ""
 
 
 def draw_walk(workspace: Workspace) -> None:
@@ -140,7 +146,7 @@ def describe_missing(state: StepState) -> str:
     """Return what a step that is ready still lacks: the page that makes it; "" for other steps."""
     if state.state != "ready":
         return ""
-    return f"Still to do: save a result of {find_label(state.part)}."
+    return f"Still to do: save a result of {find_label(state.part)}{state.instead}."
 
 
 def _draw_action(part: str, is_next: bool) -> None:
@@ -184,7 +190,7 @@ def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
     if (name, tokenization) != (own.name, own.main_tokenization):
         baseline = next(one for one in scored if one.name == name)
         score = fraction(baseline.summary(tokenization, own.metric).mean)
-        shown = shorten_name(display_name(workspace, "runs", name))
+        shown = shorten_name(display_name(workspace, "runs", name), MAX_RECENT_LENGTH)
         st.markdown(f"Baseline **{score}** ({plain(shown)} · {tokenization})")
     draw_task_remark(find_remark(same))
 
@@ -206,11 +212,18 @@ def find_state(step: WalkStep, workspace: Workspace) -> StepState:
             state = "running"
         elif step.needs and not workspace.artifacts(step.needs):
             state = "later"
-        return StepState(state, tuple(found), part)
+        elif step.instead and has_looked(workspace):
+            state, part = "done", step.part
+        return StepState(state, tuple(found), part, step.instead)
     # 2. All are there: is the newest up to date?
     if found[0].explain_staleness(workspace):
         return StepState("stale", tuple(found), step.makes[-1][1])
     return StepState("done", tuple(found), step.part)
+
+
+def has_looked(workspace: Workspace) -> bool:
+    """Return whether a sentence was typed on Try it, or a comparison or a slice of tokens was saved."""
+    return bool(was_tried(workspace) or workspace.artifacts("changes") or list_slices(workspace))
 
 
 def list_results(kind: str, workspace: Workspace) -> list[Artifact]:

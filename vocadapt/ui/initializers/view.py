@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vocadapt.analysis.leaderboard.inputs import build_target_materials, build_vector_materials
-from vocadapt.analysis.leaderboard.leaderboard import initialize_token
+from vocadapt.analysis.leaderboard.leaderboard import fit_own_alignment, initialize_token
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import list_texts, read_corpus
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
@@ -145,8 +146,9 @@ def draw_token_inspector(transfer: Transfer) -> None:
         draw_neighbor_cards(cards, word_links.build_links("initializers_token"))
         draw_note(
             "The five nearest tokens by cosine; special tokens are left out. Below the name of each"
-            " initializer are the source tokens of the embedding and their weights. A good embedding"
-            " has neighbors of similar meaning. Click a token to select it."
+            " initializer are the source tokens of the embedding and their weights. Neighbors of"
+            " similar meaning are a good sign, but no proof of better scores. Click a token to select"
+            " it."
         )
 
 
@@ -262,10 +264,19 @@ def _initialize(
     key: Key, method: str, token: str, _materials: Materials
 ) -> tuple[Matrix, str, frozenset[str]]:
     """Return the embedding of a token by an initializer, its origin in one line, and its donors."""
+    # The alignment of a token of the model must not know it: that one is fitted for each token.
+    if INITIALIZERS[method].needs_alignment and token not in _materials.model:
+        _materials = replace(_materials, alignment=_fit_alignment(key, _materials))
     rows = initialize_token(_materials, token, InitializerSettings(method))
     origin = rows.provenance[0]
     donors = frozenset(donor for donor, _ in origin.donors) - {token}
     return rows.matrix[0], format_provenance(token, origin), donors
+
+
+@st.cache_resource(max_entries=4, show_spinner="Fitting the alignment …")
+def _fit_alignment(key: Key, _materials: Materials) -> Alignment:
+    """Return the alignment by which new tokens are initialized."""
+    return fit_own_alignment(_materials, AlignmentSettings())
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -60,9 +60,9 @@ def sort_by_urgency(
 def build_strip(
     job: queue.Job, status: Status, seconds_left: float | None, waiting: Collection[str] = ()
 ) -> markup.Strip:
-    """Build the strip of a job: step, name of the result, progress and time.
+    """Build the strip of a job: step, name, progress and time.
 
-    waiting: names of the results of the waiting jobs.
+    waiting: steps and names of the waiting jobs.
     """
     done = min(max(status.fraction or 0.0, 0.0), 1.0)
     progress = "waiting"
@@ -73,7 +73,7 @@ def build_strip(
         progress = f"{100 * done:.0f} % · {time}"
     if waiting:
         progress += f" · {count(len(waiting))} waiting"
-    name = panel.find_target_name(job)
+    name = panel.find_job_name(job)
     return markup.Strip(job.spec.declaration.about, name, progress, done, tuple(waiting))
 
 
@@ -99,7 +99,8 @@ def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
             return
         first, *others = alive
         left = estimate_seconds_left(first, statuses[first.id])
-        waiting = [f"{job.spec.declaration.about}: {panel.find_target_name(job)}" for job in others]
+        names = panel.find_job_names(others)
+        waiting = [f"{job.spec.declaration.about}: {names[job.id]}" for job in others]
         markup.draw_strip(build_strip(first, statuses[first.id], left, waiting))
         page, parameters = find_link("jobs", **{panel.JOB: first.id}, **address.here())
         st.page_link(page, label="Details", query_params=parameters, width="content")
@@ -109,23 +110,24 @@ def _draw_sidebar_jobs(workspace: Workspace) -> None:
     found = queue.list_jobs(workspace, panel.MAX_JOBS)
     statuses = {job.id: job.status() for job in found}
     ordered = sort_by_urgency(found, statuses)
-    for job in ordered:
-        if statuses[job.id].alive:
-            _draw_alive_job(job, statuses[job.id])
-    ended = [job for job in ordered if _has_just_ended(statuses[job.id])]
-    for job in ended[:MAX_ENDED]:
-        _draw_ended_job(job, statuses[job.id])
+    alive = [job for job in ordered if statuses[job.id].alive]
+    ended = [job for job in ordered if _has_just_ended(statuses[job.id])][:MAX_ENDED]
+    names = panel.find_job_names([*alive, *ended])
+    for job in alive:
+        _draw_alive_job(job, statuses[job.id], names[job.id])
+    for job in ended:
+        _draw_ended_job(job, statuses[job.id], names[job.id])
 
 
 def _has_just_ended(status: Status) -> bool:
     return not status.alive and time.time() - status.updated < LISTED_SECONDS
 
 
-def _draw_alive_job(job: queue.Job, status: Status) -> None:
+def _draw_alive_job(job: queue.Job, status: Status, name: str) -> None:
     """Draw a job with its Cancel button; a running one with its progress."""
     with st.container(border=True, gap="xsmall"):
         icon = panel.ICONS[status.state]
-        st.markdown(f"{icon} {panel.format_title(job)}")
+        st.markdown(f"{icon} {panel.format_title(job, name)}")
         if status.state == "running":
             panel.draw_progress(status)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -133,9 +135,9 @@ def _draw_alive_job(job: queue.Job, status: Status) -> None:
             panel.draw_link(job, "Details")
 
 
-def _draw_ended_job(job: queue.Job, status: Status) -> None:
+def _draw_ended_job(job: queue.Job, status: Status, name: str) -> None:
     """Draw a link: to the result of a job that is done, else to the job."""
-    label = f"{status.state} · {plain(shorten_name(panel.find_target_name(job)))}"
+    label = f"{status.state} · {plain(shorten_name(name))}"
     if status.state == "done" and job.finished:
         results.draw_result_link(job, label, panel.ICONS[status.state])
     else:

@@ -4,27 +4,30 @@ Pages never wait for a job. The running job is shown in the header and in the si
 (`jobs.overview`), so that a page does not move when a job starts or ends.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.renames import find_id
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import display_name
+from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names
 from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving import paths
 
 UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
+MAX_QUEUED = 3  # jobs of the queue that are named
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
 WATCHED = "watched_jobs"  # session key: id of a job -> part whose form started it, "" if none
 JOB = "jobs_job"  # query parameter: the job that the page shows
@@ -96,18 +99,44 @@ def describe_queue(workspace: Workspace) -> str:
     alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
     if not alive:
         return ""
-    names = ", ".join(plain(find_target_name(job)) for job in alive[:3])
+    # Oldest first, as in the queue.
+    first = alive[::-1][:MAX_QUEUED]
+    names = ", ".join(map(plain, find_job_names(first).values()))
+    if len(alive) > MAX_QUEUED:
+        names += f" and {count(len(alive) - MAX_QUEUED)} more"
     return f"A new job would wait for {count(len(alive))} job{'s' * (len(alive) > 1)} ({names})."
 
 
-def format_title(job: queue.Job) -> str:
-    """Format what a job does and the name of its result as one line of Markdown."""
-    return f"**{job.spec.declaration.about}** · {plain(find_target_name(job))}"
+def format_title(job: queue.Job, name: str = "") -> str:
+    """Format what a job does and its name as one line of Markdown; the name is looked up if it is
+    not given.
+    """
+    return f"**{job.spec.declaration.about}** · {plain(name or find_job_name(job))}"
+
+
+def find_job_name(job: queue.Job) -> str:
+    """Return the display name of a job: its own, or else that of its result."""
+    return find_name(job.workspace, find_id(job)) or find_target_name(job)
 
 
 def find_target_name(job: queue.Job) -> str:
     """Return the display name of the result of a job, or the name that it will have."""
     return display_name(job.workspace, job.spec.kind, job.target.name)
+
+
+def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
+    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs; the
+    artifacts of a kind are listed once.
+    """
+    listed: dict[str, dict[str, str]] = {}
+    found = {}
+    for job in jobs:
+        kind, name = job.spec.kind, job.target.name
+        if kind in NAMED_BY_INPUTS and kind not in listed:
+            listed[kind] = list_display_names(job.workspace, kind)
+        own = find_name(job.workspace, find_id(job))
+        found[job.id] = own or listed.get(kind, {}).get(name, name)
+    return found
 
 
 def describe_pace(job: queue.Job, status: Status) -> str:
@@ -189,12 +218,17 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob, height: int) ->
         st.rerun()
     # The running job comes first; the sort is stable, so the others keep the order of the queue.
     first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
+    names = find_job_names(others)
+    # A waiting job has no curves yet: no room is kept for them.
+    room: int | Literal["content"] = height
+    if statuses[first.id].state == "waiting":
+        room = "content"
     with st.container(border=True, key=key):
-        with st.container(height=height, border=False):
+        with st.container(height=room, border=False):
             draw(first, statuses[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job)}")
+            line.markdown(f"{CHIPS[statuses[job.id].state]} {format_title(job, names[job.id])}")
             with button:
                 draw_cancel_button(job, "cancel")
 
@@ -204,7 +238,7 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error
         draw_message(
-            f"{job.spec.declaration.about} · {plain(find_target_name(job))} · {status.state}",
+            f"{job.spec.declaration.about} · {plain(find_job_name(job))} · {status.state}",
             icon=":material/info:",
         )
         for line in filter(None, (status.error, status.remedy)):

@@ -33,8 +33,9 @@ from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import icon_of
-from vocadapt.ui.jobs import panel, results
+from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
+from vocadapt.ui.storage.view import draw_rename_form
 
 FIRST = 15  # jobs listed by default
 REDRAW = 20  # lines of metrics.jsonl after which the progress of a running job is drawn again
@@ -43,7 +44,9 @@ LOG_LINES, LOG_HEIGHT = 200, 300  # number of lines, pixels
 
 
 def draw_jobs(workspace: Workspace) -> None:
-    """Draw the list of jobs, newest first, and the job in the address, or else the newest."""
+    """Draw the list of jobs, running and waiting ones first, and the job in the address, or else the
+    first of the list.
+    """
     found = queue.list_jobs(workspace)
     if not found:
         pickers.draw_empty_state(
@@ -62,28 +65,31 @@ def draw_jobs(workspace: Workspace) -> None:
 
 
 def _draw_board(workspace: Workspace, was_alive: bool) -> None:
-    found = queue.list_jobs(workspace)
-    statuses = {job.id: job.status() for job in found}
+    jobs = queue.list_jobs(workspace)
+    statuses = {job.id: job.status() for job in jobs}
     if was_alive != any(status.alive for status in statuses.values()):
         st.rerun()  # start or stop updating every second
-    # 1. How many there are, and the list, newest first.
+    # 1. How many there are, and the list: the running one, waiting ones, then the newest.
+    found = overview.sort_by_urgency(jobs, statuses)
     _draw_counts(statuses.values())
     selected = _find_selected_job(found)
     listed = found
     if not st.session_state.get("all_jobs"):
         listed = found[:FIRST]
-    left, right = st.columns([1, 1.5], gap="large")
+    names = panel.find_job_names([*listed, selected])
+    with st.container(key="va_stacked_jobs"):
+        left, right = st.columns([1, 1.5], gap="large")
     with left:
         for job in listed:
-            _draw_line(job, statuses[job.id], job.id == selected.id)
+            _draw_line(job, statuses[job.id], names[job.id], job.id == selected.id)
         if len(found) > FIRST:
             st.toggle(
                 f"All {count(len(found))} jobs",
                 key="all_jobs",
-                help=f"Shows all jobs instead of the newest {FIRST}.",
+                help=f"Shows all jobs instead of the first {FIRST}.",
             )
     with right:
-        _draw_job(workspace, selected, statuses[selected.id])
+        _draw_job(workspace, selected, statuses[selected.id], names[selected.id])
 
 
 def _draw_counts(statuses: Collection[Status]) -> None:
@@ -98,23 +104,23 @@ def _draw_counts(statuses: Collection[Status]) -> None:
 
 
 def _find_selected_job(found: list[queue.Job]) -> queue.Job:
-    """Return the job in the address, or else the newest."""
+    """Return the job in the address, or else the first of the list."""
     requested = st.query_params.get(panel.JOB)
     job = next((job for job in found if job.id == requested), None)
     if requested and job is None:
         st.warning(
-            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. The newest one is shown.",
+            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. Another one is shown.",
             icon=":material/info:",
         )
     return job or found[0]
 
 
-def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
+def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> None:
     with st.container(border=True, gap="xsmall"):
-        words, button = st.columns([3.4, 1], vertical_alignment="center")
+        words, button = st.columns([2, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
-            f"{icon_of(job.spec.kind)} {plain(panel.find_target_name(job))}"
+            f"{icon_of(job.spec.kind)} {plain(name)}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
@@ -141,13 +147,12 @@ def _describe_when(job: queue.Job, status: Status) -> str:
     return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
 
 
-def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
+def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -> None:
     """Draw one job: its step, progress, actions, log, and details."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        name = plain(panel.find_target_name(job))
-        draw_heading(f"{job.spec.declaration.about} · {name}", anchor=False)
+        draw_heading(f"{job.spec.declaration.about} · {plain(name)}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
@@ -181,7 +186,9 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
 
 
 def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
-    """Draw the button to cancel or resume a job, or the link to the page of its result."""
+    """Draw the button to cancel or resume a job, or the link to the page of its result, and the form
+    that renames it.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.alive:
             panel.draw_cancel_button(job, "end", "content")
@@ -189,6 +196,9 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
             panel.draw_resume_button(workspace, job, "again")
         elif job.finished:
             results.draw_result_link(job, "Show result")
+        with st.popover("Rename …", icon=":material/edit:"), mistakes.show_errors():
+            if draw_rename_form(workspace, job):
+                st.rerun()
 
 
 def _draw_progress_curve(job: queue.Job, alive: bool) -> None:

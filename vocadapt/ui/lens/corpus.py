@@ -93,7 +93,8 @@ def draw_changed_words(
         " a word to see its tokenizations."
     )
     # 3. List the first of them, with the tokenizations of the selected word.
-    table, chips = st.columns([1.25, 1], gap="large")
+    with st.container(key="va_stacked_changed"):
+        table, chips = st.columns([1.25, 1], gap="large")
     with table:
         selected = select_rows(shown) or [0]
     with chips:
@@ -160,7 +161,8 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
             "whole words": st.column_config.ProgressColumn(
                 format="%.3f", min_value=0, max_value=1, width="small"
             ),
-            "unknown": st.column_config.TextColumn(width="small"),
+            "vs. the first": st.column_config.TextColumn(alignment="right"),
+            "unknown": st.column_config.TextColumn(width="small", alignment="right"),
         },
     )
     # Cased and uncased models count different numbers of words.

@@ -17,6 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.settings import build_settings
+from vocadapt.ui.components.sources import TITLES, find_sources
 from vocadapt.ui.frame.pages import PARTS
 
 FOLDER = Path(__file__).parent
@@ -79,10 +80,19 @@ class Check:
 
 @dataclass(frozen=True)
 class Claim:
-    """A published result that the page does not show, with its author and year."""
+    """A published result that the page does not show.
+
+    source: author and year of a declared work, and the place in it: Fast 2023, table 6.4.
+    """
 
     says: str
     source: str
+
+    def __post_init__(self) -> None:
+        if not find_sources([self.source]):
+            raise InputError(
+                f"Unknown source {self.source!r}.", f"Cite one of: {', '.join(TITLES)}."
+            )
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,16 @@ def _draw_hour(lessons: Sequence[Lesson], hour: Hour) -> None:
         {"start": f"{start // 60}:{start % 60:02}", "minutes": minutes, "activity": say}
         for start, minutes, say in plan
     ]
-    draw_table(rows, width="stretch", height="content")
+    # Narrow figures leave the width to the sentences.
+    narrow = {"start": 60, "minutes": 80}  # pixels
+    draw_table(
+        rows,
+        width="stretch",
+        height="content",
+        column_config={
+            name: st.column_config.Column(width=pixels) for name, pixels in narrow.items()
+        },
+    )
 
 
 def _draw_progress(workspace: Workspace, lessons: Sequence[Lesson], progress: Progress) -> None:
@@ -97,7 +106,8 @@ def _draw_notes(lesson: Lesson) -> None:
     with st.expander(title, icon=":material/school:"):
         st.markdown(f"**Times.** {notes.times}")
         st.markdown(f"**Question.** {lesson.question}")
-        st.markdown(f"**Answer.** *{lesson.guesses[lesson.right]}* {notes.answer}")
+        right = lesson.guesses[lesson.right].removesuffix(".")
+        st.markdown(f"**Answer.** *{right}*. {notes.answer}")
         choices = [
             f"- {choice.answer} :small[:gray[{choice.feedback}]]" for choice in check.choices
         ]
@@ -106,7 +116,7 @@ def _draw_notes(lesson: Lesson) -> None:
             "\n".join(["**Questions to ask.**\n", *(f"- {question}" for question in notes.ask)])
         )
         for claim in lesson.claims:
-            st.markdown(f"> {format_claim(claim)}")
+            st.markdown(format_claim(claim))
         link = {OPEN: lesson.name}
         draw_link("lessons", "Open the lesson", **link)
 

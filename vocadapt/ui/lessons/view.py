@@ -17,6 +17,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_metrics, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.sources import TITLES, find_sources
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, QueryValue
 from vocadapt.ui.lessons.content import Claim, Lesson, Step
@@ -157,7 +158,7 @@ def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None
         return
     st.markdown(
         f":material/info: This step is about the demo, and this workspace lacks {names}. Open the"
-        " demo to add it; nothing else changes."
+        " demo to add what is missing; nothing else changes."
     )
     if is_demo_installed() and st.button("Open the demo", key=key, icon=":material/explore:"):
         with mistakes.show_errors():
@@ -271,9 +272,10 @@ def _draw_reveal(lesson: Lesson, guess: int) -> None:
         st.markdown(f"{lesson.answer_source}: *{lesson.guesses[lesson.right]}*")
     st.markdown(lesson.reveal)
     for claim in lesson.claims:
-        st.markdown(f"> {format_claim(claim)}")
+        st.markdown(format_claim(claim))
 
 
 def format_claim(claim: Claim) -> str:
-    """Format a published result with its source, as Markdown."""
-    return f":material/menu_book: {claim.says} :small[:gray[({claim.source})]]"
+    """Format a published result with its source and the title of the work, as Markdown."""
+    titles = "; ".join(f"*{TITLES[citation]}*" for citation in find_sources([claim.source]))
+    return f":material/menu_book: {claim.says} :small[:gray[({claim.source}: {titles})]]"

@@ -37,8 +37,8 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "There is no text to pretrain on yet.",
             (
-                "Import a text of your domain first. For an exBERT, first adapt a model with a"
-                " preset `exbert-…`: then the stage *extension* is available here."
+                "Import a text of your domain first. For an exBERT, first adapt a model with an"
+                " exBERT preset: then the stage *extension* is available here."
             ),
             "text",
             "Import a text",

@@ -73,7 +73,7 @@ def draw_running_job(job: Job, status: Status) -> None:
         f" {count(curve.n_evaluated)} of {count(curve.n_held_out)} held-out windows]]"
     )
     if len(curve.points) > 1:
-        figure = plot_held_out_losses({panel.find_target_name(job): curve}, height=220)
+        figure = plot_held_out_losses({panel.find_job_name(job): curve}, height=220)
         alt = f"Held-out loss, from {fraction(first)} to {fraction(last)} nats per character."
         draw_figure(figure, f"held_out_{job.id}", alt=alt)
     # 3. The models saved during training.

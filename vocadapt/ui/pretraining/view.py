@@ -217,10 +217,11 @@ def draw_cost(
     per_second, pace = estimate_pace(request, made, pickers.list_display_names(workspace))
     found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
+    steps = "1 step" if found.steps == 1 else f"{count(found.steps)} steps"
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
-        f" {count(found.steps)} steps, {found.epochs:.2f} epochs :small[:gray[at"
-        f" {count(round(per_second))} per second, {pace}; the text has {known}]]"
+        f" {steps}, {found.epochs:.2f} epochs :small[:gray[at"
+        f" {count(round(per_second))} per second, {pace}; the text has {known} wordpieces]]"
     )
 
 

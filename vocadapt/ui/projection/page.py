@@ -22,19 +22,21 @@ def draw(workspace: Workspace) -> None:
 
 def _draw(workspace: Workspace) -> None:
     # 1. The row of controls. The projections and colors depend on what is set up after them.
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         first, default_other = controls.pick_first_space(workspace)
-        if not first:
-            pickers.draw_empty_state(
-                "There is no space to project yet.",
-                (
-                    "A projection needs word vectors of your domain or a language model: make"
-                    " vectors, or type a model above."
-                ),
-                "vectors",
-                "Make word vectors",
-            )
-            return
+    if not first:
+        pickers.draw_empty_state(
+            "There is no space to project yet.",
+            (
+                "A projection needs word vectors of your domain or a language model: make"
+                " vectors, or type a model above."
+            ),
+            "vectors",
+            "Make word vectors",
+        )
+        return
+    with row:
         view_place, color_place = st.container(width=220), st.container(width=220)
         set_up = controls.open_set_up()
         isolated_place = st.container(width="content")

@@ -20,7 +20,6 @@ from vocadapt.lab.steps.projection import summarize_projection
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.slices import (
-    MAX_NAME_LENGTH,
     Slice,
     delete_slice,
     list_slices,
@@ -40,6 +39,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.slice_form import draw_slice_form
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.projection.chart import (
     BY_HAND,
@@ -127,7 +127,7 @@ def draw_selection(
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if chosen.slice is None:
-            _save_form(workspace, shown, chosen)
+            draw_slice_form(partial(_save_selection, workspace, shown, chosen))
         make = partial(build_selection_table, shown, chosen.ids, column)
         draw_downloads(build_table_downloads(make, name))
     if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
@@ -218,25 +218,6 @@ def _describe_slice(
                 on_click=_delete_slice,
                 args=(workspace, one.id),
             )
-
-
-def _save_form(workspace: Workspace, shown: OpenedProjection, chosen: Selection) -> None:
-    """Draw the form that saves the selection as a named slice."""
-    name = st.text_input(
-        "Slice name",
-        key="slice_name",
-        placeholder="name",
-        max_chars=MAX_NAME_LENGTH,
-        width=260,
-    )
-    st.button(
-        "Save slice",
-        icon=":material/bookmark_add:",
-        key="save_slice",
-        disabled=not name.strip(),
-        on_click=_save_selection,
-        args=(workspace, shown, chosen, name),
-    )
 
 
 def _save_selection(

@@ -14,7 +14,8 @@ from vocadapt.ui.components.number_formats import count
 
 MAX_CURVES = 12  # selected at first
 MAX_DESCRIBED = 6  # runs whose last value is described
-HEIGHT = 320  # pixels
+HEIGHT = 280  # pixels, without the legend
+LEGEND_LINE = 19  # pixels of a line of the legend
 SMOOTHING_HELP = (
     "Sets how much each point is averaged with the points before it (exponential moving average)."
     " The original curve stays faintly visible."
@@ -49,17 +50,18 @@ def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -
     draw_note(f"{count(len(chosen))} of {count(len(every))} runs.")
     # 2. Losses and dev scores side by side, with the same color for a run in both.
     left, right = st.columns(2, gap="large")
+    height = HEIGHT + LEGEND_LINE * len(chosen)
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
     with left:
         if losses:
-            figure = training.plot_losses(losses, HEIGHT, chosen, smoothing)
+            figure = training.plot_losses(losses, height, chosen, smoothing)
             last = {name: points[-1][1] for name, points in losses.items()}
             draw_figure(figure, "losses", alt=describe_last("Training loss by step", last))
     with right:
         if dev:
             name = format_metric_name(metric)
-            figure = training.plot_dev_scores(dev, name, HEIGHT, chosen)
+            figure = training.plot_dev_scores(dev, name, height, chosen)
             last = {name: values[-1] for name, values in dev.items()}
             alt = describe_last(f"{name} on the dev split by epoch", last)
             draw_figure(figure, "devs", alt=alt)

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_to_temporary_file, open_export
-from vocadapt.lab.housekeeping.renames import list_dependents, rename_artifact
+from vocadapt.lab.housekeeping.renames import find_id, list_dependents, rename
 from vocadapt.lab.housekeeping.trash import (
     Deleted,
     delete_artifact,
@@ -18,7 +18,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
@@ -68,13 +68,14 @@ def list_items(workspace: Workspace) -> list[Item]:
     for job in queue.list_jobs(workspace):
         if not job.status().alive:
             name = job.target.name
-            labels[f"jobs/{job.id}"] = names_of_kind.get(job.spec.kind, {}).get(name, name)
-            found.append((f"jobs/{job.id}", job, job.folder, _format_start(job)))
+            labels[find_id(job)] = names_of_kind.get(job.spec.kind, {}).get(name, name)
+            found.append((find_id(job), job, job.folder, _format_start(job)))
     items = []
     for id, source, folder, created in found:
         text = ""
         if id in notes:
             text = notes[id].text
+            labels[id] = notes[id].name or labels[id]
         items.append(Item(id, labels[id], source, created, measure_files([str(folder)]), text))
     return items
 
@@ -120,21 +121,25 @@ def draw_item(workspace: Workspace, item: Item) -> None:
         st.markdown(f"**{plain(item.display_name)}** · {item.kind}")
         name, note = st.columns(2, gap="large")
         with name:
-            _draw_rename_form(workspace, item)
+            if draw_rename_form(workspace, item.source):
+                _finish(f"{plain(item.display_name)} was renamed. Links to it still work.")
         with note:
             _draw_note_form(workspace, item)
         _draw_delete_button(workspace, item)
 
 
-def _draw_rename_form(workspace: Workspace, item: Item) -> None:
-    if isinstance(item.source, Job):
-        draw_note("A job is named by its result: rename that one.")
-        return
-    name = st.text_input("Name", item.name, key=f"storage_name_{item.id}").strip()
-    changed = bool(name) and name != item.name
-    if st.button("Rename", icon=":material/edit:", disabled=not changed, key="storage_rename"):
-        rename_artifact(workspace, item.source, name)
-        _finish(f"{plain(item.name)} is now {plain(name)}. Links to the old name still work.")
+def draw_rename_form(workspace: Workspace, item: Artifact | Job) -> bool:
+    """Draw the form that renames an artifact or a job; return whether it was renamed."""
+    old, help, may_be_empty = item.folder.name, None, False
+    if isinstance(item, Job):
+        old, may_be_empty = find_name(workspace, find_id(item)), True
+        help = "A job without a name of its own is shown by the name of its result."
+    name = st.text_input("Name", old, key=f"storage_name_{find_id(item)}", help=help).strip()
+    is_ready = name != old and (bool(name) or may_be_empty)
+    if st.button("Rename", icon=":material/edit:", disabled=not is_ready, key="storage_rename"):
+        rename(workspace, item, name)
+        return True
+    return False
 
 
 def _draw_note_form(workspace: Workspace, item: Item) -> None:

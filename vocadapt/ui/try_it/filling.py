@@ -4,7 +4,7 @@ word filled in under each tokenization, and the neighbors of a word.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -223,10 +223,11 @@ def _set_text(text: str) -> None:
     st.session_state[KEY] = text
 
 
-def draw_text_input(model: LanguageModel, own: str = "") -> str:
+def draw_text_input(model: LanguageModel, own: str, on_typed: Callable[[], None]) -> str:
     """Draw the text input with examples; the first text has a new word of the model.
 
-    own: an example of the user's own text, shown instead; "" if there is none.
+    own: an example of the user's own text, shown instead; "" if there is none. on_typed: called when
+    a text was typed.
     """
     mask = model.vocabulary.roles.get("mask", "")
     texts = [example.format(mask=mask) for example in EXAMPLES]
@@ -245,6 +246,7 @@ def draw_text_input(model: LanguageModel, own: str = "") -> str:
         first,
         names,
         height=90,
+        on_change=on_typed,
         help=f"Write {markup.plain(mask)} where the model should fill in a word.",
     )
 

@@ -2,8 +2,12 @@
 model, under each tokenization.
 """
 
+from contextlib import suppress
+
 import streamlit as st
 
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace.trials import record_trial
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import cache
@@ -29,18 +33,25 @@ def draw(workspace: Workspace) -> None:
     if chosen.model:
         model = cache.model_of(chosen.model)
         with left:
-            text = filling.draw_text_input(model, filling.find_own_example(workspace, model))
+            own = filling.find_own_example(workspace, model)
+            text = filling.draw_text_input(model, own, lambda: _record_trial(workspace))
         filling.draw_text(model, text)
         filling.draw_details(chosen.model, text)
     else:
-        _draw_run(chosen.run, left)
+        _draw_run(workspace, chosen.run, left)
 
 
-def _draw_run(folder: str, place: st.delta_generator.DeltaGenerator) -> None:
+def _record_trial(workspace: Workspace) -> None:
+    """Callback: a sentence was typed. A read-only workspace keeps no record of it."""
+    with suppress(InputError):
+        record_trial(workspace)
+
+
+def _draw_run(workspace: Workspace, folder: str, place: st.delta_generator.DeltaGenerator) -> None:
     """Draw the text input of a run in a column, the prediction, that of a file, and the commands."""
     run = cache.run_of(folder)
     with place:
-        example = view.choose_example(run)
+        example = view.choose_example(run, lambda: _record_trial(workspace))
     if example is not None:
         view.draw_prediction(folder, run, example)
     else:

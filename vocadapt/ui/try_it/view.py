@@ -49,8 +49,11 @@ LEGEND = (
 )
 
 
-def choose_example(run: SavedRun) -> Example | None:
-    """Show the input fields of the run's task kind; return the example, None if a field is blank."""
+def choose_example(run: SavedRun, on_typed: Callable[[], None]) -> Example | None:
+    """Show the input fields of the run's task kind; return the example, None if a field is blank.
+
+    on_typed: called when a text was typed.
+    """
     # 1. Take a test example of the run, preferably one whose predictions under the tokenizations
     #    differ: it shows the effect of adaptation.
     known: Mapping[str, str] = {}
@@ -71,7 +74,8 @@ def choose_example(run: SavedRun) -> Example | None:
             if field.is_example:
                 examples.append(("made-up example", field.sample))
         key, height = f"try_{field.name}", field.height
-        typed[field.name] = draw_text(field.label, key, first, dict(examples), height=height)
+        options = {"height": height, "on_change": on_typed}
+        typed[field.name] = draw_text(field.label, key, first, dict(examples), **options)
     # 3. The rule that splits words, for tasks that predict words.
     rule = ""
     if run.kind.has_word_rule:
@@ -165,9 +169,10 @@ def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence)
             f"No entity with any tokenization: all {count(len(example.words))} words are O."
         )
         return
+    verb = "is" if len(rows) == 1 else "are"
     draw_note(
-        f"{count(len(rows))} of {count(len(example.words))} words are in an entity with at least"
-        " one tokenization; the others are O with all. The number after a tag is its probability."
+        f"{count(len(rows))} of {count(len(example.words))} words {verb} in an entity with at least"
+        " one tokenization; the others are O (outside) with all. The number after a tag is its probability."
     )
     # 2. A column of tags with probabilities for each tokenization.
     table: dict[str, list[str]] = {

@@ -38,6 +38,8 @@ def draw(workspace: Workspace) -> None:
         )
 
     # 2. New vectors: import a text, train on it, or import vectors.
+    if not found:
+        draw_heading("Make word vectors")
     place = st.container()
     if found:
         # Open if there is a text to train on.
@@ -46,8 +48,6 @@ def draw(workspace: Workspace) -> None:
             expanded=view.has_new_text(found, corpora, workspace),
             icon=":material/add:",
         )
-    else:
-        draw_heading("Make word vectors")
     with place:
         _draw_forms(workspace, corpora)
 

@@ -1,0 +1,97 @@
+"""Saved alignments of word vectors to a model, and their held-out scores."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.alignment import TABLE
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.file_cache import CachedReader
+from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The ranking of an evaluation that fits neighbor lists: by CSLS or by cosine, and among all
+    wordpieces or only those of the anchors.
+    """
+
+    csls: bool
+    all_pieces: bool
+
+    @property
+    def column(self) -> str:
+        """Attribute of `AnchorScore` that holds the ranks."""
+        name = "all_rank" if self.all_pieces else "rank"
+        return f"csls_{name}" if self.csls else name
+
+    def read_scores(self, held_out: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return P@k and chance of this ranking from the held-out scores of an alignment."""
+        scores = held_out
+        if self.csls:
+            scores = scores["csls"]
+        if not self.all_pieces:
+            return scores
+        pieces: Mapping[str, Any] = scores["all_pieces"]
+        return pieces
+
+
+def list_alignments(
+    workspace: Workspace, vectors: Artifact, model: LanguageModel
+) -> list[Artifact]:
+    """Return the saved alignments of this model and these vectors, newest first; not those of an
+    earlier version of the vectors.
+    """
+    alignments = []
+    for found in workspace.artifacts("alignments"):
+        inputs = found.manifest.inputs
+        folder = (workspace.root / inputs["model"].paths[0]).resolve()
+        if folder == model.path.resolve() and inputs["vectors"].stamp == vectors.stamp:
+            alignments.append(found)
+    return alignments
+
+
+def load_score_lines(alignments: list[Artifact]) -> list[dict[str, Any]]:
+    """Return the evaluated methods of saved alignments, in their order; those that cannot be read
+    are left out.
+
+    An alignment holds one line, or several if all methods were compared.
+    """
+    lines: list[dict[str, Any]] = []
+    for found in alignments:
+        try:
+            lines += _TABLES(found.folder / TABLE)["maps"]
+        except (InputError, OSError, KeyError):
+            continue
+    return lines
+
+
+def find_saved_scores(
+    vectors: Path, model: LanguageModel, settings: AlignmentSettings
+) -> dict[str, Any] | None:
+    """Return the newest evaluation of an alignment in the workspace of its vectors; None if there is
+    none, or if the vectors are not in a workspace.
+    """
+    workspace = find_workspace_of_vectors(vectors)
+    if workspace is None:
+        return None
+    alignments = list_alignments(workspace, open_artifact(vectors.resolve()), model)
+    wanted = asdict(settings)
+    lines = (line for line in load_score_lines(alignments) if line["settings"] == wanted)
+    return next(lines, None)
+
+
+def find_workspace_of_vectors(vectors: Path) -> Workspace | None:
+    """Return the workspace of word vectors; None if they are not in one."""
+    folder = vectors.resolve()
+    if folder.parent.name != "vectors" or not (folder / MANIFEST).is_file():
+        return None
+    return Workspace(folder.parent.parent)
+
+
+_TABLES = CachedReader(strict_json.read)  # a workspace may hold hundreds of evaluations
