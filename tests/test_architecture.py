@@ -23,6 +23,7 @@ FLOORS = [
     {"models"},
     {"training"},
     {"analysis"},
+    {"published"},
     {"recipe", "presets", "pipeline"},
     {"lab"},
     {"cli", "ui"},
