@@ -290,21 +290,23 @@ def _check_declaration(declared: TableDeclaration, place: str) -> None:
     _check_unique(rows, f"{place}: rows")
     _check_unique(columns, f"{place}: columns")
     _check_values(declared, rows, place)
-    for level in (declared, *declared.columns):
-        if level.change_from:
-            check_name(level.change_from, columns, f"column in {place}: change_from")
+    # Every row, column and group that another key names.
+    named = {
+        "column": [(one.change_from, "change_from") for one in (declared, *declared.columns)],
+        "row": [],
+        "group": [(row.mean_of, "mean_of") for row in declared.rows],
+    }
     for cell in declared.cells:
-        check_name(cell.row, rows, f"row in {place}: cells")
-        check_name(cell.column, columns, f"column in {place}: cells")
+        named["row"].append((cell.row, "cells"))
+        named["column"].append((cell.column, "cells"))
     for left in declared.leaves_out:
-        for name in (*left.rows, *left.means):
-            check_name(name, rows, f"row in {place}: leaves_out")
-        for name in left.columns:
-            check_name(name, columns, f"column in {place}: leaves_out")
-    known = {ALL, *(group for row in declared.rows for group in row.groups)}
-    for row in declared.rows:
-        if row.mean_of:
-            check_name(row.mean_of, tuple(known), f"group in {place}: mean_of")
+        named["row"] += [(name, "leaves_out") for name in (*left.rows, *left.means)]
+        named["column"] += [(name, "leaves_out") for name in left.columns]
+    groups = {ALL, *(group for row in declared.rows for group in row.groups)}
+    known = {"row": rows, "column": columns, "group": tuple(groups)}
+    for kind, names in named.items():
+        for name, key in filter(lambda pair: pair[0], names):
+            check_name(name, known[kind], f"{kind} in {place}: {key}")
 
 
 def _check_values(declared: TableDeclaration, rows: Sequence[str], place: str) -> None:
