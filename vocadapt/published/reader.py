@@ -221,7 +221,7 @@ def _build_cell(
 def _merge(levels: Sequence[Facts]) -> Facts:
     """Combine facts; a later level overrides an earlier one.
 
-    recipe and no_recipe are one decision: whoever declares one of them overrides both.
+    recipe and no_recipe are one decision: a level that declares one of them overrides both.
     """
     merged: dict[str, str] = {}
     for level in levels:
