@@ -17,7 +17,7 @@ its table or its file: the first of them that declares it.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ def _build_table(
     _check_declaration(declared, place)
 
     # 2. Build the table without cells, then each cell from the facts of all levels.
-    facts = _merge((_select_facts(common), _select_facts(declared)))
+    facts = _merge((common, declared))
     table = PublishedTable(
         declared.id,
         declared.title,
@@ -180,8 +180,7 @@ def _build_cell(
     """Build a cell; raise InputError if it lacks a required fact."""
     place = f"{file}: row {row.name!r}, column {column.name!r}"
     # 1. The facts of all levels, the most specific last.
-    levels = [table.facts, _describe_card(row), row, column, own]
-    facts = _merge([_select_facts(level) for level in levels])
+    facts = _merge((table.facts, _describe_card(row), row, column, own))
     if facts.change_from == column.name:  # the column that the others are changes against
         facts = replace(facts, change_from="")
     if facts.change_from:
@@ -219,23 +218,18 @@ def _build_cell(
 
 
 def _merge(levels: Sequence[Facts]) -> Facts:
-    """Combine facts; a later level overrides an earlier one.
+    """Combine the facts of several levels; a later one overrides an earlier one.
 
     recipe and no_recipe are one decision: a level that declares one of them overrides both.
     """
     merged: dict[str, str] = {}
     for level in levels:
-        given = {name: value for name, value in asdict(level).items() if value}
+        given = {name: getattr(level, name) for name in FACTS if getattr(level, name)}
         if "recipe" in given or "no_recipe" in given:
             merged.pop("recipe", None)
             merged.pop("no_recipe", None)
         merged |= given
     return Facts(**merged)
-
-
-def _select_facts(level: Facts) -> Facts:
-    """Return only the facts of a declaration, without its name and the like."""
-    return Facts(**{name: getattr(level, name) for name in FACTS})
 
 
 def _describe_card(row: Heading) -> Facts:
