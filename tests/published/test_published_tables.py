@@ -43,6 +43,7 @@ FRAMES = [
     "poerner-ablation",
     "poerner-neighbors",
 ]
+METRICS = {"F1", "Macro-F1", "Micro-F1", "Acc"}  # of table 4.1
 SCORED = [f"fast-6.{number}" for number in range(2, 10)]  # tables of the 18 tasks
 
 TABLES = list(load_tables().values())
@@ -342,3 +343,66 @@ def test_every_verified_score_stands_in_the_reference(shared: Path) -> None:
     for name in ("poerner-covid-qa", "biobert-pytorch-ner"):
         for cell in find_table(name).cells:
             assert not cell.at_hand or cell.format_value() in known
+
+
+def test_tables_3_4_and_4_1_stand_in_the_text(shared: Path) -> None:
+    text = (shared / "papers/fast-2023-thesis.txt").read_text(encoding="utf-8")
+    lines = [line.split("\t") for line in text.split("\n")]
+    cosines = {line[0]: line[1:] for line in lines if line[0].startswith("left, ")}
+    table = find_table("fast-3.4")
+    for row in table.rows:
+        relation, *values = cosines[row.name]
+        assert relation == row.note
+        assert [table.grid[row.name, name].value for name in table.column_names] == [
+            float(value) for value in values
+        ]
+    # Table 4.1 prints two tasks side by side, after a label of the half.
+    tasks = [line[at : at + 4] for at in (1, 5) for line in lines if len(line) in (9, 10)]
+    printed = {task[0]: task[1:] for task in tasks if task[-1].rstrip() in METRICS}
+    table = find_table("fast-4.1")
+    assert list(printed) == list(table.row_names)
+    for name, values in printed.items():
+        assert [table.grid[name, column].value for column in table.column_names] == values
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "pattern"),
+    [
+        ("poerner", "poerner-coverage", r"\((\d+)% for BioBERTv1.0, (\d+)% for .*? and (\d+)% for"),
+        ("poerner", "poerner-ia", r"(\d+)% of the words in the BC5CDR"),
+        ("poerner", "poerner-footprint", r"at (\d+)% of BioBERT's .*? and (\d+)% of its cloud"),
+        ("fast", "fast-figure-3.1", r"by about ([\d.]+)%, at 50% .*? ([\d.]+)% .*? even (\d+)%"),
+        ("fast", "fast-6.10-totals", r"(72\.4) Mio[\s\S]*?(63\.9) Mio[\s\S]*?ca\. ([\d.]+)% more"),
+    ],
+)
+def test_numbers_of_the_prose_stand_in_the_text(
+    shared: Path, file: str, table: str, pattern: str
+) -> None:
+    (path,) = (shared / "papers").glob(f"{file}*.txt")
+    found = re.search(pattern, path.read_text(encoding="utf-8"))
+    assert found
+    assert [abs(cell.number) for cell in find_table(table).cells] == [
+        float(number) for number in found.groups()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "printed"),
+    [
+        ("original tokens", "30,522 (original)"),
+        ("extension tokens", "17,748 (extension)"),
+        ("more tokens in the larger extension", "12K words"),
+        ("F1 gained by the larger extension", "by 0.0041 F1"),
+        ("part of the corpus read by exBERT in 24 hours", "exBERT (24%)"),
+        ("part of the corpus read by oiBioBERT in 24 hours", "portion (34%)"),
+        ("computation of exBERT relative to oiBioBERT", "computation (1.4x)"),
+        ("parameters of exBERT", "138 million parameters"),
+        ("parameters of BERT", "110 million parameters"),
+    ],
+)
+def test_numbers_of_exberts_prose_stand_in_the_text(shared: Path, row: str, printed: str) -> None:
+    text = (shared / "papers/exbert-2020.txt").read_text(encoding="utf-8")
+    assert printed in " ".join(text.split())
+    number = float(re.search(r"[\d.,]+", printed)[0].replace(",", ""))
+    value = find_table("exbert-prose").find_cell(row, "printed").value
+    assert value == (number * 1000 if "12K" in printed else number)
