@@ -23,6 +23,7 @@ FLOORS = [
     {"models"},
     {"training"},
     {"analysis"},
+    {"published"},
     {"recipe", "presets", "recipe_changes", "pipeline"},
     {"lab"},
     {"cli", "ui"},

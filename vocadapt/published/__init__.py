@@ -1,0 +1,10 @@
+"""Published tables as data, and what is computed from them.
+
+Read `tables` (source, table, cell) and `reader` (TOML → tables, checked; the files are in the
+folder tables) first; then `csv_values` (a CSV that fills empty cells), `comparison` (a published
+cell and our score), `means` (group means, recomputed), `coverage` (how much of a gap between two
+models a third one covers), `model_sizes` (scores by module size and by training hours), and
+`styles` (bold, underlined and colored cells).
+
+No value is from memory. One that is in none of the texts stays empty, with its reason.
+"""

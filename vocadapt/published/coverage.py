@@ -1,0 +1,127 @@
+"""How much of the gap between two models a third one covers, such as GreenBioBERT of the gap
+between BERT and BioBERT (Poerner et al. 2020, section on experiment 1).
+
+    share = (ours − low) / (high − low)
+
+Example: BERT .80, BioBERT .84, ours .83 → .75. The interval of such a ratio is Fieller's. It is
+finite only if the gap differs from 0 at the same level: otherwise the share is not defined.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vocadapt.published.tables import PublishedTable
+
+LEVEL = 0.95  # confidence level of intervals
+
+
+@dataclass(frozen=True)
+class SeedScore:
+    """Mean score of n seeds. sd: standard deviation (n − 1) over the seeds; None if not known."""
+
+    mean: float
+    sd: float | None = None
+    n: int = 1
+
+    @property
+    def variance(self) -> float | None:
+        """Squared standard error of the mean; None if it is not known."""
+        if self.sd is None or self.n < 2:
+            return None
+        return self.sd**2 / self.n
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Share of a gap that is covered, with its confidence interval.
+
+    share: None if it is not defined; why says why. low, high: None if the noise is not known.
+    """
+
+    gap: float
+    share: float | None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class MeanCoverage:
+    """Mean of the shares of several tasks, as published: not the share of the mean scores.
+
+    share: None if it is defined for no task. defined: the number of averaged tasks; of: all tasks.
+    """
+
+    share: float | None
+    defined: int
+    of: int
+    tasks: Mapping[str, Coverage]
+
+
+def compute_coverage(
+    low: SeedScore, high: SeedScore, ours: SeedScore, level: float = LEVEL
+) -> Coverage:
+    """Compute the share of the gap from `low` to `high` that `ours` covers.
+
+    Not defined where the gap is not larger than its noise: where its confidence interval contains
+    0, or, without the noise of seeds, where it is not above 0.
+
+    Source: Fieller 1954, with the smallest number of seeds for the degrees of freedom.
+    """
+    # 1. The gap must be a gap.
+    gap, covered = high.mean - low.mean, ours.mean - low.mean
+    variances = low.variance, high.variance, ours.variance
+    if not gap > 0:
+        return Coverage(gap, None, why="not defined: there is no gap")
+    if low.variance is None or high.variance is None or ours.variance is None:
+        return Coverage(gap, covered / gap, why="no interval: the noise of seeds is not known")
+    noise = _find_t(level, min(low.n, high.n, ours.n) - 1)
+    if gap**2 <= noise**2 * (low.variance + high.variance):
+        return Coverage(gap, None, why="not defined: the gap is not larger than its noise")
+
+    # 2. Fieller's interval: the shares s for which ours − low − s · gap does not differ from 0.
+    # Both differences contain `low`, so its variance is their covariance.
+    known = [variance or 0.0 for variance in variances]
+    of_low, of_high, of_ours = (noise**2 * variance for variance in known)
+    a = gap**2 - of_low - of_high
+    b = gap * covered - of_low
+    c = covered**2 - of_low - of_ours
+    half = math.sqrt(max(b**2 - a * c, 0.0))
+    return Coverage(gap, covered / gap, (b - half) / a, (b + half) / a)
+
+
+def compute_mean_coverage(
+    low: Mapping[str, SeedScore],
+    high: Mapping[str, SeedScore],
+    ours: Mapping[str, SeedScore],
+    level: float = LEVEL,
+) -> MeanCoverage:
+    """Average the shares of the tasks that all three models have a score of."""
+    tasks = {
+        task: compute_coverage(low[task], high[task], ours[task], level)
+        for task in low
+        if task in high and task in ours
+    }
+    shares = [one.share for one in tasks.values() if one.share is not None]
+    mean = sum(shares) / len(shares) if shares else None
+    return MeanCoverage(mean, len(shares), len(tasks), tasks)
+
+
+def list_scores(table: PublishedTable, column: str) -> dict[str, SeedScore]:
+    """Return the published scores of a column by row, between 0 and 1, without their noise: none of
+    the tables prints it. Empty cells and means are left out.
+    """
+    means = {row.name for row in table.rows if row.mean_of}
+    return {
+        cell.row: SeedScore(cell.number / cell.scale)
+        for cell in table.cells
+        if cell.column == column and cell.number is not None and cell.row not in means
+    }
+
+
+def _find_t(level: float, degrees: int) -> float:
+    """Return the two-sided critical value of Student's t."""
+    from scipy.stats import t
+
+    return float(t.ppf((1 + level) / 2, degrees))

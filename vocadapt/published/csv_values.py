@@ -1,0 +1,204 @@
+"""A CSV file that fills empty cells of a published table with values that its user has at hand.
+
+The values are kept apart from the published ones, with the file, who imported it and when, and a
+filled cell names them. The columns of the file are row, column, value and, if wanted, note:
+
+    row,column,value,note
+    GreenBioBERT,CO2,28,table 1
+"""
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import MEGABYTE, read_document, show_path
+from vocadapt.published.tables import TEXT, PublishedCell, PublishedTable, Value, check_name
+from vocadapt.settings import show_value
+from vocadapt.text.spreadsheet import unescape_cell
+
+NEEDED, OPTIONAL = ("row", "column", "value"), ("note",)
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+MAX_BYTES = MEGABYTE
+MAX_TEXT = 500  # characters of a text value or note
+REMEDY = "Expected the columns row, column and value, separated by commas, and optionally note."
+
+
+@dataclass(frozen=True)
+class ImportedValue:
+    """A value for one cell, with a note."""
+
+    row: str
+    column: str
+    value: Value
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ImportedValues:
+    """The values of a file for a table. when: date and time; sha256: of the file's content.
+
+    known: number of cells of the file that were at hand already, with an equal value.
+    """
+
+    table: str
+    file: str
+    who: str
+    when: str
+    sha256: str
+    values: tuple[ImportedValue, ...]
+    known: int = 0
+
+    @property
+    def label(self) -> str:
+        """The origin of the values, shown in a filled cell."""
+        by = f" by {self.who}" if self.who else ""
+        return f"imported{by} from {self.file}, {self.when}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+def read_csv(
+    path: str | Path, table: PublishedTable, who: str = "", when: str = ""
+) -> ImportedValues:
+    """Read values for the empty cells of a table.
+
+    when: default now. Raises InputError, naming the line, for an unknown row or column (with the
+    nearest name), a value that is not a finite number (for a cell of text: empty or too long), a
+    cell that the file has twice, and a cell that is at hand with another value.
+    """
+    # 1. Read the file and its header.
+    text = read_document(path, MAX_BYTES)
+    place = show_path(Path(path).name)
+    lines = _parse(text, place)
+    header = _read_header(next(lines, (1, []))[1], place)
+
+    # 2. Read one value from each line.
+    values: dict[tuple[str, str], ImportedValue] = {}
+    known = 0
+    for number, cells in lines:
+        line = f"{place}, line {number:,}"
+        one, cell = _read_line(cells, header, table, line)
+        key = one.row, one.column
+        if key in values:
+            raise InputError(
+                f"{line}: row {one.row!r}, column {one.column!r} is there twice.",
+                "Keep one of the two lines.",
+            )
+        if cell.at_hand:
+            _check_equal(cell, one, line)
+            known += 1
+        else:
+            values[key] = one
+    if not values and not known:
+        raise InputError(f"{place}: there is no value in it.", REMEDY)
+    return ImportedValues(
+        table.id,
+        place,
+        who,
+        when or datetime.now().isoformat(" ", "minutes"),
+        hashlib.sha256(text.encode()).hexdigest(),
+        tuple(values.values()),
+        known,
+    )
+
+
+def fill_table(table: PublishedTable, imported: ImportedValues) -> PublishedTable:
+    """Return the table with imported values in its empty cells.
+
+    Raises InputError if the values are for another table.
+    """
+    if imported.table != table.id:
+        raise InputError(
+            f"{imported.file}: its values are for {imported.table}, not for {table.id}."
+        )
+    filled = []
+    for one in imported.values:
+        cell = table.find_cell(one.row, one.column)
+        facts = replace(cell.facts, note=one.note) if one.note else cell.facts
+        filled.append(replace(cell, value=one.value, facts=facts, imported=imported.label))
+    return table.replace_cells(filled)
+
+
+def _parse(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a CSV text that are not blank, with their numbers."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(
+                f"{place}, line {reader.line_num:,}: not valid CSV ({error}).", REMEDY
+            ) from None
+        if any(cell.strip() for cell in cells):
+            yield reader.line_num, cells
+
+
+def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
+    """Return the position of each column of the file; raise InputError for missing or other ones."""
+    names = [cell.strip().lower() for cell in cells]
+    for name in names:
+        check_name(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        raise InputError(f"{place}: the column {missing[0]!r} is missing.", REMEDY)
+    if len(set(names)) < len(names):
+        raise InputError(f"{place}: a column is there twice.", REMEDY)
+    return {name: names.index(name) for name in names}
+
+
+def _read_line(
+    cells: Sequence[str], header: Mapping[str, int], table: PublishedTable, line: str
+) -> tuple[ImportedValue, PublishedCell]:
+    """Read the value of a line, and find its cell."""
+    if len(cells) != len(header):
+        raise InputError(f"{line}: expected {len(header)} cells, got {len(cells)}.", REMEDY)
+    row, column, text = (unescape_cell(cells[header[name]].strip()) for name in NEEDED)
+    note = cells[header["note"]].strip() if "note" in header else ""
+    try:
+        cell = table.find_cell(row, column)
+    except InputError as error:
+        raise InputError(f"{line}: {error.problem}", error.remedy) from None
+    value: Value = text
+    if cell.facts.unit != TEXT:
+        value = _read_number(text, line)
+    for name, given in (("value", text), ("note", note)):
+        if len(given) > MAX_TEXT:
+            raise InputError(f"{line}: the {name} has more than {MAX_TEXT} characters.")
+    if not text:
+        raise InputError(f"{line}: the value is empty.", "Leave the line out.")
+    return ImportedValue(row, column, value, unescape_cell(note)), cell
+
+
+def _read_number(text: str, line: str) -> float:
+    """Read a decimal number; raise InputError for anything else, infinities included."""
+    shown = show_value(text)
+    if not NUMBER.fullmatch(text):
+        raise InputError(
+            f"{line}: expected a number, got {shown}.",
+            "Write it with a decimal point and without a unit, such as 85.3.",
+        )
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise InputError(f"{line}: the number {shown} is too large.")
+    return number
+
+
+def _check_equal(cell: PublishedCell, one: ImportedValue, line: str) -> None:
+    """Raise InputError if a cell is at hand with another value."""
+    if cell.value != one.value:
+        raise InputError(
+            f"{line}: row {one.row!r}, column {one.column!r} is at hand: {cell.format_value()}"
+            f" ({cell.imported or cell.where}), not {show_value(one.value)}.",
+            "Leave the line out: only empty cells are filled.",
+        )
