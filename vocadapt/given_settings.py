@@ -5,7 +5,7 @@ The command line gives them as parsed options, a study as the keys of its file: 
 from the base: the defaults, or a preset.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -61,14 +61,31 @@ def read_given(
     return found
 
 
-def list_keys(
+def declare_keys(
     settings: type, names: Collection[str] | None = None, prefix: str = ""
-) -> Iterator[str]:
-    """Yield the keys under which `read_settings` finds settings, nested ones included."""
-    for declared, _ in walk_settings(settings, names):
-        for flag in (get_flag(declared, prefix), declared.other_flag):
+) -> dict[str, Setting]:
+    """Return key → setting for what `read_settings` reads, nested settings included."""
+    declared = {}
+    for setting, _ in walk_settings(settings, names):
+        for flag in (setting.other_flag, get_flag(setting, prefix)):
             if flag:
-                yield get_key(flag.partition("=")[0])
+                declared[get_key(flag.partition("=")[0])] = setting
+    return declared
+
+
+def convert_value(declared: Setting, value: Any) -> Any:
+    """Convert a value of a file to what an option of the command line would give.
+
+    A switch of a setting that is on by default turns it off: no_certificate = true. A word may
+    stand for a number: fold = "all".
+    """
+    if declared.kind is bool and isinstance(value, bool):
+        return value != bool(declared.default)
+    if declared.several and isinstance(value, list):
+        return [convert_value(replace(declared, several=False), one) for one in value]
+    if isinstance(value, str):
+        return declared.words.get(value, value)
+    return value
 
 
 def get_flag(declared: Setting, prefix: str = "") -> str:

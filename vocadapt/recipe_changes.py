@@ -12,6 +12,7 @@ from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.presets import get_preset
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
@@ -28,6 +29,15 @@ REMOVED_ALONE = (
     "removed",
 )
 BUDGET = ("epochs", "tokens", "hours")  # settings of pretraining of which one is given
+PRETRAINING = (*BUDGET, "length", "batch", "lr")
+CHANGED: tuple[tuple[type, tuple[str, ...] | None], ...] = (  # settings (None: all) that are read
+    (PlanSettings, ("cut", "removed", "refill", *PLAN)),
+    (InitializerSettings, ("method",)),
+    (ModuleSettings, ("gate",)),
+    (AlignmentSettings, None),
+    (ContinuedSettings, ("stage",)),
+    (MaskedSettings, PRETRAINING),
+)
 
 
 def choose_recipe(given: Given) -> Recipe:
@@ -174,7 +184,7 @@ def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(given)
     # Settings without a stage are refused, because they would have no effect.
-    changes = read_given(given, MaskedSettings)
+    changes = read_given(given, MaskedSettings, PRETRAINING)
     stage = given.get("stage") or recipe.further.stage
     if changes and not stage:
         raise InputError(

@@ -542,7 +542,7 @@ def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monk
     log.write_bytes(b"again\n" * 4_000_000)
     monkeypatch.setattr(worker.os, "kill", lambda process, number: None)
     monkeypatch.setattr(worker, "PATIENCE", 0)
-    watching = threading.Thread(target=worker._watch_for_cancel, args=(job,))
+    watching = threading.Thread(target=worker._watch_for_cancel, args=(job, threading.Event()))
     watching.start()
     end = time.monotonic() + SOON
     while log.stat().st_size > worker.MAX_LOG_BYTES:

@@ -185,6 +185,18 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "RESULTS",
         "compare fine-tuned runs: mean ± sd over seeds, paired tests against a baseline",
     ),
+    "study plan": ("lab.studies", "PLAN", "show the cells of a study, and what they take"),
+    "study run": (
+        "lab.studies",
+        "RUN",
+        "run the cells of a study that are not there yet; run it again to go on",
+    ),
+    "study status": ("lab.studies", "STATUS", "show the state of every cell of a study"),
+    "study table": (
+        "lab.studies",
+        "TABLE",
+        "show the results of a study: mean ± sd over seeds, paired tests against a baseline",
+    ),
     "jobs list": (
         "lab.jobs",
         "LIST",

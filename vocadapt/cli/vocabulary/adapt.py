@@ -42,7 +42,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
 from vocadapt.recipe import format_toml
-from vocadapt.recipe_changes import BUDGET, choose_recipe
+from vocadapt.recipe_changes import BUDGET, PRETRAINING, choose_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
@@ -217,7 +217,7 @@ ADAPT = Command(
             "continued pretraining",
             setting_options(ContinuedSettings, "stage", shown_default=OF_RECIPE),
             exclusive(setting_options(MaskedSettings, *BUDGET, shown_default=OF_RECIPE)),
-            setting_options(MaskedSettings, "length", "batch", "lr", shown_default=OF_RECIPE),
+            setting_options(MaskedSettings, *PRETRAINING[len(BUDGET) :], shown_default=OF_RECIPE),
             about="continue pretraining on --corpus afterwards, like the presets …+mlm",
         ),
         setting_options(ModelStep, "certify"),

@@ -55,7 +55,7 @@ def start(
     }
     check_disk_space(target, spec.estimate_bytes())
     with _lock_jobs(workspace):
-        _check_target(workspace, target, overwrite)
+        _check_target(workspace, target, spec, overwrite)
         folder = _new_folder(workspace, spec.step)
         strict_json.write(folder / SPEC, order)
         _launch(folder, Status(queued=time.time(), updated=time.time()))
@@ -73,11 +73,28 @@ def resume(workspace: Workspace, job: Job) -> Job:
         status = job.status()
         if status.alive or status.state == "done":
             raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
-        _check_target(workspace, job.target, job.overwrite)
+        _check_target(workspace, job.target, job.spec, job.overwrite)
         (job.folder / FLAG).unlink(missing_ok=True)
         ended = (*status.past, (status.state, status.updated))
         _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended))
     return job
+
+
+def prepare_cell(workspace: Workspace, spec: Spec, name: str) -> Job:
+    """Prepare the job of a study's cell, which a worker of the study runs; its folder has the cell's
+    name, and keeps the checkpoint of an earlier run.
+    """
+    folder = workspace.folder("jobs", name)
+    order = {"spec": spec.to_dict(), "target": f"{spec.kind}/{name}", "overwrite": False}
+    past: tuple[tuple[str, float], ...] = ()
+    if (folder / SPEC).exists():
+        status = Job(folder).status()
+        past = (*status.past, (status.state, status.updated))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FLAG).unlink(missing_ok=True)
+    strict_json.write(folder / SPEC, order)
+    write_status(folder, Status(queued=time.time(), updated=time.time(), past=past))
+    return Job(folder)
 
 
 def iterate_jobs(workspace: Workspace) -> Iterator[Job]:
@@ -149,9 +166,13 @@ def _lock_jobs(workspace: Workspace) -> Iterator[None]:
         yield
 
 
-def _check_target(workspace: Workspace, target: Path, overwrite: bool) -> None:
-    """Raise InputError if the target exists, or is the target of a waiting or running job."""
-    check_free(target, overwrite)
+def _check_target(workspace: Workspace, target: Path, spec: Spec, overwrite: bool) -> None:
+    """Raise InputError if the target exists, or is the target of a waiting or running job.
+
+    A study may exist: its folder grows.
+    """
+    if not spec.declaration.grows:
+        check_free(target, overwrite)
     making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
     if job := next(making, None):
         raise InputError(

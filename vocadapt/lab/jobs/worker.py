@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -107,17 +107,23 @@ class Reporter:
             log.info("%s", message)
 
 
-def run_job(folder: Path) -> int:
-    """Run the job of a folder; return the exit code: 0 done, 1 failed, 130 stopped."""
+def run_job(folder: Path, waits: bool = True, threads: int = 0) -> int:
+    """Run the job of a folder; return the exit code: 0 done, 1 failed, 130 stopped.
+
+    waits: for the other jobs of the workspace; the cells of a study do not, since the study holds
+    the lock. threads: number of threads of this process, if it was fixed. A process may run several
+    jobs, one after the other.
+    """
     # 1. Make the job cancelable by flag and by signal, even if its step does not respond.
-    job = Job(folder)
+    job, ended = Job(folder), threading.Event()
     reporter = Reporter(job, install_signal_handler())
-    threading.Thread(target=_watch_for_cancel, args=(job,), daemon=True).start()
+    threading.Thread(target=_watch_for_cancel, args=(job, ended), daemon=True).start()
     past = len(reporter.status.past)
     log.info("%s: %s", job.id, f"run {past + 1}" if past else "waiting")
 
     # 2. Run the step and record the final status, which a late signal must not interrupt.
-    ending = _run_job(job, reporter)
+    ending = _run_job(job, reporter, waits, threads)
+    ended.set()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
     log.info(
@@ -138,19 +144,19 @@ def install_signal_handler() -> threading.Event:
     return terminated
 
 
-def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
+def _run_job(job: Job, reporter: Reporter, waits: bool = True, threads: int = 0) -> dict[str, Any]:
     """Wait for the job's turn, run its step, and return the final status."""
     try:
         # 1. Wait for the job's turn, and run its step.
         check_extensions()
-        with _wait_for_turn(job, reporter):
+        with _wait_for_turn(job, reporter) if waits else nullcontext():
             if job.cancel_requested:  # a short step may end before it checks the flag
                 _raise_canceled()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             _check_promised_inputs(job)
             with _watchdog(job):
-                run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
+                run_step(job.spec, job.target, reporter, job.overwrite, job.folder, threads=threads)
 
         # 2. Remove uploads that were copied, and the checkpoints.
         remove_copied_uploads(job.spec, job.workspace)
@@ -233,14 +239,15 @@ def _try_lock(job: Job) -> int | None:
     return acquire_lock(job.folder.parent)
 
 
-def _watch_for_cancel(job: Job) -> None:
+def _watch_for_cancel(job: Job, ended: threading.Event) -> None:
     """Truncate the log while the job runs; interrupt it if it does not respond to cancellation."""
     while not job.cancel_requested:
         with suppress(OSError):  # such as a full disk: the log is not truncated
             truncate_log(job.folder / LOG)
-        time.sleep(TRY_EVERY)
-    time.sleep(PATIENCE)
-    os.kill(os.getpid(), signal.SIGTERM)
+        if ended.wait(TRY_EVERY):
+            return
+    if not ended.wait(PATIENCE):
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def truncate_log(log: Path, longest: int = MAX_LOG_BYTES, kept: int = KEPT_LOG_BYTES) -> None:

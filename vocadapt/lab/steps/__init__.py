@@ -26,6 +26,7 @@ from vocadapt.lab.steps import (
     import_vectors,
     pretrain,
     projection,
+    study,
     vectors,
 )
 from vocadapt.lab.steps.step import STEPS, Role, Step, register_step
@@ -48,5 +49,6 @@ for module in (
     projection,
     change,
     import_layout,
+    study,
 ):
     register_step(module.STEP)

@@ -79,6 +79,11 @@ class FinetuneStep(CheckedSettings):
         flag="--example-unit",
         empty="the task's",
     )
+    weights: bool = setting(
+        True,
+        "do not keep the fine-tuned network, only its predictions: it cannot predict on other text",
+        label="Keep the network",
+    )
 
 
 def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
@@ -289,7 +294,8 @@ def _finetune_seed(
 ) -> SavedRun:
     """Train one seed and fold, or take over the run that a stopped job had finished."""
     if context.checkpoint is None:  # not a job: there is nothing to resume from
-        save_run(finetune(prepared, seed, None, context.progress), prepared, target)
+        run = finetune(prepared, seed, None, context.progress)
+        save_run(run, prepared, target, context.spec.settings.weights)
         return load_run(target)
 
     # 1. A run that a stopped job had finished is copied.
@@ -301,7 +307,8 @@ def _finetune_seed(
 
     # 2. Otherwise train, from the checkpoint of this run if there is one.
     checkpoint.mkdir(parents=True, exist_ok=True)
-    save_run(finetune(prepared, seed, checkpoint, context.progress), prepared, target)
+    run = finetune(prepared, seed, checkpoint, context.progress)
+    save_run(run, prepared, target, context.spec.settings.weights)
 
     # 3. Of several runs keep each until all are done: copied whole, then renamed, so that a job
     #    killed meanwhile leaves no half run. Its checkpoints are not needed any more.
@@ -325,7 +332,9 @@ def read_live_runs(checkpoint: Path) -> dict[str, Live]:
 
 
 def measure_runs(spec: Spec) -> int:
-    """Return the bytes of the networks: one for each seed."""
+    """Return the bytes of the networks: one for each seed, unless none is kept."""
+    if not spec.settings.weights:
+        return 0
     return len(spec.settings.seeds) * measure_model(spec)
 
 

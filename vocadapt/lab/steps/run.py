@@ -18,8 +18,8 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
-from vocadapt.lab.workspace.manifest import Input, Manifest, find_versions
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
+from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest, find_versions
 from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact
 from vocadapt.progress import Progress, silent
 
@@ -35,19 +35,21 @@ def run_step(
     overwrite: bool = False,
     job: Path | None = None,
     keep: Path | None = None,
+    threads: int = 0,
 ) -> Artifact:
     """Run one step and write its artifact to `folder`, completely or not at all.
 
     `job`: folder of the job that runs the step; it holds the step's checkpoints, and the manifest
     names the job. `keep`: folder for checkpoints without a job; the same step resumes from it, and
-    removes it when done. Raises InputError for mistakes in the spec, if `folder` exists, and if the
-    disk is full.
+    removes it when done. `threads`: number of threads of this process, if it was fixed. Raises
+    InputError for mistakes in the spec, if `folder` exists, and if the disk is full.
     """
     start = time.perf_counter()
     folder = Path(folder)
     _check_output_outside_inputs(spec, folder)
     check_disk_space(folder, spec.estimate_bytes())
-    with open_draft(folder, overwrite) as draft:
+    grows = spec.declaration.grows
+    with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:
         root = None
         if folder.absolute().parent.name in list_kinds():
             root = folder.absolute().parent.parent
@@ -59,6 +61,13 @@ def run_step(
         elif keep:
             checkpoint = _prepare_own_checkpoint(keep, spec, inputs)
         context = StepContext(spec, draft, root, progress, checkpoint)
+        if grows:
+            shutil.rmtree(draft / SCRATCH, ignore_errors=True)  # of a killed run
+            if not (draft / MANIFEST).exists():  # it is listed while it grows
+                begun = Manifest(
+                    spec.kind, folder.name, asdict(spec.settings), inputs, step=spec.step
+                )
+                begun.save(draft, lists_files=False)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
         Manifest(
@@ -74,7 +83,8 @@ def run_step(
             command=build_command(spec, folder),
             job=job.name if job else "",
             casing=spec.casing,
-        ).save(draft)
+            threads=threads,
+        ).save(draft, lists_files=not grows)
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)
     return open_artifact(folder)

@@ -104,6 +104,9 @@ class Step:
     estimate: Callable[[Artifact], float] = lambda artifact: 0.0  # seconds of its work; 0: unknown
     writes: Callable[[Any], int] = lambda spec: 0  # bytes, or somewhat fewer
     keeps_inputs: Callable[[Any], bool] = lambda settings: False  # does its result hold a copy?
+    grows: bool = (
+        False  # its folder is filled over several runs, in place, by one process at a time
+    )
 
     @property
     def roles(self) -> dict[str, Role]:

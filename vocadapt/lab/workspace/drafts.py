@@ -21,6 +21,7 @@ OLD = ".old"  # .<name>.<random>.old: being replaced
 # Names of drafts and replaced folders; group 1: the name of the artifact.
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)
 WRITE_REMEDY = "Free some disk space, change the permissions, or choose another workspace."
+GROWING_PATIENCE = 6.0  # seconds; the workers of a killed study end within 5
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -60,6 +61,32 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
                 "Free some disk space, or choose another place.",
             ) from error
         raise
+
+
+@contextmanager
+def open_growing(folder: Path) -> Iterator[Path]:
+    """Yield a folder that is filled over several runs, in place; it is locked during the block.
+
+    What a run has finished stays when the next one is killed. Raises InputError if another process
+    fills it, if it cannot be created, and if it holds what vocadapt did not write.
+    """
+    folder = Path(os.path.abspath(folder))
+    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
+        raise InputError(
+            f"{folder} was not written by vocadapt, so nothing is added to it.",
+            "Choose another place.",
+        )
+    with convert_write_errors(folder, "cannot be written", "Choose another place."):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = acquire_lock(folder, patience=GROWING_PATIENCE)
+    if lock is None:
+        raise InputError(
+            f"Another process is filling {folder}.", "Wait for it, or stop it, then run this again."
+        )
+    try:
+        yield folder
+    finally:
+        os.close(lock)
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:

@@ -30,6 +30,7 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "tasks": "task",
     "runs": "run",
     "predictions": "predictions",
+    "studies": "study",
 }
 
 
@@ -62,7 +63,8 @@ class Manifest:
     """Kind, name, settings, inputs, versions, seed, date and headline figures of an artifact.
 
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
-    wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt.
+    wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
+    `threads`: number of threads of a study's cell, 0 where it was not fixed.
     """
 
     kind: str
@@ -81,10 +83,15 @@ class Manifest:
     job: str = ""
     casing: str = ""
     step: str = ""
+    threads: int = 0
 
-    def save(self, folder: Path) -> None:
-        """Write manifest.json, which must be the last file of an artifact."""
-        strict_json.write(folder / MANIFEST, {**asdict(self), "files": sorted(files_in(folder))})
+    def save(self, folder: Path, lists_files: bool = True) -> None:
+        """Write manifest.json, which must be the last file of an artifact.
+
+        lists_files: record what is in the folder; a study's folder is a workspace and grows.
+        """
+        files = sorted(files_in(folder)) if lists_files else []
+        strict_json.write(folder / MANIFEST, {**asdict(self), "files": files})
 
     def list_foreign_files(self, folder: Path) -> list[str]:
         """Return the files of the folder that the step did not write."""

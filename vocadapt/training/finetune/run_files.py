@@ -44,13 +44,14 @@ if TYPE_CHECKING:
 RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 
-def save_run(run: Run, prepared: PreparedTask, folder: Path) -> None:
-    """Write a run to a folder."""
+def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = True) -> None:
+    """Write a run to a folder; without `weights` its record, predictions and logits only."""
     # 1. An ordinary model folder: a run can be loaded, adapted and fine-tuned like any model.
     folder.mkdir(parents=True, exist_ok=True)
-    run_quietly(lambda: run.network.save_pretrained(folder))
-    save_tokenizers(prepared.model, folder)
-    write_seen(prepared.seen, folder)
+    if weights:
+        run_quietly(lambda: run.network.save_pretrained(folder))
+        save_tokenizers(prepared.model, folder)
+        write_seen(prepared.seen, folder)
     # 2. The record.
     task = prepared.task
     record = {

@@ -1,0 +1,147 @@
+"""study plan, run, status, table: grids of variants × tasks × seeds, from one file."""
+
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.options import WORKSPACE
+from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.study import StudyRun, count_workers
+from vocadapt.lab.studies.estimates import estimate_grid
+from vocadapt.lab.studies.grid import Grid, describe_grid, expand
+from vocadapt.lab.studies.states import count_states, find_states
+from vocadapt.lab.studies.study_file import Study, read_study
+from vocadapt.lab.studies.table import build_table, to_json
+from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.workspace import Workspace
+
+COLUMNS = ("variant", "task", "n", "collapsed", "mean", "sd", "delta", "p")
+GIGA = 1e9
+OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
+
+
+def _plan(options: Options) -> Answer:
+    study, grid, folder = _open(options)
+    settings = read_settings(options, StudyRun)
+    workers = count_workers(settings, study)
+    cost = estimate_grid(grid, folder, workers)
+    values = {
+        **describe_grid(grid, folder),
+        "seconds": cost.seconds,
+        "seconds_alone": cost.seconds_alone,
+        "basis": cost.basis,
+        "bytes": cost.bytes,
+        "workers": workers,
+        "out": str(folder),
+    }
+    rows = []
+    for name in grid.rows:
+        for task in dict.fromkeys(cell.task for cell in grid.cells):
+            cells = [cell for cell in grid.cells if (cell.row, cell.task) == (name, task)]
+            if cells:
+                whole = sum(cell.step.is_whole(folder) for cell in cells)
+                rows.append((name, task, len(cells), whole))
+    facts = {
+        "cells": f"{values['cells']:,}, of which {values['whole']:,} are finished",
+        "adapted models": f"{values['models']:,}",
+        "time": f"about {_format_time(cost.seconds)} on {workers} workers of {study.threads}"
+        f" thread{'s' * (study.threads > 1)}, from {cost.basis}",
+        "disk": f"about {cost.bytes / GIGA:.1f} GB, and the predictions",
+        "out": folder,
+    }
+    table = format_table(("variant", "task", "seeds", "finished"), rows)
+    return Answer(values, f"{table}\n\n{format_facts(facts)}")
+
+
+def _run(options: Options) -> Answer:
+    study = read_study(Path(options.file))
+    settings, folder = read_settings(options, StudyRun), _find_folder(study, options)
+    spec = Spec("study", settings, {"file": options.file}).absolute()
+    made = run_step(spec, folder, options.progress)
+    numbers = made.manifest.numbers
+    values = {name: numbers[name] for name in OUTCOME} | {
+        "failures": numbers["failures"],
+        "seconds": made.manifest.seconds,
+        "out": str(folder),
+        "manifest": str(folder / MANIFEST),
+    }
+    failures = [
+        f"{one['name']} failed after {one['attempts']} attempts: {one['problem']}"
+        for one in numbers["failures"]
+    ]
+    facts = {name: value for name, value in values.items() if name != "failures"}
+    text = "\n".join([_format_rows(numbers["rows"]), "", *failures, format_facts(facts)])
+    return Answer(values, text, int(numbers["failed"] > 0))
+
+
+def _status(options: Options) -> Answer:
+    _, grid, folder = _open(options)
+    states = find_states(grid, folder)
+    counts = count_states(states)
+    cells = [
+        {
+            "variant": one.cell.row,
+            "task": one.cell.task,
+            "seed": one.cell.seed,
+            "state": one.state,
+            "fraction": one.fraction,
+            "problem": one.problem,
+            "folder": str(one.cell.step.find_folder(folder)),
+        }
+        for one in states
+    ]
+    shown = [one for one in cells if one["state"] not in ("done", "waiting")]
+    lines = [", ".join(f"{count:,} {state}" for state, count in counts.items())]
+    if shown:
+        columns = ("variant", "task", "seed", "state", "fraction", "problem")
+        lines.append(format_table(columns, [tuple(one[name] for name in columns) for one in shown]))
+    return Answer({"cells": cells, "states": counts, "out": str(folder)}, "\n\n".join(lines))
+
+
+def _table(options: Options) -> Answer:
+    _, grid, folder = _open(options)
+    values = to_json(build_table(grid, folder))
+    note = (
+        f"Means and standard deviations over seeds; delta is to {grid.baseline}; p of a paired"
+        " randomization test over test examples, corrected after Holm for the tests in this table."
+    )
+    return Answer(values, f"{_format_rows(values['rows'])}\n\n{note}")
+
+
+def _format_rows(rows: list[dict[str, Any]]) -> str:
+    return format_table(COLUMNS, [tuple(row[name] for name in COLUMNS) for row in rows])
+
+
+def _open(options: Options) -> tuple[Study, Grid, Path]:
+    study = read_study(Path(options.file))
+    folder = _find_folder(study, options)
+    workspace = Workspace(Path(options.workspace))
+    return study, expand(study, folder, getattr(options, "confirm", None) or 0, workspace), folder
+
+
+def _find_folder(study: Study, options: Options) -> Path:
+    """Return the folder of a study: --out, or the one of its name in the workspace."""
+    if options.out:
+        return Path(options.out).absolute()
+    return Workspace(Path(options.workspace)).folder("studies", study.name)
+
+
+def _format_time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+PLACE = (
+    option("file", metavar="FILE", help="file of a study, in TOML"),
+    option("--out", metavar="DIR", help="folder of the study (default: in the workspace)"),
+    WORKSPACE,
+)
+PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
+RUN = Command(_run, (*PLACE, setting_options(StudyRun)))
+STATUS = Command(_status, (*PLACE, setting_options(StudyRun, "confirm")))
+TABLE = Command(_table, (*PLACE, setting_options(StudyRun, "confirm")))

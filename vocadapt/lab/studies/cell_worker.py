@@ -1,0 +1,111 @@
+"""A worker of a study: a process that runs cells, one after the other, in a fixed number of threads.
+
+Libraries are imported once per worker. A cell runs as a job does, in its own folder, and does not
+wait for other jobs: the study holds the lock of the workspace.
+"""
+
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from vocadapt.lab.jobs.job import LOG
+from vocadapt.lab.jobs.worker import run_job
+from vocadapt.lab.workspace.locks import acquire_lock
+
+PATIENCE = 30.0  # seconds to wait for a cell that another process still writes
+THREADS = (  # variables that set the number of threads of the numerical libraries
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+
+
+@contextmanager
+def set_thread_variables(threads: int) -> Iterator[None]:
+    """Set the number of threads of processes that are started in the block."""
+    former = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update({name: str(threads) for name in THREADS})
+    try:
+        yield
+    finally:
+        for name, value in former.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def run_cells(connection: Connection, threads: int) -> None:
+    """Run the cells whose folders arrive on a connection, and send each folder back when it ended.
+
+    Ends with its parent process, even if that is killed.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    fix_threads(threads)
+    try:
+        while folder := connection.recv():
+            run_cell(Path(folder), threads)
+            connection.send(folder)
+    except (EOFError, OSError):  # the study has ended
+        return
+
+
+def fix_threads(threads: int) -> None:
+    """Make torch compute with a number of threads: equal bits need equal threads."""
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def run_cell(folder: Path, threads: int) -> int:
+    """Run the job of a cell and return its exit code; its log is the file in its folder.
+
+    Two processes never write one cell: the second one waits for the lock of its folder.
+    """
+    lock = acquire_lock(folder, PATIENCE)
+    if lock is None:
+        return 1
+    try:
+        with _log_to(folder / LOG):
+            return run_job(folder, waits=False, threads=threads)
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _log_to(path: Path) -> Iterator[None]:
+    """Write the output of this process, and its warnings, to the end of a file."""
+    with path.open("a", encoding="utf-8") as log:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        kept = os.dup(1), os.dup(2)
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        logging.basicConfig(
+            force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+        )
+        logging.getLogger("vocadapt").setLevel(logging.INFO)
+        logging.captureWarnings(True)
+        warnings.simplefilter("default")
+        try:
+            yield
+        finally:
+            for number, descriptor in enumerate(kept, start=1):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent process has ended, then end this one at once."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,91 @@
+"""How long a study takes and how much it writes, before it starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from vocadapt.lab.steps.finetune import limit_task, load_task
+from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.studies.grid import Cell, Grid
+from vocadapt.lab.workspace.disk_space import measure_weights
+from vocadapt.lab.workspace.manifest import read_manifest
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import silent
+from vocadapt.training.estimates import estimate, estimate_finetuning_speed
+from vocadapt.training.tasks.task import Task
+
+START_UP = 6.0  # seconds in which a worker imports its libraries, once
+ADAPTING = 15.0  # seconds to adapt a model with given vectors; training vectors takes longer
+THREADS_OF_SPEED = 2  # threads that the modeled speed was measured with
+
+
+@dataclass(frozen=True)
+class GridEstimate:
+    """What is left of a study: seconds of all cells one after the other and on its workers, bytes
+    to write, and where the speed comes from.
+    """
+
+    cells: int
+    seconds_alone: float
+    seconds: float
+    bytes: int
+    basis: str
+
+
+def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
+    """Estimate what is left of a study.
+
+    A cell takes as long as the finished cells of its row and task did; without one, as a model of
+    the cost says, from the number of examples and the size of the network.
+    """
+    left = [cell for cell in grid.cells if not cell.step.is_whole(root)]
+    models = [step for step in grid.models.values() if not step.is_whole(root)]
+    known = _measure_finished(grid, root)
+    modeled: dict[tuple[str, str], float] = {}
+    tasks: dict[str, Task] = {}
+    seconds = ADAPTING * len(models)
+    for cell in left:
+        place = (cell.row, cell.task)
+        if place not in known and place not in modeled:
+            modeled[place] = _model_cost(cell, grid, root, tasks)
+        seconds += known.get(place, modeled.get(place, 0.0))
+    basis = "finished cells"
+    if modeled:
+        basis = "a model of the cost" if not known else "finished cells and a model of the cost"
+    written = sum(measure_weights(step.spec.inputs["model"][0]) for step in models)
+    alone = seconds + (START_UP if left else 0.0)
+    return GridEstimate(
+        len(left), alone, seconds / max(1, workers) + (START_UP if left else 0.0), written, basis
+    )
+
+
+def _measure_finished(grid: Grid, root: Path) -> dict[tuple[str, str], float]:
+    """Return (row, task) → mean seconds of its finished cells."""
+    taken: dict[tuple[str, str], list[float]] = {}
+    for cell in grid.cells:
+        if cell.step.is_whole(root):
+            seconds = read_manifest(cell.step.find_folder(root)).seconds
+            taken.setdefault((cell.row, cell.task), []).append(seconds)
+    return {place: mean(own) for place, own in taken.items()}
+
+
+def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[str, Task]) -> float:
+    """Return the modeled seconds of a cell, from its task and the network's size."""
+    settings = cell.step.spec.settings
+    if cell.task not in tasks:
+        context = StepContext(cell.step.spec, root, root, silent)
+        tasks[cell.task] = limit_task(load_task(context, settings), settings.limit)[0]
+    task = tasks[cell.task]
+    source = cell.step.spec
+    if cell.step.needs:  # an adapted model has the layers of the original
+        source = grid.models[cell.step.needs].spec
+    speed = estimate_finetuning_speed(task, settings.finetune, _read_config(source))
+    speed *= grid.study.threads / THREADS_OF_SPEED
+    tokenization = settings.tokenization or "base"
+    return estimate(task, settings.finetune, tokenization, 1, speed, "").seconds
+
+
+def _read_config(spec: Spec) -> Mapping[str, Any]:
+    return open_model(spec.inputs["model"][0]).config

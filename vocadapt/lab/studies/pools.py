@@ -1,0 +1,121 @@
+"""Where the cells of a study run: a pool takes the folders of cells and tells which have ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Protocol
+
+from vocadapt.cores import count_cores
+from vocadapt.lab.studies.cell_worker import run_cells, set_thread_variables
+
+PATIENCE = 5.0  # seconds that a worker has to end after SIGTERM
+CELL_MEMORY = 2.0e9  # bytes that a cell takes beside six copies of its weights, roughly
+WEIGHTS_COPIES = 6  # weights, gradients, two moments, and a checkpoint while it is written
+
+
+class Pool(Protocol):
+    """Runs cells: `submit` starts one, `wait_for_ended` returns those that have ended, by whatever
+    cause, and `close` stops all others.
+    """
+
+    capacity: int
+
+    def submit(self, folder: Path) -> None:
+        """Start the cell of a folder."""
+
+    def wait_for_ended(self, seconds: float) -> Sequence[Path]:
+        """Return the folders of cells that have ended; wait for one, at most so long."""
+
+    def close(self) -> None:
+        """Stop all cells."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    folder: Path | None = None  # of the cell that it runs
+
+
+@dataclass(eq=False)
+class LocalPool:
+    """Workers on this machine. A worker that dies is replaced: only its cell is lost."""
+
+    capacity: int
+    threads: int = 1
+    _workers: list[_Worker] = field(default_factory=list)
+
+    def submit(self, folder: Path) -> None:
+        """Give a cell to an idle worker, or to a new one."""
+        idle = next((worker for worker in self._workers if worker.folder is None), None)
+        if idle is None:
+            idle = self._start()
+            self._workers.append(idle)
+        idle.folder = folder
+        idle.connection.send(str(folder))
+
+    def wait_for_ended(self, seconds: float) -> list[Path]:
+        """Return the folders of cells that have ended; wait for one, at most so long."""
+        busy = [worker for worker in self._workers if worker.folder is not None]
+        signs: list[Any] = [worker.connection for worker in busy]
+        signs += [worker.process.sentinel for worker in busy]
+        ready = wait(signs, seconds)
+        ended = []
+        for worker in busy:
+            if worker.connection not in ready and worker.process.sentinel not in ready:
+                continue
+            ended.append(worker.folder)
+            worker.folder = None
+            if not self._has_answered(worker):
+                self._workers.remove(worker)
+                worker.process.join()
+        return [folder for folder in ended if folder is not None]
+
+    def close(self) -> None:
+        """Stop all workers: SIGTERM, then SIGKILL."""
+        for worker in self._workers:
+            worker.connection.close()  # an idle worker ends by itself
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join(PATIENCE)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._workers.clear()
+
+    def _start(self) -> _Worker:
+        # A new interpreter, not a copy of this one: a fork of a process with threads may hang.
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=run_cells, args=(theirs, self.threads), daemon=False)
+        with set_thread_variables(self.threads):
+            process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    @staticmethod
+    def _has_answered(worker: _Worker) -> bool:
+        """Return whether a worker reported the end of its cell, rather than died."""
+        try:
+            if worker.connection.poll():
+                worker.connection.recv()
+                return True
+        except (EOFError, OSError):
+            return False
+        return False
+
+
+def size_local_pool(threads: int, weights: int) -> int:
+    """Return how many cells this machine can compute at once, by its cores and free memory.
+
+    weights: bytes of the weights of the largest model.
+    """
+    import psutil
+
+    need = CELL_MEMORY + WEIGHTS_COPIES * weights
+    by_memory = int(psutil.virtual_memory().available / need)
+    by_cores = count_cores() // threads
+    return max(1, min(by_memory, by_cores))

@@ -1,0 +1,161 @@
+"""Running a study: its steps in a pool, models before the cells that need them."""
+
+import shutil
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.queue import prepare_cell, remove_remains
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.studies.grid import Grid, StudyStep
+from vocadapt.lab.studies.pools import Pool
+from vocadapt.lab.workspace.manifest import read_manifest
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.progress import Progress, silent
+
+LOOK_EVERY = 0.5  # seconds between reports of progress
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a step of a study has no result, and after how many attempts."""
+
+    name: str
+    problem: str
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of a study did. Of its cells: `done` in this run, `failed`, `collapsed` of all that
+    are finished, `skipped` because their result was there.
+    """
+
+    cells: int
+    done: int
+    failed: int
+    collapsed: int
+    skipped: int
+    failures: tuple[Failure, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        names = ("cells", "done", "failed", "collapsed", "skipped")
+        return {name: getattr(self, name) for name in names} | {
+            "failures": [vars(failure) for failure in self.failures]
+        }
+
+
+@dataclass(eq=False)
+class _Schedule:
+    """The steps of a run that are not there yet: waiting, running, failed, and how often each was
+    tried.
+    """
+
+    waiting: deque[StudyStep]
+    running: dict[Path, StudyStep] = field(default_factory=dict)
+    attempts: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, Failure] = field(default_factory=dict)
+
+    def fail(self, step: StudyStep, problem: str) -> None:
+        """Give up a step."""
+        self.failures[step.name] = Failure(step.name, problem, self.attempts[step.name])
+
+
+def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) -> Outcome:
+    """Run all steps of a grid whose results are not there; `root` is the folder of the study.
+
+    A failed cell does not stop the others, and is tried again as often as the study says. Raises
+    Canceled if the progress is canceled; the pool is closed in any case.
+
+    1. Find out what is there.
+    2. Keep the pool filled with steps whose model is there, until none is left.
+    3. Count.
+    """
+    # 1. What is there.
+    workspace = Workspace(root)
+    remove_remains(workspace)
+    missing = [step for step in grid.steps if not step.is_whole(root)]
+    skipped = sum(cell.step.is_whole(root) for cell in grid.cells)
+    schedule = _Schedule(deque(missing))
+
+    # 2. Run the rest.
+    try:
+        while schedule.waiting or schedule.running:
+            while len(schedule.running) < pool.capacity and (step := _take_next(schedule, root)):
+                job = prepare_cell(workspace, step.spec, step.name)
+                schedule.attempts[step.name] += 1
+                schedule.running[job.folder] = step
+                pool.submit(job.folder)
+            _report(schedule, len(missing), progress)
+            for folder in pool.wait_for_ended(LOOK_EVERY):
+                _judge_end(schedule, Job(folder), root, grid.study.retries)
+    finally:
+        pool.close()
+
+    # 3. Count.
+    whole = [cell for cell in grid.cells if cell.step.is_whole(root)]
+    failed = len(grid.cells) - len(whole)
+    collapsed = sum(is_collapsed(cell.step, root) for cell in whole)
+    done = len(whole) - skipped
+    return Outcome(
+        len(grid.cells), done, failed, collapsed, skipped, tuple(schedule.failures.values())
+    )
+
+
+def is_collapsed(step: StudyStep, root: Path) -> bool:
+    """Return whether the run of a finished cell never left the majority baseline."""
+    return bool(read_manifest(step.find_folder(root)).numbers.get("collapsed"))
+
+
+def _take_next(schedule: _Schedule, root: Path) -> StudyStep | None:
+    """Take the first waiting step whose model is there; give up those whose model has failed."""
+    for step in list(schedule.waiting):
+        if step.needs in schedule.failures:
+            schedule.waiting.remove(step)
+            schedule.fail(step, f"its model {step.needs} was not made")
+        elif not step.needs or (root / "models" / step.needs).is_dir():
+            schedule.waiting.remove(step)
+            return step
+    return None
+
+
+def _judge_end(schedule: _Schedule, job: Job, root: Path, retries: int) -> None:
+    """Decide what follows the end of a step: nothing, another attempt, or giving it up."""
+    step = schedule.running.pop(job.folder)
+    if step.is_whole(root):
+        if changed := find_changed_input(step, root):
+            shutil.rmtree(step.find_folder(root))
+            schedule.fail(step, f"{changed} was changed while the study ran: run it again")
+        return
+    status = job.status()
+    # The same input fails again: another attempt helps against what comes from outside only.
+    if schedule.attempts[step.name] <= retries and not status.rejected:
+        schedule.waiting.appendleft(step)
+        return
+    schedule.fail(step, _explain(status))
+
+
+def _explain(status: Status) -> str:
+    return " ".join(filter(None, (status.error or f"it is {status.state}", status.remedy)))
+
+
+def find_changed_input(step: StudyStep, root: Path) -> str:
+    """Return the role of an input that is not the one that the study was expanded with; "" if none."""
+    for role, given in read_manifest(step.find_folder(root)).inputs.items():
+        expected = step.stamps.get(role)
+        if expected is not None and given.stamp != expected:
+            return role
+    return ""
+
+
+def _report(schedule: _Schedule, total: int, progress: Progress) -> None:
+    """Report how many steps have ended, the running ones by their own progress."""
+    ended = total - len(schedule.waiting) - len(schedule.running)
+    parts = sum(Job(folder).status().fraction or 0.0 for folder in schedule.running)
+    text = f"{ended:,} of {total:,} steps"
+    if schedule.failures:
+        text += f", {len(schedule.failures):,} failed"
+    progress((ended + parts) / total if total else 1.0, text)

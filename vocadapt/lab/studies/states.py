@@ -1,0 +1,58 @@
+"""The states of a study's cells, read from its folder: by command, page and report."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.lab.jobs.job import SPEC, Job
+from vocadapt.lab.studies.grid import Cell, Grid, StudyStep
+from vocadapt.lab.studies.runner import is_collapsed
+
+STATES = {  # state → what it means
+    "done": "finished",
+    "collapsed": "finished, but never better than always giving the most frequent answer",
+    "running": "being computed",
+    "failed": "ended without a result",
+    "interrupted": "stopped; goes on from its checkpoint when the study runs again",
+    "waiting": "not begun",
+}
+
+
+@dataclass(frozen=True)
+class CellState:
+    """A cell and its state, how much of it is done if it runs, and why it failed."""
+
+    cell: Cell
+    state: str
+    fraction: float | None = None
+    problem: str = ""
+
+
+def find_states(grid: Grid, root: Path) -> tuple[CellState, ...]:
+    """Return the state of every cell, in the order of the file."""
+    return tuple(_find_state(cell, root) for cell in grid.cells)
+
+
+def find_step_state(step: StudyStep, root: Path) -> tuple[str, float | None, str]:
+    """Return the state of a step, the fraction that is done, and why it failed."""
+    if step.is_whole(root):
+        return "done", 1.0, ""
+    folder = root / "jobs" / step.name
+    if not (folder / SPEC).is_file():
+        return "waiting", None, ""
+    status = Job(folder).status()
+    if status.state in ("canceled", "interrupted"):
+        return "interrupted", status.fraction, status.error
+    return status.state, status.fraction, status.error
+
+
+def _find_state(cell: Cell, root: Path) -> CellState:
+    state, fraction, problem = find_step_state(cell.step, root)
+    if state == "done" and is_collapsed(cell.step, root):
+        state = "collapsed"
+    return CellState(cell, state, fraction, problem)
+
+
+def count_states(states: tuple[CellState, ...]) -> dict[str, int]:
+    """Return state → number of cells, in the order of STATES; states without cells are left out."""
+    counts = {name: sum(one.state == name for one in states) for name in STATES}
+    return {name: count for name, count in counts.items() if count}
