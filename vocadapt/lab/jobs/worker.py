@@ -187,7 +187,7 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True, threads: int = 0)
 def _check_promised_inputs(job: Job) -> None:
     """Raise InputError if an input does not exist because the job that makes it is not done."""
     for path in (path for paths in job.spec.inputs.values() for path in paths):
-        if os.path.exists(path):
+        if not os.path.isabs(path) or os.path.exists(path):  # a hub name, or there already
             continue
         makers = (other for other in iterate_jobs(job.workspace) if str(other.target) == path)
         maker = next(makers, None)
