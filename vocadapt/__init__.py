@@ -1,13 +1,13 @@
 """vocadapt: adapt the vocabulary of a pretrained language model to a new domain.
 
 Read `pipeline` first: the whole method in one function, with its settings in `recipe` and those of
-published methods in `presets`. Then one package after the other; each imports only those before it:
-`text`, `spaces`, `vocabulary`, `models`, `training`, `analysis`, `published`, then pipeline, `lab`,
-and `cli` and `ui` side by side.
+published methods in `presets` and their changes in `recipe_changes`. Then one package after the
+other; each imports only those before it: `text`, `spaces`, `vocabulary`, `models`, `training`,
+`analysis`, `published`, then pipeline, `lab`, and `cli` and `ui` side by side.
 
 Below all packages: `errors` (InputError, the errors that users see), `settings` (the declaration of
-a setting), `extensions` (registries and files that extend them), `progress`, `files` (safe
-reading), `cores`.
+a setting), `given_settings` (settings as a user gives them), `extensions` (registries and files
+that extend them), `progress`, `files` (safe reading), `cores`.
 """
 
 from vocadapt.extensions import load_extensions

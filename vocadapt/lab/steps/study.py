@@ -44,7 +44,7 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
 
 
 def count_workers(settings: StudyRun, study: "Study") -> int:
-    """Return how many cells run at once: as many as were asked for, or as fit on this machine."""
+    """Return how many cells run at once: as many as requested, or as fit on this machine."""
     from vocadapt.lab.studies.pools import size_local_pool
 
     if settings.workers:

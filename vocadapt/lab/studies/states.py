@@ -12,7 +12,7 @@ STATES = {  # state → what it means
     "collapsed": "finished, but never better than always giving the most frequent answer",
     "running": "being computed",
     "failed": "ended without a result",
-    "interrupted": "stopped; goes on from its checkpoint when the study runs again",
+    "interrupted": "stopped; continues from its checkpoint when the study runs again",
     "waiting": "not begun",
 }
 
