@@ -11,7 +11,6 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from tests.vocabulary.test_removing_plans import HEADS
 from vocadapt.__main__ import main
-from vocadapt.recipe_changes import _change_heuristics
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
@@ -20,6 +19,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, build_reduction, format_recipe_name, get_preset, is_preset
+from vocadapt.recipe_changes import _change_heuristics
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
