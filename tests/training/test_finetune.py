@@ -60,6 +60,44 @@ def test_ten_sentences_are_learned_by_heart_under_both_cuts(learned):
     assert run.examples == 200 and run.curve[-1][1] < run.curve[0][1]
 
 
+def test_without_a_dev_split_a_run_is_judged_by_training_examples_and_never_by_the_test_split(
+    adapted,
+):
+    # What is learned by heart, and of no use on a test split whose answers are the other way around.
+    learned = replace(sentences(10)[0], tags=("O",) * 8)
+    opposite = tuple(
+        replace(one, tags=tuple("O" if tag != "O" else "B-Disease" for tag in one.tags))
+        for one in sentences(10)
+    )
+    task = replace(
+        ner_task(), splits={"train": Split(sentences(10)), "test": Split((*opposite, learned))}
+    )
+    run = finetune(prepare(adapted, task, FAST))
+    assert run.scores["pooled"].value < 0.2 and not run.collapsed and run.dev == ()
+
+    # Nothing is learned at a vanishing learning rate, whatever the test split would say.
+    still = replace(FAST, epochs=1, lr=1e-9)
+    for splits in (task.splits, {"train": task.splits["train"]}):
+        assert finetune(prepare(adapted, replace(task, splits=splits), still)).collapsed
+    # With a dev split that one tells.
+    split = {**ner_task().splits, "dev": Split(sentences(10))}
+    prepared = prepare(adapted, replace(ner_task(), splits=split), FAST)
+    assert prepared.judged is None and not finetune(prepared).collapsed
+    # Trained on the dev split too, there are no dev scores again.
+    with_dev = prepare(adapted, ner_task(), replace(SHORT, with_dev=True))
+    assert with_dev.judged is not None and with_dev.judged[0].examples == sentences(10)
+
+
+def test_a_run_is_judged_by_a_fixed_sample_of_many_training_examples(adapted, monkeypatch):
+    monkeypatch.setattr("vocadapt.training.finetune.finetune.JUDGED", 4)
+    task = replace(ner_task(), splits={"train": Split(sentences(10))})
+    first, again = (prepare(adapted, task, SHORT) for _ in range(2))
+    assert first.judged is not None and again.judged is not None
+    assert first.judged[0].examples == again.judged[0].examples
+    assert len(first.judged[0]) == 4 and set(first.judged[0].examples) < set(sentences(10))
+    assert any("4 of 10 training examples, drawn at random" in one for one in first.findings)
+
+
 @pytest.mark.parametrize("tokenization", ["base", "adapted", "both"])
 def test_every_tokenization_trains_and_is_scored_three_ways(adapted, tokenization):
     run = finetune(prepare(adapted, ner_task(), SHORT, tokenization))

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
 from vocadapt.progress import part
@@ -28,7 +26,7 @@ from vocadapt.training.finetune.tokenizations import (
     choose_main_tokenization,
 )
 from vocadapt.training.scoring.summary import summarize_seeds
-from vocadapt.training.tasks.examples import SPLITS, UNITS, Split, without_fold
+from vocadapt.training.tasks.examples import SPLITS, UNITS, Split, sample_split, without_fold
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import (
     TASK,
@@ -38,7 +36,6 @@ from vocadapt.training.tasks.task import (
     read_task_file,
 )
 
-SAMPLE_SEED = 0  # of the limited examples: the same examples for every seed of the training
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
 
@@ -198,14 +195,6 @@ def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
         if len(splits[name]) < len(split)
     ]
     return replace(task, splits=splits), tuple(findings)
-
-
-def sample_split(split: Split, limit: int) -> Split:
-    """Return a random sample of a split (0: all), the same each time, in the split's order."""
-    if not limit or len(split) <= limit:
-        return split
-    places = np.sort(np.random.default_rng(SAMPLE_SEED).choice(len(split), limit, replace=False))
-    return replace(split, examples=tuple(split.examples[place] for place in places))
 
 
 def describe_sample(name: str, few: Split, all: Split) -> str:

@@ -9,7 +9,8 @@ from vocadapt.lab.studies.runner import is_collapsed
 
 STATES = {  # state → what it means
     "done": "finished",
-    "collapsed": "finished, but never better than always giving the most frequent answer",
+    "collapsed": "finished, but never better than always giving the most frequent answer, on the dev"
+    " split or, without one, on training examples",
     "running": "being computed",
     "failed": "ended without a result",
     "interrupted": "stopped; continues from its checkpoint when the study runs again",

@@ -38,7 +38,7 @@ from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.examples import Example, Prediction, Split
+from vocadapt.training.tasks.examples import Example, Prediction, Split, sample_split
 from vocadapt.training.tasks.predictions import build_tally, score_baseline
 from vocadapt.training.tasks.seen_examples import describe_seen, fingerprint_examples, read_seen
 from vocadapt.training.tasks.task import Task
@@ -46,13 +46,16 @@ from vocadapt.training.tasks.task import Task
 if TYPE_CHECKING:
     import transformers
 
+JUDGED = 1_000  # training examples that tell whether a run collapsed, at most
+
 
 @dataclass(frozen=True, eq=False)
 class PreparedTask:
     """A task encoded for a model, for any number of seeds.
 
-    seen: fingerprints of all training examples, including those of earlier fine-tunings of the
-    model. fold: number of the fold of a k-fold task, or 0.
+    judged: training examples whose predictions tell whether a run collapsed, and their encodings;
+    None if the dev scores do. seen: fingerprints of all training examples, including those of
+    earlier fine-tunings of the model. fold: number of the fold of a k-fold task, or 0.
     """
 
     model: LanguageModel
@@ -65,6 +68,7 @@ class PreparedTask:
     targets: tuple[Targets, ...]
     dev: EncodedExamples | None
     test: EncodedExamples | None
+    judged: tuple[Split, EncodedExamples] | None
     seen: frozenset[str]
     findings: tuple[str, ...]
     fold: int = 0
@@ -81,7 +85,8 @@ class Run:
 
     logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); scores are
     empty if it has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples:
-    number of examples trained on in `seconds`.
+    number of examples trained on in `seconds`. collapsed: whether no dev score exceeded the majority
+    baseline or, without dev scores, the predictions for the training examples do not at the end.
     """
 
     network: "transformers.PreTrainedModel"
@@ -124,7 +129,8 @@ def prepare(
 
     1. Collect the labeled training examples and determine the outputs.
     2. Check labels and sizes before any long computation.
-    3. Encode the training, dev and test splits.
+    3. Encode the training, dev and test splits; without a dev split also the training examples
+       that tell whether a run collapsed.
     4. Report findings: examples seen in training, truncated texts, limits.
     """
     # 1. Training examples and outputs.
@@ -149,12 +155,21 @@ def prepare(
         name: task.kind.encode(split.examples, tokenizers, limits)
         for name, split in held_out.items()
     }
+    judged = None
+    if "dev" not in encoded:
+        sample = sample_split(task.split("train"), JUDGED)
+        judged = sample, task.kind.encode(sample.examples, tokenizers, limits)
 
     # 4. Findings.
     seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
     findings = [*task.findings, *_report_encoded(held_out, seen, {"train": train, **encoded})]
     if "base" not in tokenizers:
         findings.append(f"1 of 2 {NO_BASE}.")
+    if judged and len(judged[0]) < len(task.split("train")):
+        findings.append(
+            "There are no dev scores: whether a run collapsed is judged by its predictions for"
+            f" {len(judged[0]):,} of {len(task.split('train')):,} training examples, drawn at random."
+        )
     if length < settings.length:
         findings.append(f"The model accepts {length} wordpieces at most, not {settings.length}.")
     return PreparedTask(
@@ -168,6 +183,7 @@ def prepare(
         targets=targets,
         dev=encoded.get("dev"),
         test=encoded.get("test"),
+        judged=judged,
         seen=seen,
         findings=tuple(findings),
     )
@@ -264,7 +280,7 @@ def finetune(
         examples=fitted.examples,
         trainable=trainable,
         frozen=frozen,
-        collapsed=_is_collapsed(prepared, fitted, scores),
+        collapsed=_is_collapsed(prepared, fitted, network),
         findings=(*prepared.findings, *fitted.findings),
     )
 
@@ -373,17 +389,21 @@ def _check_ids(network: "transformers.PreTrainedModel", prepared: PreparedTask) 
         )
 
 
-def _is_collapsed(prepared: PreparedTask, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
-    """Return whether the run never exceeded the majority baseline on dev or, without a dev split,
-    on test.
+def _is_collapsed(
+    prepared: PreparedTask, fitted: FitResult, network: "transformers.PreTrainedModel"
+) -> bool:
+    """Return whether the run never exceeded the majority baseline on dev or, without dev scores,
+    does not exceed it at the end on training examples. The test split is not consulted.
     """
     task = prepared.task
-    # The last score is that of the pooled predictions, if there are two tokenizations.
-    values = list(fitted.dev) or [score.value for score in list(scores.values())[-1:]]
-    name = "dev" if fitted.dev else "test"
-    if not values:
-        return False
-    return is_collapsed(values, score_baseline(task.kind, task.split(name), task.score, task.rules))
+    if prepared.judged is None:
+        split, values = task.split("dev"), list(fitted.dev)
+    else:
+        split, encoded = prepared.judged
+        logits = pool_logits(compute_logits(network, encoded, prepared.pad))
+        scores = compute_scores(task, split, prepared.outputs, logits)
+        values = [scores[choose_main_tokenization(scores)].value]
+    return is_collapsed(values, score_baseline(task.kind, split, task.score, task.rules))
 
 
 def _check_task(

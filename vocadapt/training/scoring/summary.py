@@ -45,10 +45,11 @@ class Baseline:
 
 
 def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: float = 1e-6) -> bool:
-    """Whether no dev score of a run exceeds the majority baseline, other than by equaling a
-    constant answer.
+    """Whether no score of a run exceeds the majority baseline, other than by equaling a constant
+    answer.
 
-    False for a run without dev scores.
+    dev_scores: after each epoch or, without a dev split, the score of training examples at the end.
+    False for a run without scores.
     """
 
     def left(score: float) -> bool:

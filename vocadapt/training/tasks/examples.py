@@ -10,9 +10,11 @@ holds none (predict only).
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.tags import decode_spans
@@ -20,6 +22,7 @@ from vocadapt.training.tasks.tags import decode_spans
 SPLITS = ("train", "dev", "test")
 UNITS = ("example", "document")
 EXAMPLE, DOCUMENT = UNITS
+SAMPLE_SEED = 0  # of a sample of a split: the same examples for every seed of a training
 SUPERFLUOUS = "predictions for nothing that is in the gold file, passed over"  # a note
 Prediction = tuple[str, ...] | str  # labels; the answer to a question
 SplitWords = Callable[[str], Sequence[str]]  # a text -> its words
@@ -211,6 +214,14 @@ class Split:
     def documents(self) -> tuple[str, ...]:
         """Document of every example."""
         return tuple(example.document for example in self.examples)
+
+
+def sample_split(split: Split, limit: int) -> Split:
+    """Return a random sample of a split (0: all), the same each time, in the split's order."""
+    if not limit or len(split) <= limit:
+        return split
+    places = np.sort(np.random.default_rng(SAMPLE_SEED).choice(len(split), limit, replace=False))
+    return replace(split, examples=tuple(split.examples[place] for place in places))
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,10 @@ TERMS = {
         "tokenizer and in the embeddings of added tokens."
     ),
     "chance": "The value that a score has on average if the candidates are ranked at random.",
+    "collapsed": (
+        "Said of a training whose predictions are never better than always the most frequent "
+        "answer, on the dev split after each epoch or, without one, on training examples at the end."
+    ),
     "contextual vector": (
         "The output of a model's layer for a word, averaged over its occurrences in a text."
     ),

@@ -135,5 +135,6 @@ def _draw_scores(newest: RunSet) -> None:
     if any(newest.collapsed):
         st.warning(
             f"{count(sum(newest.collapsed))} of {count(len(newest.seeds))} seeds collapsed: their"
-            " predictions remained at the majority baseline."
+            " predictions remained at the majority baseline, on the dev split or, without one, on"
+            " training examples."
         )

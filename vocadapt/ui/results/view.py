@@ -71,8 +71,9 @@ HELP = {
     ),
     "mean": "Mean over all seeds. Collapsed runs are included; their number is shown.",
     "collapsed": (
-        "Number of runs that are no better than always predicting the most frequent label: their training"
-        " failed. Another seed or a lower learning rate often helps."
+        "Number of runs that are no better than always predicting the most frequent label, on the dev"
+        " split or, without one, on training examples: their training failed. Another seed or a lower"
+        " learning rate often helps."
     ),
 }
 
