@@ -8,9 +8,10 @@ from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.steps.study import StudyRun, count_workers
+from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.estimates import estimate_grid
 from vocadapt.lab.studies.grid import Grid, describe_grid, expand
+from vocadapt.lab.studies.places import count_workers
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
 from vocadapt.lab.studies.table import build_table, to_json

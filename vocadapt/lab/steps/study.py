@@ -2,24 +2,23 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
-from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import CheckedSettings, setting
-
-if TYPE_CHECKING:
-    from vocadapt.lab.studies.study_file import Study
 
 
 @dataclass(frozen=True)
 class StudyRun(CheckedSettings):
     """Where a study runs, and on how many workers."""
 
+    on: str = setting(
+        "local", "where cells run: local, ray, or ray://HOST:PORT", label="Where it runs"
+    )
     workers: int = setting(
         0, "number of cells that run at once", high=10_000, empty="as many as fit"
     )
+    gpus: float = setting(0.0, "GPUs that each cell takes on a Ray cluster", high=64, label="GPUs")
     confirm: int = setting(
         0, "number of cells, to confirm a very large study", empty="not needed up to 10 000"
     )
@@ -29,7 +28,7 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     """Run the cells of a study that are not there yet; the result is the table."""
     # A study is made of other steps, so its modules import this package.
     from vocadapt.lab.studies.grid import expand
-    from vocadapt.lab.studies.pools import LocalPool
+    from vocadapt.lab.studies.places import open_pool
     from vocadapt.lab.studies.runner import run_grid
     from vocadapt.lab.studies.study_file import read_study
     from vocadapt.lab.studies.table import build_table
@@ -38,19 +37,9 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     study = read_study(Path(context.spec.inputs["file"][0]))
     workspace = Workspace(context.root) if context.root else None
     grid = expand(study, context.draft, settings.confirm, workspace)
-    pool = LocalPool(count_workers(settings, study), study.threads)
+    pool = open_pool(settings, study, context.draft)
     outcome = run_grid(grid, context.draft, pool, context.progress)
     return {**outcome.to_dict(), "rows": [asdict(row) for row in build_table(grid, context.draft)]}
-
-
-def count_workers(settings: StudyRun, study: "Study") -> int:
-    """Return how many cells run at once: as many as requested, or as fit on this machine."""
-    from vocadapt.lab.studies.pools import size_local_pool
-
-    if settings.workers:
-        return settings.workers
-    weights = max(measure_weights(variant.model) for variant in study.variants)
-    return size_local_pool(study.threads, weights)
 
 
 STEP = Step(

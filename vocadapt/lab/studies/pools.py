@@ -21,7 +21,9 @@ class Pool(Protocol):
     cause, and `close` stops all others.
     """
 
-    capacity: int
+    @property
+    def capacity(self) -> int:
+        """Number of cells that run at once."""
 
     def submit(self, folder: Path) -> None:
         """Start the cell of a folder."""

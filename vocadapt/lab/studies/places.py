@@ -1,0 +1,57 @@
+"""Where a study runs: the one place that opens a pool for the setting `on`."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.studies.pools import CELL_MEMORY, WEIGHTS_COPIES, LocalPool, Pool, size_local_pool
+from vocadapt.lab.studies.ray_cluster import CLIENT
+from vocadapt.lab.studies.study_file import Study
+from vocadapt.lab.workspace.disk_space import measure_weights
+from vocadapt.settings import show_value
+
+PLACES = {  # place → what it means
+    "local": "worker processes on this machine",
+    "ray": "the Ray cluster that runs here or that RAY_ADDRESS names; without one, Ray is started",
+}
+
+
+def check_place(on: str) -> str:
+    """Return a place that is known, or ray://HOST:PORT; raise InputError for anything else."""
+    if on in PLACES or on.startswith(CLIENT):
+        return on
+    near = get_close_matches(on, PLACES, n=1)
+    remedy = f"Choose one of: {', '.join(PLACES)}, {CLIENT}HOST:PORT."
+    if near:
+        remedy = f"Did you mean {near[0]}?"
+    raise InputError(f"Unknown place to run a study: {show_value(on)}.", remedy, "on")
+
+
+def open_pool(settings: StudyRun, study: Study, root: Path) -> Pool:
+    """Open the pool that runs the cells of a study, whose folder is `root`.
+
+    Raises InputError for an unknown place, and for a cluster that cannot be used.
+    """
+    if not check_place(settings.on).startswith("ray"):
+        return LocalPool(count_workers(settings, study), study.threads)
+    from vocadapt.lab.studies.ray_pool import Demand, RayPool
+
+    demand = Demand(study.threads, measure_cell_memory(study), settings.gpus)
+    return RayPool(settings.on, root, demand, settings.workers, study.retries)
+
+
+def count_workers(settings: StudyRun, study: Study) -> int:
+    """Return how many cells run at once: as many as requested, or as fit on this machine."""
+    if settings.workers:
+        return settings.workers
+    return size_local_pool(study.threads, _measure_largest_weights(study))
+
+
+def measure_cell_memory(study: Study) -> float:
+    """Return the bytes of memory that a cell takes, roughly, with the largest model."""
+    return CELL_MEMORY + WEIGHTS_COPIES * _measure_largest_weights(study)
+
+
+def _measure_largest_weights(study: Study) -> int:
+    return max(measure_weights(variant.model) for variant in study.variants)

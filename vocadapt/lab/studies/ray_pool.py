@@ -1,0 +1,197 @@
+"""Cells of a study as tasks of a Ray cluster.
+
+Each task runs its cell in a child process of the Ray worker, which is kept for the next cell:
+threads are fixed before the numerical libraries are imported, signals reach the cell's main thread,
+and the child ends with the worker, so also with its node or with the study. Results, checkpoints,
+progress and cancellation are files in the study's folder, which all nodes share. If a worker is
+lost, Ray runs its task again on another, where the cell resumes from its checkpoint.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs.job import FLAG, Job
+from vocadapt.lab.jobs.status import read_status, write_status
+from vocadapt.lab.studies import ray_cluster
+from vocadapt.lab.studies.pools import PATIENCE, LocalPool
+
+MAX_PENDING = 600.0  # seconds without any running cell before waiting ones are given up
+LOOK_AT_NODES = 5.0  # seconds between two looks at the nodes of the cluster
+LOOK_EVERY = 1.0  # seconds between two looks at a cell by its task
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one cell takes of a node. memory in bytes."""
+
+    threads: int = 1
+    memory: float = 0.0
+    gpus: float = 0.0
+
+    def fit_into(self, node: ray_cluster.Node) -> int:
+        """Return how many cells a node can run at once."""
+        counts = [node.cpus // self.threads]
+        if self.gpus:
+            counts.append(node.gpus // self.gpus)
+        if self.memory:
+            # A small node runs one cell all the same, as a single machine does.
+            counts.append(max(1, node.memory // self.memory))
+        return int(min(counts))
+
+
+@dataclass(eq=False)
+class RayPool:
+    """Cells on a Ray cluster.
+
+    workers: cells that run at once; 0 for as many as fit on the nodes. retries: how often the task
+    of a lost worker runs again. max_pending: seconds after which cells that no node takes are given
+    up. Raises InputError as `connect` and `check_nodes` do, and if no node can run a cell.
+    """
+
+    place: str
+    root: Path
+    demand: Demand
+    workers: int = 0
+    retries: int = 1
+    max_pending: float = MAX_PENDING
+    _running: dict[Any, Path] = field(default_factory=dict)
+    _nodes: tuple[ray_cluster.Node, ...] = ()
+    _looked: float = 0.0
+    _moved: float = 0.0  # when a cell last was seen to run
+
+    def __post_init__(self) -> None:
+        self._connected = ray_cluster.connect(self.place)
+        try:
+            self._nodes, self._looked = ray_cluster.list_nodes(), time.monotonic()
+            if not self._count_fitting():
+                raise InputError(
+                    f"No node of the Ray cluster can run a cell: it takes {self.demand.threads} CPUs"
+                    f" and {self.demand.gpus:g} GPUs.",
+                    "Use fewer threads or GPUs, or add a larger node.",
+                )
+            ray_cluster.check_nodes(self.root, self._nodes)
+        except BaseException:
+            self._disconnect()
+            raise
+
+    @property
+    def capacity(self) -> int:
+        """Number of cells that run at once; follows the nodes that come and go."""
+        if self.workers:
+            return self.workers
+        if time.monotonic() - self._looked > LOOK_AT_NODES:
+            self._nodes, self._looked = ray_cluster.list_nodes(), time.monotonic()
+        return max(1, self._count_fitting())
+
+    def submit(self, folder: Path) -> None:
+        """Hand the cell of a folder to the cluster."""
+        import ray
+
+        largest = max((node.memory for node in self._nodes), default=0.0)
+        task = ray.remote(run_cell_in_child).options(
+            num_cpus=self.demand.threads,
+            num_gpus=self.demand.gpus,
+            memory=int(min(self.demand.memory, largest)) or None,
+            max_retries=self.retries,
+            name=folder.name,
+        )
+        self._running[task.remote(str(folder), self.demand.threads)] = folder
+        self._moved = time.monotonic()
+
+    def wait_for_ended(self, seconds: float) -> list[Path]:
+        """Return the folders of cells that have ended; wait for one, at most so long."""
+        import ray
+
+        if not self._running:
+            return []
+        try:
+            ended, _ = ray.wait(list(self._running), num_returns=1, timeout=seconds)
+        except (ConnectionError, ray.exceptions.RaySystemError) as error:
+            raise InputError(
+                f"The connection to the Ray cluster was lost ({error}).",
+                "Run the study again: it goes on where it stopped.",
+            ) from None
+        folders = []
+        for task in ended:
+            folder = self._running.pop(task)
+            _record_loss(task, folder)
+            folders.append(folder)
+        return folders or self._give_up_pending()
+
+    def close(self) -> None:
+        """Stop all cells: ask them to end, then end their workers, and leave the cluster."""
+        import ray
+
+        for folder in self._running.values():
+            (folder / FLAG).touch()
+        if self._running:
+            tasks = list(self._running)
+            _, left = ray.wait(tasks, num_returns=len(tasks), timeout=PATIENCE)
+            for task in left:
+                ray.cancel(task, force=True)
+        self._running.clear()
+        self._disconnect()
+
+    def _count_fitting(self) -> int:
+        return sum(map(self.demand.fit_into, self._nodes))
+
+    def _disconnect(self) -> None:
+        import ray
+
+        if self._connected:
+            ray.shutdown()
+
+    def _give_up_pending(self) -> list[Path]:
+        """Give up all cells if none has run for long: the nodes that could take them are gone."""
+        import ray
+
+        if any(Job(folder).status().state == "running" for folder in self._running.values()):
+            self._moved = time.monotonic()
+        waited = time.monotonic() - self._moved
+        if waited < self.max_pending:
+            return []
+        given_up = list(self._running.values())
+        for task, folder in self._running.items():
+            ray.cancel(task, force=True)
+            _record_failure(
+                folder,
+                f"No node of the Ray cluster took this cell within {waited:.0f} s.",
+                "Check the nodes with the command ray status, then run the study again.",
+            )
+        self._running.clear()
+        return given_up
+
+
+def run_cell_in_child(folder: str, threads: int) -> None:
+    """Run the cell of a folder on a node, in the child process of this Ray worker."""
+    pool = _open_own_pool(threads)
+    pool.submit(Path(folder))
+    while not pool.wait_for_ended(LOOK_EVERY):
+        pass
+
+
+@cache
+def _open_own_pool(threads: int) -> LocalPool:
+    """Return the pool of one child that this Ray worker keeps."""
+    return LocalPool(1, threads)
+
+
+def _record_loss(task: Any, folder: Path) -> None:
+    """Record why a task ended without an answer, if the cell itself could not."""
+    import ray
+
+    try:
+        ray.get(task)
+    except ray.exceptions.RayTaskError as error:
+        _record_failure(folder, f"The Ray worker failed: {error.cause!r}", "See the logs of Ray.")
+    except ray.exceptions.RayError:  # the worker was lost: its job tells by its open lock
+        return
+
+
+def _record_failure(folder: Path, problem: str, remedy: str) -> None:
+    status = replace(read_status(folder), state="failed", error=problem, remedy=remedy)
+    write_status(folder, replace(status, rejected=True))
