@@ -16,7 +16,16 @@ ROOT = Path(__file__).parents[1]
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
 # know each other.
 FLOORS = [
-    {"errors", "progress", "files", "settings", "given_settings", "extensions", "cores"},
+    {
+        "errors",
+        "progress",
+        "files",
+        "settings",
+        "given_settings",
+        "extensions",
+        "cores",
+        "footprint",
+    },
     {"text"},
     {"spaces"},
     {"vocabulary"},
@@ -80,6 +89,7 @@ OWN_FOLDERS = (
 )
 OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/files.py",
+    "vocadapt/footprint.py",  # power counters in /sys
     "vocadapt/cli/words/words.py",  # /proc/self/status
     "vocadapt/lab/reports/advice.py",  # weights of a model folder
     "vocadapt/lab/jobs/job.py",  # the log of a job

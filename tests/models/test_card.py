@@ -12,7 +12,8 @@ import pytest
 
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.models.test_adapted_model import adapted_folder
-from vocadapt.models.adapted_model import add_to_record
+from vocadapt.footprint import Rates, estimate_footprint
+from vocadapt.models.adapted_model import add_footprint, add_to_record
 from vocadapt.models.card import format_code, list_new_words, render_model_card
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
@@ -181,3 +182,18 @@ def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
     plan = {"added_tokens": added, "silent_tokens": ["silent"], "continuation": "##"}
     assert list_new_words(plan, 3) == ["statins", "hypertension", "©"]
     assert list_new_words(plan, 9) == ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]
+
+
+def test_a_card_sums_what_the_steps_that_made_the_model_cost(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    folder = adapted_folder(tiny_bert, tmp_path / "out")
+    assert "cost an estimated" not in card(folder)
+    rates = Rates("here", 12.0, 1.5, 0.4, (0.0, 0.0))
+    add_footprint(folder, "model", estimate_footprint(3600, 2, rates))  # 24 Wh × 1.5
+    assert (
+        "- The adaptation cost an estimated 0.036 kWh and 0.014 kg CO2 (assumed watts: 24 W on"
+        " average, 2.0 cores in use; PUE 1.5; grid intensity 0.4 kg CO2 per kWh (here)).\n"
+    ) in card(folder)
+    add_footprint(folder, "continued", estimate_footprint(3600, 1, rates))
+    assert "The 2 steps that made this model together cost an estimated 0.054 kWh" in card(folder)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tokenizers import Tokenizer
 
 from vocadapt import __version__
+from vocadapt.footprint import Footprint
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.card import render_model_card
 from vocadapt.models.extension_size import ModuleSettings, ModuleSize
@@ -96,6 +97,15 @@ def add_to_record(folder: Path, **facts: Any) -> None:
     record and the model card of an adapted folder.
     """
     write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
+
+
+def add_footprint(folder: Path, step: str, footprint: Footprint) -> None:
+    """Add the footprint of a step to the record and the card of an adapted folder, after those of
+    the steps that made the model it started from.
+    """
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    former = record.get("footprints", [])
+    write_record(folder, record | {"footprints": [*former, {"step": step, **footprint.to_dict()}]})
 
 
 def open_base_model(model: LanguageModel) -> LanguageModel | None:

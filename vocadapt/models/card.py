@@ -2,9 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vocadapt.footprint import (
+    Footprint,
+    format_basis,
+    format_co2,
+    format_energy,
+    sum_footprints,
+)
 from vocadapt.models.extension_size import MODULE
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.plan import KINDS
@@ -37,7 +44,7 @@ Run it in this folder, or set `folder` to the path of this folder. {needed} The 
 - {embeddings}
 - Tokenizer: {mode}.
 - Source: {data}.
-{quality}{trained}- `vocadapt.json` records the plan for each word, the source of each embedding, and every check.
+{quality}{trained}{footprint}- `vocadapt.json` records the plan for each word, the source of each embedding, and every check.
 
 {settings}
 ## Limits
@@ -106,6 +113,7 @@ def render_model_card(record: Mapping[str, Any]) -> str:
         "needed": WITH_VOCADAPT if record.get("module") else WITHOUT_VOCADAPT,
         "changed": _describe_network(record),
         "trained": "".join(map(_describe_training, record.get("pretraining", ()))),
+        "footprint": _describe_footprint(record.get("footprints", ())),
         "embeddings": _describe_embeddings(record["provenance"]),
         "mode": record["tokenizer_mode"],
         "data": _describe_data(record.get("data")),
@@ -180,6 +188,21 @@ def _describe_training(training: Mapping[str, Any]) -> str:
         before, after = f"{loss['before']:.3f}", f"{loss['after']:.3f}"
         line += f"; loss per character on held-out lines {before} before, {after} after"
     return f"{line}.\n"
+
+
+def _describe_footprint(footprints: Sequence[Mapping[str, Any]]) -> str:
+    """Describe what the steps that made a model cost in energy and CO2, in a line."""
+    parts = [part for one in footprints if (part := Footprint.from_dict(one))]
+    total = sum_footprints(parts)
+    if total is None:
+        return ""
+    what = "The adaptation"
+    if len(parts) > 1:
+        what = f"The {len(parts)} steps that made this model together"
+    return (
+        f"- {what} cost an estimated {format_energy(total.kwh)} and {format_co2(total.kg_co2)}"
+        f" ({format_basis(total)}).\n"
+    )
 
 
 def _is_appending(plan: Mapping[str, Any]) -> bool:

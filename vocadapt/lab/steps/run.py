@@ -14,13 +14,16 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, use_scratch
+from vocadapt.footprint import Footprint, Meter
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest, find_versions
+from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact
+from vocadapt.models.adapted_model import RECORD, add_footprint
 from vocadapt.progress import Progress, silent
 
 SCRATCH = ".scratch"  # folder in the draft for temporary files
@@ -53,6 +56,9 @@ def run_step(
         root = None
         if folder.absolute().parent.name in list_kinds():
             root = folder.absolute().parent.parent
+        # The cells of a study measure themselves.
+        meter = Meter(read_workspace_rates(root), with_children=not grows)
+        progress = _poll_with(meter, progress)
         # Before the step: what changes meanwhile makes its result stale.
         inputs = StepContext(spec, draft, root, progress).inputs()
         checkpoint = None
@@ -70,6 +76,8 @@ def run_step(
                 begun.save(draft, lists_files=False)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
+        footprint = meter.read()
+        _add_to_card(draft, spec, footprint)
         Manifest(
             kind=spec.kind,
             step=spec.step,
@@ -84,10 +92,27 @@ def run_step(
             job=job.name if job else "",
             casing=spec.casing,
             threads=threads,
+            footprint=footprint.to_dict(),
         ).save(draft, lists_files=not grows)
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)
     return open_artifact(folder)
+
+
+def _poll_with(meter: Meter, progress: Progress) -> Progress:
+    """Return a progress that also reads the power counter, which must be read now and then."""
+
+    def report(fraction: float | None, message: str = "") -> None:
+        meter.poll()
+        progress(fraction, message)
+
+    return report
+
+
+def _add_to_card(draft: Path, spec: Spec, footprint: Footprint) -> None:
+    """Add the footprint of a step to the record and the card of the adapted model that it made."""
+    if spec.kind == "models" and (draft / RECORD).is_file():
+        add_footprint(draft, spec.step, footprint)
 
 
 def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:

@@ -64,7 +64,8 @@ class Manifest:
 
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
-    `threads`: number of threads of a study's cell, 0 where it was not fixed.
+    `threads`: number of threads of a study's cell, 0 where it was not fixed; `footprint`: energy and
+    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests.
     """
 
     kind: str
@@ -84,6 +85,7 @@ class Manifest:
     casing: str = ""
     step: str = ""
     threads: int = 0
+    footprint: Mapping[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path, lists_files: bool = True) -> None:
         """Write manifest.json, which must be the last file of an artifact.

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.footprint import RATES, Footprint, format_basis, format_co2, format_energy
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.packing import compute_packed_size, pack_to_temporary_file
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -43,6 +44,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         places=columns,
     )
     _draw_forecast(workspace, artifact)
+    draw_footprint(artifact)
     pickers.warn_if_stale(artifact, workspace)
     _draw_next_step(artifact)
     if numbers.get("verdict") == "chance":
@@ -121,6 +123,23 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
         f"Measured held-out P@5 **{fraction(numbers['p@5'])}**, forecast by the advice"
         f" **{fraction(expected.p5)}** (95 % interval {fraction(expected.low)} to"
         f" {fraction(expected.high)})."
+    )
+
+
+def draw_footprint(artifact: Artifact) -> None:
+    """Draw what making a model cost in energy and CO2, with what the estimate rests on; nothing for
+    one that was made before this was measured.
+    """
+    footprint = Footprint.from_dict(artifact.manifest.footprint)
+    if footprint is None:
+        return
+    st.markdown(
+        f"This adaptation cost an estimated **{format_energy(footprint.kwh)}** and"
+        f" **{format_co2(footprint.kg_co2)}**.",
+        help=(
+            f"Estimated from {plain(format_basis(footprint))}. Change the rates in the file"
+            f" `{RATES}` of the workspace."
+        ),
     )
 
 
