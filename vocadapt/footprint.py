@@ -49,7 +49,7 @@ class Footprint:
     """What a computation took: wall time, core-seconds, energy with the data center's, CO2.
 
     basis: COUNTER, ASSUMED watts, or both for a sum; watts: mean power of the computation itself.
-    A step that goes on from a checkpoint counts from there.
+    A step that is resumed counts from its checkpoint.
     """
 
     seconds: float

@@ -197,6 +197,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "TABLE",
         "show the results of a study: mean ± sd over seeds, paired tests against a baseline",
     ),
+    "study report": (
+        "lab.studies",
+        "REPORT",
+        "write a study as a page, as tables for LaTeX or a spreadsheet, or for a tracker",
+    ),
     "jobs list": (
         "lab.jobs",
         "LIST",

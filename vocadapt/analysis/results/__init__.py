@@ -1,3 +1,4 @@
 """Results of fine-tuned runs: `results` ranks and tests the runs of a task, `tables` formats them
-as CSV, Markdown and LaTeX, `setting_differences` lists the settings in which runs differ.
+as CSV, Markdown and LaTeX, `setting_differences` lists the settings in which runs differ,
+`study_report` renders the report of a study.
 """

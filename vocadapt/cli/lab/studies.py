@@ -1,4 +1,4 @@
-"""study plan, run, status, table: grids of variants × tasks × seeds, from one file."""
+"""study plan, run, status, table, report: grids of variants × tasks × seeds, from one file."""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,14 @@ from typing import Any
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.estimates import estimate_grid
+from vocadapt.lab.studies.estimates import estimate_energy, estimate_grid
 from vocadapt.lab.studies.grid import Grid, describe_grid, expand
 from vocadapt.lab.studies.places import count_workers
+from vocadapt.lab.studies.report import ENDINGS, write_report
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
 from vocadapt.lab.studies.table import build_table, to_json
@@ -28,12 +30,15 @@ def _plan(options: Options) -> Answer:
     settings = read_settings(options, StudyRun)
     workers = count_workers(settings, study)
     cost = estimate_grid(grid, folder, workers)
+    energy = estimate_energy(cost, grid, folder)
     values = {
         **describe_grid(grid, folder),
         "seconds": cost.seconds,
         "seconds_alone": cost.seconds_alone,
         "basis": cost.basis,
         "bytes": cost.bytes,
+        "kwh": energy.kwh,
+        "kg_co2": energy.kg_co2,
         "workers": workers,
         "out": str(folder),
     }
@@ -50,6 +55,7 @@ def _plan(options: Options) -> Answer:
         "time": f"about {_format_time(cost.seconds)} on {workers} workers of {study.threads}"
         f" thread{'s' * (study.threads > 1)}, from {cost.basis}",
         "disk": f"about {cost.bytes / GIGA:.1f} GB, and the predictions",
+        "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)} ({format_basis(energy)})",
         "out": folder,
     }
     table = format_table(("variant", "task", "seeds", "finished"), rows)
@@ -111,6 +117,15 @@ def _table(options: Options) -> Answer:
     return Answer(values, f"{_format_rows(values['rows'])}\n\n{note}")
 
 
+def _report(options: Options) -> Answer:
+    study, grid, folder = _open(options)
+    form = options.format or "html"
+    file = Path(options.to or f"{study.name}{ENDINGS[form]}")
+    whole = write_report(grid, folder, file, form, options.overwrite)
+    values = {"cells": len(grid.cells), "finished": whole, "format": form, "file": str(file)}
+    return Answer(values, f"{file}: {whole:,} of {len(grid.cells):,} cells are finished")
+
+
 def _format_rows(rows: list[dict[str, Any]]) -> str:
     return format_table(COLUMNS, [tuple(row[name] for name in COLUMNS) for row in rows])
 
@@ -146,3 +161,17 @@ PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
 RUN = Command(_run, (*PLACE, setting_options(StudyRun)))
 STATUS = Command(_status, (*PLACE, setting_options(StudyRun, "confirm")))
 TABLE = Command(_table, (*PLACE, setting_options(StudyRun, "confirm")))
+REPORT = Command(
+    _report,
+    (
+        *PLACE,
+        option("--to", metavar="FILE", help="file to write (default: the name of the study)"),
+        option(
+            "--format",
+            choices=tuple(ENDINGS),
+            help="a page, tables, or the database of a tracker (trackio) (default: html)",
+        ),
+        option("--overwrite", action="store_true", help="replace an existing file"),
+        setting_options(StudyRun, "confirm"),
+    ),
+)

@@ -6,11 +6,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from vocadapt.footprint import Footprint, estimate_footprint
 from vocadapt.lab.steps.finetune import limit_task, load_task
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.studies.grid import Cell, Grid
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import read_manifest
+from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.training.estimates import estimate, estimate_finetuning_speed
@@ -59,6 +61,11 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     return GridEstimate(
         len(left), alone, seconds / max(1, workers) + (START_UP if left else 0.0), written, basis
     )
+
+
+def estimate_energy(cost: GridEstimate, grid: Grid, root: Path) -> Footprint:
+    """Estimate energy and CO2 of what is left of a study, with the rates of its workspace."""
+    return estimate_footprint(cost.seconds_alone, grid.study.threads, read_workspace_rates(root))
 
 
 def _measure_finished(grid: Grid, root: Path) -> dict[tuple[str, str], float]:

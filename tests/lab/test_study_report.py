@@ -1,0 +1,184 @@
+"""Reports of a study with finished, collapsed, failed and missing cells, and with hostile names."""
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from vocadapt.analysis.results.study_report import render_study_page
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.footprint import Rates, estimate_footprint
+from vocadapt.lab.jobs.queue import prepare_cell
+from vocadapt.lab.jobs.status import read_status, write_status
+from vocadapt.lab.studies.grid import Cell, Grid, expand
+from vocadapt.lab.studies.report import build_report, write_report
+from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
+
+HOSTILE = "=1+1<script>alert(1)</script>&%_$"
+STUDY = """
+name = "hostile"
+seeds = [1, 2]
+[[variants]]
+name = "plain"
+model = "model"
+[[variants]]
+name = '''{hostile}'''
+model = "model"
+settings = {{learning_rate = 0.5}}
+[[tasks]]
+name = '''task"><img src=x>'''
+kind = "ner"
+train = "train.tsv"
+test = "train.tsv"
+"""
+# cell (variant number, seed) → score under its tokenizations; a score of 0 is a collapsed run
+SCORES = {(0, 1): {"base": 0.5}, (0, 2): {"base": 0.7}, (1, 1): {"base": 0.2, "pooled": 0.0}}
+FOOTPRINT = estimate_footprint(3600, 1, Rates("here", 10.0, 1.0, 0.5, (0.0, 0.0)))  # 10 Wh
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> tuple[Grid, Path]:
+    """A study of four cells: two done, one collapsed, one failed."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "train.tsv").write_text("Fever\tB-Disease\n\n")
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.format(hostile=HOSTILE))
+    grid, root = expand(read_study(file), tmp_path / "out"), tmp_path / "out"
+    for number, cell in enumerate(grid.cells):
+        place = (number // 2, cell.seed)
+        if place in SCORES:
+            finish(cell, root, SCORES[place])
+    failed = grid.cells[3]
+    job = prepare_cell(Workspace(root), failed.step.spec, failed.step.name)
+    broken = {**vars(read_status(job.folder)), "state": "failed", "error": "<b>no weights</b>"}
+    write_status(job.folder, type(read_status(job.folder))(**broken))
+    return grid, root
+
+
+def finish(cell: Cell, root: Path, scores: dict[str, float]) -> None:
+    folder = cell.step.find_folder(root)
+    (folder / f"seed-{cell.seed}").mkdir(parents=True)
+    record = {
+        "task": cell.task,
+        "kind": "ner",
+        "seed": cell.seed,
+        "settings": {},
+        "outputs": ["O", "B-Disease"],
+        "scorer": "entity-strict",
+        "rules": {},
+        "scores": {name: {"f1": value, "definition": "F1"} for name, value in scores.items()},
+        "dev": [0.1, 0.4],
+        "curve": [[1, 2.0], [2, 1.5], [3, 1.0], [4, 0.5]],
+        "collapsed": 0.0 in scores.values(),
+    }
+    (folder / f"seed-{cell.seed}" / "run.json").write_text(json.dumps(record))
+    Manifest(
+        "runs",
+        folder.name,
+        {},
+        versions={"python": "3.99"},
+        threads=1,
+        footprint=FOOTPRINT.to_dict(),
+        numbers={"collapsed": record["collapsed"]},
+    ).save(folder)
+
+
+def test_a_report_tells_what_is_there_and_what_is_not(study: tuple[Grid, Path]) -> None:
+    report = build_report(*study)
+    assert report.states == {"done": 2, "collapsed": 1, "failed": 1}
+    assert (report.finished, report.planned, report.tests) == (3, 4, 0)
+    plain, other = report.rows
+    assert (plain.n, plain.mean, plain.delta) == (2, pytest.approx(0.6), None)
+    assert (other.n, other.collapsed, other.delta) == (1, 1, pytest.approx(-0.6))
+    readings = {(one.variant, one.tokenization): one for one in report.readings}
+    assert readings[HOSTILE, "pooled"].headline and not readings[HOSTILE, "base"].headline
+    assert readings[HOSTILE, "base"].mean == 0.2
+    (missing,) = report.unfinished
+    assert missing.state == "failed" and "no weights" in missing.problem
+    assert report.differing["finetune.lr"][1] == "0.5"
+    assert "model" in report.common and report.environment["python"] == "3.99"
+    assert report.footprint["measured steps"].startswith("3 of 4 ")
+    assert report.footprint["energy"] == "an estimated 0.03 kWh"
+    assert report.footprint["CO2"] == "an estimated 0.015 kg CO2"
+
+
+def test_the_page_is_self_contained_and_escapes_names(study: tuple[Grid, Path]) -> None:
+    page = render_study_page(build_report(*study))
+    assert "<script" not in page and "<img" not in page and "<b>no" not in page
+    assert "=1+1&lt;script&gt;" in page and "&lt;b&gt;no weights&lt;/b&gt;" in page
+    assert (
+        "http://" not in page
+        and "https://" not in page
+        and "src=" not in page.replace("src=x&gt;", "")
+    )
+    assert "3 of 4 cells are finished: 2 done, 1 collapsed, 1 failed." in page
+    assert page.count('<circle class="dot"') == 2 and page.count('<circle class="fell"') == 1
+    assert "1 of 1 comparisons have no test" in page
+
+
+def test_tables_escape_their_own_markup(study: tuple[Grid, Path], tmp_path: Path) -> None:
+    grid, root = study
+    write_report(grid, root, tmp_path / "r.csv", "csv")
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    assert [line["variant"][:2] for line in lines] == ["pl", "'=", "'="]
+    assert (lines[0]["mean"], lines[0]["n"]) == ("0.6", "2")
+    assert float(lines[0]["sd"]) == pytest.approx(0.02**0.5)
+    assert (lines[1]["reading"], lines[2]["reading"]) == ("pooled", "base")
+    write_report(grid, root, tmp_path / "r.tex", "latex")
+    table = (tmp_path / "r.tex").read_text()
+    assert r"=1+1\textless{}script\textgreater{}alert(1)" in table and r"\&\%\_\$" in table
+    assert r"\textbf{.600 $\pm$ .141}" in table and r"\toprule" in table
+    assert "3 of 4 cells" in table
+
+
+def test_a_tracker_reads_runs_with_config_history_and_summary(
+    study: tuple[Grid, Path], tmp_path: Path
+) -> None:
+    grid, root = study
+    assert write_report(grid, root, tmp_path / "r.db", "tracker") == 3
+    with closing(sqlite3.connect(tmp_path / "r.db")) as database:
+        found = database.execute("SELECT run_name FROM configs ORDER BY id")
+        names = [name for (name,) in found]
+        assert len(names) == 3 and names[2].startswith(HOSTILE)
+        (text,) = database.execute("SELECT config FROM configs WHERE run_name = ?", names[2:])
+        rows = database.execute(
+            "SELECT step, metrics FROM metrics WHERE run_name = ? ORDER BY step", names[2:]
+        ).fetchall()
+    assert json.loads(text[0])["finetune.lr"] == 0.5
+    history = {step: json.loads(metrics) for step, metrics in rows}
+    assert [history[step]["train/loss"] for step in (1, 2, 3, 4)] == [2.0, 1.5, 1.0, 0.5]
+    assert history[2]["dev/score"] == 0.1 and history[4]["dev/score"] == 0.4
+    assert history[4]["test/pooled/f1"] == 0.0 and history[4]["collapsed"] == 1
+    assert history[4]["kwh"] == pytest.approx(0.01)
+
+
+def test_a_report_before_the_first_cell(study: tuple[Grid, Path], tmp_path: Path) -> None:
+    grid, _ = study
+    empty = tmp_path / "empty"
+    assert write_report(grid, empty, tmp_path / "r.html") == 0
+    assert "0 of 4 cells are finished: 4 waiting." in (tmp_path / "r.html").read_text()
+    with pytest.raises(InputError, match="No cell of hostile is finished"):
+        write_report(grid, empty, tmp_path / "r.tex", "latex")
+    with pytest.raises(InputError, match="already exists"):
+        write_report(grid, empty, tmp_path / "r.html")
+    with pytest.raises(InputError, match="Unknown format 'pdf'"):
+        write_report(grid, empty, tmp_path / "r.pdf", "pdf")
+
+
+def test_the_command_writes_a_report(
+    study: tuple[Grid, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, root = study
+    file = str(tmp_path / "study.toml")
+    place = str(tmp_path / "page.html")
+    assert main(["study", "report", file, "--out", str(root), "--to", place, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == {"cells": 4, "finished": 3, "format": "html", "file": place}
+    assert Path(place).stat().st_size > 5_000
