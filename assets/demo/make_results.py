@@ -1,10 +1,11 @@
 """Make what the demo ships beside its models and vectors: the best alignment, word counts, a text, a
-task, and runs without weights.
+task, runs without weights, and a study of such runs.
 
     python assets/demo/make_results.py alignment
     python assets/demo/make_results.py corpora BIOMEDICAL_TEXT…
     python assets/demo/make_results.py task
     python assets/demo/make_results.py runs CHECKPOINTS
+    python assets/demo/make_results.py study
 
 Each part replaces what is there. The runs need the adapted model, which is made as the demo's own
 job makes it, and removed again. Stopped, they continue from the folder CHECKPOINTS.
@@ -13,7 +14,7 @@ job makes it, and removed again. Stopped, they continue from the folder CHECKPOI
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +34,7 @@ from vocadapt.lab.demo import (
     MODEL,
     NOTES,
     RUN_SETTINGS,
+    STUDY,
     TASK,
     VECTORS,
     list_demo_jobs,
@@ -42,6 +44,8 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.studies.saved import FILE
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
@@ -57,6 +61,7 @@ ABOUT = "constructed: shows the page, proves nothing"
 MIN_COUNT = 5  # rarer words, such as names and misspellings, are not shipped
 SEEDS = (1, 2, 3)
 KEPT_OF_RUNS = (RUN, PREDICTIONS, LOGITS, SEEN)
+KEPT_OF_CELLS = (RUN, PREDICTIONS)
 
 
 def make_alignment() -> None:
@@ -124,13 +129,42 @@ def make_runs(checkpoints: str) -> None:
     shutil.rmtree(Path(*ADAPTED))
 
 
-def remove_weights(folder: Path) -> None:
+def make_study() -> None:
+    """Run the study on two workers; keep the scores and predictions of its cells."""
+    folder = Path(*STUDY).absolute()
+    for kind in ("models", "runs", "jobs"):
+        shutil.rmtree(folder / kind, ignore_errors=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    # Only an artifact may hold more than the study fills in itself.
+    Manifest(STUDY[0], STUDY[1], {}).save(folder, lists_files=False)
+    made = run_step(Spec("study", StudyRun(workers=2), {"file": (str(folder / FILE),)}), folder)
+    replace(made.manifest, command="").save(folder, lists_files=False)
+    for kind in ("models", "jobs"):
+        shutil.rmtree(folder / kind)
+    for cell in sorted((folder / "runs").iterdir()):
+        remove_weights(cell, KEPT_OF_CELLS)
+        manifest = Manifest.load(cell)
+        inputs = {}
+        for role, given in manifest.inputs.items():
+            paths = tuple(name_from(folder, path) for path in given.paths)
+            # The adapted model is not shipped, so it counts as unchanged.
+            stamp = given.stamp if (folder / paths[0]).exists() else ""
+            inputs[role] = replace(given, paths=paths, stamp=stamp)
+        replace(manifest, inputs=inputs, command="").save(cell)
+
+
+def name_from(folder: Path, path: str) -> str:
+    """Return a path relative to a folder, so that it holds in every copy of the demo."""
+    return os.path.relpath(folder / path, folder)
+
+
+def remove_weights(folder: Path, kept: Collection[str] = KEPT_OF_RUNS) -> None:
     """Remove networks and tokenizers from runs, and list the remaining files in their manifest."""
     manifest = Manifest.load(folder)
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-        elif path.is_file() and path.name not in (*KEPT_OF_RUNS, MANIFEST):
+        elif path.is_file() and path.name not in (*kept, MANIFEST):
             path.unlink()
     manifest.save(folder)
 
@@ -147,6 +181,7 @@ PARTS: dict[str, Callable[..., None]] = {
     "corpora": make_corpora,
     "task": make_task,
     "runs": make_runs,
+    "study": make_study,
 }
 
 if __name__ == "__main__":

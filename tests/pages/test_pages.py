@@ -53,6 +53,7 @@ from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
     "adapt",
     "initializers",
 )
+STUDIES, PUBLISHED = "studies", "published"
 TRY, PROJECTION, CHANGE, DIAGNOSTICS, FINETUNE, RESULTS, PRETRAINING, ERRORS = (
     "try",
     "projection",
@@ -65,6 +66,8 @@ TRY, PROJECTION, CHANGE, DIAGNOSTICS, FINETUNE, RESULTS, PRETRAINING, ERRORS = (
 )
 LINKED = re.compile(r'data-va-word="([^"]*)"')
 EMPTY = {
+    STUDIES: "There is no study in this workspace yet.",
+    PUBLISHED: "best of its row",  # the tables come with the program
     PRETRAINING: "There is no text to pretrain on yet.",
     FINETUNE: "There is no task in this workspace yet.",
     RESULTS: "There is no scored run in this workspace yet.",
@@ -88,6 +91,8 @@ EMPTY = {
     CHANGE: "There are not yet two spaces to compare.",
 }
 FULL = {
+    STUDIES: [],  # a test of its own
+    PUBLISHED: ["Off-the-shelf models"],
     PRETRAINING: ["Pretrain a model"],
     FINETUNE: ["Fine-tune models"],
     RESULTS: [],  # nothing was fine-tuned in it

@@ -118,6 +118,8 @@ def _add_to_card(draft: Path, spec: Spec, footprint: Footprint) -> None:
 def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
     """Raise InputError if the output would replace one of the inputs, or a folder that contains it."""
     check_output_path(folder)
+    if spec.declaration.grows:  # filled in place, never replaced: the file of a study may lie in it
+        return
     place = folder.resolve()
     for role, paths in spec.inputs.items():
         for path in map(os.path.expanduser, paths):

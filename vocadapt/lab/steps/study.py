@@ -51,6 +51,8 @@ STEP = Step(
     needs=(Role("file", "", "Study"),),
     command=("study", "run"),
     description="Run the cells of a study that are not there yet; run it again to go on.",
+    part="studies",
+    selected_by="studies_study",
     grows=True,
     start_up=8.0,
 )

@@ -4,5 +4,5 @@ Read in this order: `study_file` (the file, checked), `grid` (its steps: adapted
 that fine-tune them), `runner` (which step runs when, retries, failures), `pools` (where they run)
 and `cell_worker` (the process that runs them); then what is read from the folder of a study:
 `states` of its cells, its results as a `table`, and `estimates` of what is left, its
-`report`, and its runs for a `tracker`.
+`report`, and its runs for a `tracker`; `saved` is what the pages save.
 """

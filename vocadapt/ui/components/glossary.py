@@ -135,6 +135,10 @@ TERMS = {
         "The part of a model that pretraining updates: extension, whole, continued or embeddings."
     ),
     "step": "One operation of the lab, with its settings and inputs, that creates an artifact.",
+    "study": (
+        "A grid of variants, tasks and seeds, defined in one file; each of its cells is a run with"
+        " one seed."
+    ),
     "task": (
         "A set of labeled examples of one kind, such as named entities or questions, with its"
         " splits and scorer."
@@ -151,6 +155,7 @@ TERMS = {
     "unit": (
         "The element that a score counts and the bootstrap resamples: an example or a document."
     ),
+    "variant": "A model of a study, as it is or adapted; a row of its table.",
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),

@@ -148,6 +148,115 @@ def draw_heat_map(
     _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
 
 
+@dataclass(frozen=True)
+class SeedMark:
+    """A seed of a study in a grid. state: its color; symbol: of the state; title: its tooltip.
+
+    selects: what a click selects; address: of the page that it leads to ("" for no link).
+    """
+
+    state: str
+    symbol: str
+    title: str
+    selects: str = ""
+    address: str = ""
+
+    def render(self, field: str) -> str:
+        """Return the HTML of the mark; field: that a click fills."""
+        title = html.escape(escape_invisible(self.title))
+        seen = f'class="va-seed va-seed-{html.escape(self.state)}" title="{title}"'
+        if not self.address:
+            return f"<span {seen}>{html.escape(self.symbol)}</span>"
+        return (
+            f'<a {seen} aria-label="{title}" href="{html.escape(self.address)}"'
+            f' data-va-field="{html.escape(field)}" data-va-word="{html.escape(self.selects)}"'
+            f">{html.escape(self.symbol)}</a>"
+        )
+
+
+def draw_seed_grid(
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Sequence[SeedMark]]]],
+    label: str,
+    field: str,
+) -> None:
+    """Draw a grid of rows and columns, in each place a mark for each seed.
+
+    rows: name and places of each. label: describes the grid to those who cannot see it. field: that
+    a click on a mark fills.
+    """
+    head = "".join(
+        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
+    )
+    body = []
+    for name, places in rows:
+        cells = ("".join(mark.render(field) for mark in marks) for marks in places)
+        drawn = "".join(f'<td><div class="va-seeds">{cell}</div></td>' for cell in cells)
+        body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{drawn}</tr>')
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    named = f'data-testid="study-grid" aria-label="{html.escape(escape_invisible(label))}"'
+    _write(
+        '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-study"'
+        f" {named}>{table}</table></div>"
+    )
+
+
+def draw_seed_legend(entries: Sequence[tuple[SeedMark, str]]) -> None:
+    """Draw what the marks of a grid mean: a mark and a text each."""
+    body = "".join(f"<div>{mark.render('')}{html.escape(text)}</div>" for mark, text in entries)
+    _write(f'<div class="va-seed-legend" data-testid="study-legend">{body}</div>')
+
+
+@dataclass(frozen=True)
+class PublishedMark:
+    """A cell of a published table: its text, tooltip and style, and a note below it.
+
+    fill: color of its background, such as "rgb(0 158 115 / 0.3)"; "" for none.
+    """
+
+    text: str
+    title: str = ""
+    bold: bool = False
+    underlined: bool = False
+    fill: str = ""
+    note: str = ""
+
+    def render(self) -> str:
+        """Return the HTML of the cell."""
+        text = html.escape(escape_invisible(self.text))
+        if self.bold:
+            text = f"<b>{text}</b>"
+        if self.underlined:
+            text = f"<u>{text}</u>"
+        style = f' style="background:{html.escape(self.fill)}"' if self.fill else ""
+        empty = "" if self.text not in ("", "–") else ' class="va-empty"'
+        note = f"<small>{html.escape(escape_invisible(self.note))}</small>" if self.note else ""
+        title = html.escape(escape_invisible(self.title))
+        return f'<td{empty}{style} title="{title}">{text}{note}</td>'
+
+
+def draw_published_table(
+    columns: Sequence[str], rows: Sequence[tuple[str, Sequence[PublishedMark | None]]], label: str
+) -> None:
+    """Draw a published table; None is a place where no cell is printed.
+
+    rows: name and cells of each. label: describes the table to those who cannot see it.
+    """
+    head = "".join(
+        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
+    )
+    body = []
+    for name, marks in rows:
+        cells = "".join(mark.render() if mark else "<td></td>" for mark in marks)
+        body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{cells}</tr>')
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    named = f'data-testid="published-table" aria-label="{html.escape(escape_invisible(label))}"'
+    _write(
+        f'<div class="va-wide" tabindex="0"><table class="va-table va-published" {named}>{table}'
+        "</table></div>"
+    )
+
+
 def draw_word_links(words: Sequence[str], links: Links) -> None:
     """Draw words as links in one row."""
     body = "".join(links.render(word, "va-chip") for word in words)

@@ -132,6 +132,30 @@ button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContai
  border-bottom:3px solid light-dark(#0B6FB3,#58AEE6)}
 .va-text small{font-weight:400;margin-left:.3rem;color:light-dark(#0B6FB3,#7CC0EC)}
 .va-main{border-left:3px solid light-dark(#0B6FB3,#58AEE6);padding-left:.7rem;margin-left:-.85rem}
+.va-study th{vertical-align:top}
+.va-study tbody th{color:inherit;border-top:1px solid light-dark(#DDE3E9,#323D48);max-width:16rem;overflow:hidden;
+ text-overflow:ellipsis}
+.va-seeds{display:flex;flex-wrap:wrap;gap:.2rem;min-width:6rem}
+.va-seed,a.va-seed:visited{display:inline-block;width:1.5rem;height:1.5rem;line-height:1.5rem;text-align:center;
+ border-radius:.3rem;text-decoration:none;font-size:.85rem;color:light-dark(#5C6873,#A9B4BE);
+ outline:1px dashed light-dark(#A9B4BE,#5C6873);outline-offset:-1px}
+a.va-seed{cursor:pointer}
+a.va-seed:hover,a.va-seed:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6)}
+.va-seed-done,a.va-seed-done:visited{color:light-dark(#00714F,#5BD6B0);background:light-dark(#E6F5F0,#12332A);outline:none}
+.va-seed-collapsed,a.va-seed-collapsed:visited{color:light-dark(#8A5F00,#F5C96A);background:light-dark(#FBF3DF,#33290F);
+ outline:none}
+.va-seed-running,a.va-seed-running:visited{color:light-dark(#0B6FB3,#7CC0EC);background:light-dark(#E8F1F8,#1C2F40);
+ outline:none}
+.va-seed-failed,a.va-seed-failed:visited{color:light-dark(#96446F,#E8B5D1);background:light-dark(#F9EFF4,#33232D);
+ outline:none}
+.va-seed-legend{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;font-size:.87rem;align-items:center;margin-top:.5rem}
+.va-seed-legend span.va-seed{margin-right:.35rem}
+.va-published td,.va-published thead th{text-align:right}
+.va-published tbody th{color:inherit;border-top:1px solid light-dark(#DDE3E9,#323D48);white-space:normal;min-width:9rem}
+.va-published td b{font-weight:700}
+.va-published td u{text-underline-offset:.2em}
+.va-published td small{display:block;font-size:.78rem;color:light-dark(#5C6873,#A9B4BE);white-space:normal}
+.va-published td.va-empty{color:light-dark(#5C6873,#A9B4BE)}
 .va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
  color:light-dark(#96446F,#E8B5D1)}
 </style>"""

@@ -37,6 +37,7 @@ from vocadapt.ui.frame.pages import find_link
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
+STUDIES = "studies"  # folder of the studies of a workspace
 LESSON = "lesson"  # query parameter of a page that a lesson opened; others begin with it
 # Ends of the query parameters that hold typed text, or the open tab.
 TYPED = ("_word", "_token", "_around", "_text", "_find", "_holding", "_tab")
@@ -324,11 +325,37 @@ def _has_new_artifact(key: str, newest: str) -> bool:
 
 def workspace() -> Workspace:
     """Return the current workspace."""
+    return open_workspace(st.session_state.get(WORKSPACE) or find_initial_folder().name)
+
+
+def open_workspace(name: str) -> Workspace:
+    """Return the workspace of a name: one beside the initial workspace, or a study in one of them,
+    whose folder is itself a workspace (NAME/studies/STUDY).
+
+    Raises InputError for anything else, so that an address cannot lead to another folder.
+    """
+    own, study = split_study(name)
     start = find_initial_folder()
-    name = st.session_state.get(WORKSPACE) or start.name
-    if name == start.name:
-        return Workspace(start)
-    return Workspace(start.parent / check_name(name))
+    root = start
+    if own != start.name:
+        root = start.parent / check_name(own)
+    if not study:
+        return Workspace(root)
+    return Workspace(Workspace(root).folder(STUDIES, study))
+
+
+def split_study(name: str) -> tuple[str, str]:
+    """Return the workspace and the study that a name consists of; "" for no study."""
+    own, *rest = name.split("/")
+    if len(rest) == 2 and rest[0] == STUDIES and rest[1]:
+        return own, rest[1]
+    return name, ""
+
+
+def name_study(study: str) -> str:
+    """Return the name that opens a study of the current workspace as a workspace."""
+    own, _ = split_study(st.session_state.get(WORKSPACE) or find_initial_folder().name)
+    return f"{own}/{STUDIES}/{study}"
 
 
 def find_initial_folder() -> Path:

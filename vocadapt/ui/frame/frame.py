@@ -112,7 +112,10 @@ def draw_sidebar() -> None:
         for folder in start.parent.glob("[!.]*/")  # without the draft of a copy
         if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     ]
-    current = st.session_state.get(address.WORKSPACE) or start.name
+    linked = st.query_params.get(address.WORKSPACE, "")
+    if not address.split_study(linked)[1]:  # the picker itself reads other names
+        linked = ""
+    current = st.session_state.get(address.WORKSPACE) or linked or start.name
     if next_page and next_page[1].get(address.WORKSPACE, current) != current:
         # Another workspace on the same page: the picker would keep its value.
         current = st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
@@ -129,6 +132,7 @@ def draw_sidebar() -> None:
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
+        _draw_way_back(current)
         # A key for each workspace closes the form when another workspace is opened.
         key = f"new_workspace_{current}"
         with st.popover("New workspace", icon=":material/add:", width="stretch", key=key):
@@ -136,6 +140,16 @@ def draw_sidebar() -> None:
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
         address.draw_script()
+
+
+def _draw_way_back(current: str) -> None:
+    """Draw the button that leaves a study, whose folder is itself a workspace."""
+    own, study = address.split_study(current)
+    if not study:
+        return
+    blocks.draw_note(f"Inside the study **{plain(study)}**: its runs are the cells of its grid.")
+    if st.button(f"Back to {plain(own)}", icon=":material/arrow_back:", key="leave_study"):
+        address.go_to("studies", **{address.WORKSPACE: own, "studies_study": study})
 
 
 def _draw_new_workspace(taken: Collection[str]) -> None:

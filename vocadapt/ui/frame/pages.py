@@ -550,6 +550,53 @@ ERRORS = Page(
         ),
     ),
 )
+STUDIES = Page(
+    "studies",
+    "Studies",
+    "Train",
+    "grid_on",
+    (
+        Part(
+            "studies",
+            "Studies",
+            (
+                "A study fine-tunes several variants of a model on several tasks with several seeds,"
+                " unattended, and ends in one table. Each cell of its grid is a run."
+            ),
+            (
+                "collapsed",
+                "permutation test",
+                "preset",
+                "run",
+                "study",
+                "task",
+                "variant",
+            ),
+            ("study",),
+            (NextPart("published", "Compare with the tables that papers print.", needs="studies"),),
+        ),
+    ),
+)
+PUBLISHED = Page(
+    "published",
+    "Published results",
+    "Train",
+    "menu_book",
+    (
+        Part(
+            "published",
+            "Published results",
+            (
+                "Tables of the publications that this lab follows, beside our own scores. A difference"
+                " is shown only where data, split, scorer and base model are the same."
+            ),
+            ("benchmark card", "collapsed", "scorer"),
+            (),
+            (NextPart("studies", "Define a study that computes such scores."),),
+            sources=("Fast 2023", "Poerner et al. 2020", "Tai et al. 2020"),
+        ),
+    ),
+)
 PAGES = (
     HOME,
     LESSONS,
@@ -563,6 +610,8 @@ PAGES = (
     COMPARE,
     TRAIN,
     ERRORS,
+    STUDIES,
+    PUBLISHED,
 )
 PARTS = {part.name: part for page in PAGES for part in page.parts}
 PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}

@@ -1,0 +1,174 @@
+"""The pages Studies and Published results."""
+
+import shutil
+import tomllib
+
+import pytest
+
+from tests.pages.test_pages import markup, texts
+from vocadapt.errors import InputError
+from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
+from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.saved import FILE, find_study_file, point_to, save_study
+from vocadapt.lab.studies.states import find_states
+from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.studies.table import build_table
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.published.reader import load_tables
+from vocadapt.ui.frame import address
+
+TEXT = """name = "s"
+seeds = [1, 2]
+[settings]
+num_epochs = 1
+[[variants]]
+name = "plain"
+model = "../../models/demo-bert"
+[[tasks]]
+name = "t"
+task = "../../tasks/demo-diseases"
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Workspace:
+    """The parts of the demo that the study reads, in a workspace; read only."""
+    workspace = Workspace(tmp_path_factory.mktemp("demo") / "w")
+    for place in (MODEL, VECTORS, TASK, STUDY):
+        shutil.copytree(DEMO.joinpath(*place), workspace.folder(*place))
+    return workspace
+
+
+@pytest.fixture
+def own(tmp_path) -> Workspace:
+    """A workspace with a model and a task."""
+    workspace = Workspace(tmp_path / "own")
+    for place in (MODEL, TASK):
+        shutil.copytree(DEMO.joinpath(*place), workspace.folder(*place))
+    return workspace
+
+
+def test_the_study_of_the_demo_is_whole_in_an_opened_demo(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    open_demo(workspace)
+    folder = workspace.folder(*STUDY)
+    grid = expand(read_study(folder / FILE), folder, workspace=workspace)
+    assert [one.state for one in find_states(grid, folder)] == ["done"] * 6
+    rows = build_table(grid, folder)
+    assert [row.variant for row in rows] == ["demo-bert", "green-bert"]
+    assert all(row.n == 3 and row.collapsed == 0 for row in rows)
+    assert rows[0].p is None and 0 < rows[1].p <= 1
+    assert sum(one.stat().st_size for one in folder.rglob("*") if one.is_file()) <= 300_000
+
+
+def test_the_page_shows_grid_and_table_of_a_finished_study(open_page, demo):
+    app = open_page("studies", demo)
+    assert not app.exception and not app.error
+    grid = next(one.proto.body for one in app.get("html") if "study-grid" in one.proto.body)
+    assert grid.count('class="va-seed va-seed-done"') == 6
+    assert "workspace=w%2Fstudies%2Fdemo-study" in grid
+    shown = app.dataframe[0].value
+    assert list(shown["n"]) == [3, 3] and shown["mean ± sd"][0].startswith(".537")
+    assert "studies_start" not in {one.key for one in app.button}
+
+
+def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):
+    app = open_page("results", demo, workspace="w/studies/demo-study")
+    assert not app.exception and not app.error
+    assert any("demo-bert-demo-diseases-seed-1" in str(one.value) for one in app.dataframe)
+    assert any("Inside the study" in text for text in texts(app))
+    app.button(key="leave_study").click().run()
+    assert app.session_state["workspace"] == "w" and not app.exception
+
+
+@pytest.mark.parametrize(
+    "name", ["w/studies/..", "w/studies/", "w/models/demo-bert", "w/studies/a/b", "/etc", "../w"]
+)
+def test_an_address_cannot_lead_to_another_folder(name, demo, monkeypatch):
+    monkeypatch.setenv(address.WORKSPACE_VARIABLE, str(demo.root))
+    with pytest.raises(InputError):
+        address.open_workspace(name)
+
+
+def test_a_link_in_studies_cannot_lead_out_of_the_workspace(own, tmp_path, monkeypatch):
+    monkeypatch.setenv(address.WORKSPACE_VARIABLE, str(own.root))
+    (own.root / "studies").mkdir()
+    (own.root / "studies" / "out").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="leads out"):
+        address.open_workspace("own/studies/out")
+
+
+def test_a_saved_study_is_listed_and_can_be_changed(own):
+    saved = save_study(TEXT, own)
+    assert saved.kind == "studies" and find_study_file(saved, own) == saved.folder / FILE
+    assert len(expand(read_study(saved.folder / FILE), saved.folder).cells) == 2
+    save_study(TEXT.replace("[1, 2]", "[1, 2, 3]"), own)
+    assert len(expand(read_study(saved.folder / FILE), saved.folder).cells) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "s"', 'name = "../s"'),
+        ('name = "s"', ""),
+        ("[settings]", "[settings"),
+        ("num_epochs", "num_epoch"),
+        ("models/demo-bert", "models/other"),
+    ],
+)
+def test_a_file_that_is_no_study_is_refused_and_leaves_nothing(old, new, own):
+    with pytest.raises(InputError):
+        save_study(TEXT.replace(old, new, 1), own)
+    assert not list(own.root.glob("studies/*")) and not list(own.root.glob("studies/.*"))
+
+
+def test_a_path_that_pages_may_not_open_is_refused(own, tmp_path):
+    seen = []
+
+    def refuse(path):
+        seen.append(path)
+        raise InputError("no")
+
+    with pytest.raises(InputError):
+        save_study(TEXT, own, refuse)
+    assert seen == [str(own.folder(*MODEL))] and not list(own.root.glob("studies/*"))
+
+
+def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
+    app = open_page("studies", own)
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    written = tomllib.loads(app.code[0].value)
+    assert written["seeds"] == [1, 2, 3]
+    assert written["variants"] == [{"name": "demo-bert", "model": "../../models/demo-bert"}]
+    assert written["tasks"][0]["task"] == "../../tasks/demo-diseases"
+    app.button(key="studies_save").click().run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert [one.name for one in own.artifacts("studies")] == [written["name"]]
+    assert app.button(key="studies_start").label == "Start"
+    assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
+
+
+def test_a_study_without_its_file_shows_the_rows_of_its_manifest(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    shutil.copytree(DEMO.joinpath(*STUDY), workspace.folder(*STUDY))
+    (workspace.folder(*STUDY) / FILE).unlink()
+    app = open_page("studies", workspace)
+    assert not app.exception
+    assert "is gone" in app.warning[0].value
+    assert list(app.dataframe[0].value["variant"]) == ["demo-bert", "green-bert"]
+
+
+def test_paths_of_the_workspace_are_relative_to_the_study(own):
+    assert point_to(str(own.folder(*MODEL)), own) == "../../models/demo-bert"
+    assert point_to("bert-base-uncased", own) == "bert-base-uncased"
+    assert point_to("/elsewhere/model", own) == "/elsewhere/model"
+
+
+@pytest.mark.parametrize("name", list(load_tables()))
+def test_every_published_table_is_drawn(name, open_page, own):
+    app = open_page("published", own, published_table=name)
+    assert not app.exception and not app.error
+    table = load_tables()[name]
+    drawn = next(one.proto.body for one in app.get("html") if "published-table" in one.proto.body)
+    assert drawn.count('<th scope="row">') == len(table.rows)
+    assert drawn.count('class="va-empty"') == len(table.empty)

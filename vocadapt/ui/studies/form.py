@@ -1,0 +1,205 @@
+"""Form of a new study: models, adaptations, tasks, seeds and a few settings; or its file as text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.given_settings import declare_keys
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.studies.saved import KIND, format_study, point_to, save_study
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.presets import PRESETS, format_recipe_title
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.frame import address
+from vocadapt.ui.serving import paths
+
+FORM, TEXT = "Form", "File"
+SHOWN = ((FinetuneSettings, "epochs"), (FinetuneSettings, "lr"), (FinetuneStep, "limit"))
+OFFERED = {"vectors", "text"}  # sources of a preset that the form offers
+KIND_OF_SOURCE = {"vectors": "vectors", "text": "corpora"}
+KEY_OF_SOURCE = {"vectors": "vectors", "text": "corpus"}
+HELP = {
+    "models": "Selects the models that are fine-tuned as they are. The first one is the baseline.",
+    "adapted": "Selects how the first model is adapted: one variant for each.",
+    "seeds": "Sets the number of seeds: 3 stands for the seeds 1, 2 and 3. A test needs three.",
+}
+EXAMPLE = """name = "my-study"
+seeds = [1, 2, 3]
+
+[settings]
+num_epochs = 5
+
+[[variants]]
+name = "original"
+model = "../../models/MODEL"
+
+[[tasks]]
+name = "task"
+task = "../../tasks/TASK"
+"""
+
+
+def draw_form(workspace: Workspace) -> None:
+    """Draw the form or the text field, and the button that saves the file of the study."""
+    how = st.segmented_control(
+        "Define it by",
+        [FORM, TEXT],
+        default=FORM,
+        required=True,
+        key="studies_how",
+        help="Selects the form, or the file of a study as text: to upload or to edit it.",
+    )
+    if how == FORM:
+        text = draw_fields(workspace)
+        if text:
+            st.code(text, language="toml")
+    else:
+        text = draw_text(workspace)
+    if not text:
+        return
+    if st.button("Save the study", key="studies_save", icon=":material/save:"):
+        saved = save_study(text, workspace, paths.check_model)
+        address.show_next("studies_study", saved.name)
+        address.mark_new("studies_study", saved.name)
+        st.rerun()
+    draw_note("Saving starts nothing: the estimate and the button Start follow above.")
+
+
+def draw_fields(workspace: Workspace) -> str:
+    """Draw the fields; return the file of the study that they describe, "" if one is missing."""
+    tasks = {one.name: str(one.folder) for one in workspace.artifacts("tasks")}
+    if not tasks:
+        pickers.draw_empty_state(
+            "There is no task in this workspace yet.",
+            "A study needs labeled examples: download a benchmark or import your own files.",
+            "finetune",
+            "Add a task",
+        )
+        return ""
+    # 1. Name, tasks and seeds.
+    models = pickers.list_models_to_train(workspace)
+    left, middle, right = st.columns([1.2, 1.5, 0.7], gap="medium")
+    with left:
+        name = pickers.draw_name_input(workspace, KIND, "study", "studies_name")
+    with middle:
+        chosen = st.multiselect(
+            "Tasks", list(tasks), list(tasks)[:1], key="studies_tasks", help=explain("Tasks")
+        )
+    with right:
+        n_seeds = st.number_input(
+            "Seeds", 1, 50, 3, key="studies_seeds", help=explain("Seeds", HELP["seeds"])
+        )
+    # 2. The variants: models as they are, and the first one adapted.
+    labels = list(models)
+    kept = st.multiselect(
+        "Models", labels, labels[:1], key="studies_models", help=explain("Models", HELP["models"])
+    )
+    adapted = draw_adaptations(workspace)
+    # 3. The settings of fine-tuning, for every cell.
+    settings = draw_training()
+    if not chosen or not kept:
+        draw_note("Select at least one model and one task.")
+        return ""
+    variants = build_variants(workspace, {label: models[label] for label in kept}, adapted)
+    named = [{"name": one, "task": point_to(tasks[one], workspace)} for one in chosen]
+    return format_study(name, range(1, int(n_seeds) + 1), settings, variants, named)
+
+
+def draw_adaptations(workspace: Workspace) -> list[dict[str, str]]:
+    """Draw the picker of presets and of what they need; return each as the keys of a variant."""
+    sources = {
+        source: {one.name: str(one.folder) for one in workspace.artifacts(kind)}
+        for source, kind in KIND_OF_SOURCE.items()
+    }
+    there = {source for source, offered in sources.items() if offered}
+    presets = [
+        name
+        for name, recipe in PRESETS.items()
+        if recipe.needs and recipe.needs <= there and recipe.needs <= OFFERED
+    ]
+    if not presets:
+        draw_note("With word vectors in this workspace, adapted models can be compared here, too.")
+        return []
+    picked = st.multiselect(
+        "First model adapted by",
+        presets,
+        presets[:1],
+        key="studies_presets",
+        format_func=lambda name: format_recipe_title(PRESETS[name]),
+        help=explain("preset", HELP["adapted"]),
+    )
+    needed = frozenset[str]().union(*(PRESETS[name].needs for name in picked))
+    given = {}
+    labels = {"vectors": "Word vectors", "text": "Text"}
+    for source in sorted(needed):
+        offered = sources[source]
+        label = labels[source]
+        one = st.selectbox(label, list(offered), key=f"studies_{source}", help=explain(label))
+        given[source] = point_to(offered[str(one)], workspace)
+    return [
+        {
+            "preset": name,
+            **{KEY_OF_SOURCE[source]: given[source] for source in sorted(PRESETS[name].needs)},
+        }
+        for name in picked
+    ]
+
+
+def draw_training() -> dict[str, Any]:
+    """Draw the common settings of fine-tuning; return them by their keys in the file."""
+    given = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for settings, name in SHOWN:
+            options: dict[str, Any] = {"width": 180}
+            if name == "lr":
+                options["format"] = "%.1e"
+            value = draw_setting(st, settings, name, f"studies_{name}", **options)
+            key = next(iter(declare_keys(settings, (name,))))
+            if value != getattr(settings(), name):
+                given[key] = value
+    return given
+
+
+def build_variants(
+    workspace: Workspace, models: Mapping[str, str], adapted: Sequence[Mapping[str, str]]
+) -> list[dict[str, str]]:
+    """Return the variants of a study: the models as they are, then the first one adapted."""
+    variants = [
+        {"name": label[:60], "model": point_to(place, workspace)} for label, place in models.items()
+    ]
+    first = variants[0]
+    taken = {one["name"] for one in variants}
+    for one in adapted:
+        name = one["preset"]
+        if name in taken:
+            name = f"{name}-adapted"
+        variants.append({"name": name, "model": first["model"], **one})
+    return variants
+
+
+def draw_text(workspace: Workspace) -> str:
+    """Draw the upload and the text field of the file of a study; return the text."""
+    uploaded = st.file_uploader("Upload a file", type=["toml"], key="studies_upload")
+    if uploaded is not None and st.session_state.get("studies_uploaded") != uploaded.file_id:
+        st.session_state["studies_uploaded"] = uploaded.file_id
+        try:
+            st.session_state["studies_text"] = uploaded.getvalue().decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError("The file is not UTF-8 text.", "Upload a TOML file.") from None
+    st.session_state.setdefault("studies_text", EXAMPLE)
+    text = st.text_area(
+        "File of the study",
+        key="studies_text",
+        height=360,
+        help=(
+            "Describes variants, tasks, seeds and settings in TOML. Paths are relative to the folder"
+            " of the study: ../../models/NAME is a model of this workspace."
+        ),
+    )
+    return str(text)

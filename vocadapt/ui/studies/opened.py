@@ -1,0 +1,79 @@
+"""A study as the page shows it: its artifact, file, grid, and the states of its cells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.studies.grid import Grid, expand
+from vocadapt.lab.studies.saved import find_study_file, list_paths
+from vocadapt.lab.studies.states import CellState, find_states
+from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.workspace.manifest import compute_seen_stamp
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+
+MOST_CELLS = 10_000  # that a page expands
+
+
+@dataclass(frozen=True)
+class OpenedStudy:
+    """A study of the workspace. file: None if it is gone. grid: None if the file is gone or cannot
+    be read any more; `problem` says why.
+    """
+
+    artifact: Artifact
+    file: Path | None
+    grid: Grid | None
+    problem: str = ""
+    remedy: str = ""
+
+    @property
+    def root(self) -> Path:
+        """Folder of the study, which is itself a workspace."""
+        return self.artifact.folder
+
+    @cached_property
+    def states(self) -> tuple[CellState, ...]:
+        """The states of its cells, as they are now."""
+        return find_states(self.grid, self.root) if self.grid else ()
+
+    @property
+    def n_left(self) -> int:
+        """Number of cells without a result."""
+        return sum(one.state not in ("done", "collapsed") for one in self.states)
+
+    @property
+    def stamp(self) -> str:
+        """Changes with the file of the study, and with the number of finished cells."""
+        file = compute_seen_stamp([self.file]) if self.file else ""
+        return f"{self.root} {self.artifact.stamp} {file} {len(self.states) - self.n_left}"
+
+
+def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
+    """Open a study: read its file and expand it."""
+    file = find_study_file(study, workspace)
+    if file is None:
+        problem = "The file of this study is gone: its cells and what is left of it are unknown."
+        return OpenedStudy(study, None, None, problem)
+    try:
+        read = read_study(file)
+        places = [*map(Path, list_paths(read)), *(workspace.root / "tasks").glob("*/manifest.json")]
+        stamp = compute_seen_stamp([*read.files, *(one for one in places if one.exists())])
+        grid = _expand(str(file), stamp, str(study.folder), str(workspace.root))
+    except InputError as error:
+        return OpenedStudy(study, file, None, error.problem, error.remedy)
+    return OpenedStudy(study, file, grid)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the study …")
+def _expand(file: str, stamp: str, root: str, workspace: str) -> Grid:
+    """Expand a study; cached while its file and what that names are unchanged."""
+    return expand(read_study(Path(file)), Path(root), MOST_CELLS, Workspace(Path(workspace)))
+
+
+def list_tasks(grid: Grid) -> Sequence[str]:
+    """Return the tasks of a grid, in the order of the file."""
+    return tuple(dict.fromkeys(cell.task for cell in grid.cells))

@@ -1,0 +1,58 @@
+"""The part Studies: define a study, start it, watch its grid fill, and read its table."""
+
+import streamlit as st
+
+from vocadapt.lab.studies.saved import find_running_job
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.studies import cells, form, opened, view
+
+UPDATE_SECONDS = 2.0  # seconds between two looks at a running study
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the selected study, and the form of a new one."""
+    studies = workspace.artifacts("studies")
+    if studies:
+        study = pickers.pick("Study", studies, "studies_study", newest=True)
+        is_running = find_running_job(workspace, study.name) is not None
+        every = UPDATE_SECONDS if is_running else None
+        st.fragment(_draw_study, run_every=every)(workspace, study, is_running)
+    else:
+        pickers.draw_empty_state(
+            "There is no study in this workspace yet.",
+            (
+                "Define one below: the models to compare, the tasks, and the number of seeds. It"
+                " runs in the background, and continues where it stopped."
+            ),
+        )
+    with st.expander("Define a study", icon=":material/add:", expanded=not studies):
+        _draw_form(workspace)
+
+
+def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> None:
+    """Draw a study: its grid, what is left of it, failures, table and file. A setting or a look at
+    a running study reruns only this fragment.
+    """
+    job = find_running_job(workspace, study.name)
+    if was_running and job is None:
+        st.rerun()
+    with mistakes.show_errors():
+        found = opened.open_study(workspace, study)
+        if found.grid is None:
+            view.draw_without_grid(found)
+            return
+        cells.draw_grid(found)
+        if job is None:
+            view.draw_start(workspace, found)
+        view.draw_failures(found)
+        view.draw_table_of(found, is_running=job is not None)
+        view.draw_details(workspace, found)
+
+
+@st.fragment
+def _draw_form(workspace: Workspace) -> None:
+    """Draw the form of a new study; a setting reruns only this fragment."""
+    with mistakes.show_errors():
+        form.draw_form(workspace)

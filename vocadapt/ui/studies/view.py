@@ -1,0 +1,187 @@
+"""Blocks about a study: what is left of it and Start, failures, the table, and its file."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.studies.estimates import GridEstimate, estimate_grid
+from vocadapt.lab.studies.grid import MANY_CELLS
+from vocadapt.lab.studies.places import count_workers
+from vocadapt.lab.studies.saved import read_text
+from vocadapt.lab.studies.table import MIN_SEEDS, Row, build_table
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.text.spreadsheet import format_csv
+from vocadapt.ui.components import blocks
+from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, megabytes
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.studies.opened import OpenedStudy
+
+MAX_FAILURES = 20  # that are listed
+MAX_COMPUTED = 100  # finished cells whose table is computed without a click
+COLUMNS = ("variant", "task", "n", "collapsed", "mean ± sd", "Δ points", "p")
+
+
+def draw_without_grid(found: OpenedStudy) -> None:
+    """Draw a study whose file is gone or cannot be read: why, and the rows of its last run."""
+    st.warning(plain(found.problem), icon=":material/warning:")
+    if found.remedy:
+        draw_note(plain(found.remedy))
+    rows = read_rows(found)
+    if rows:
+        draw_heading("Table of its last run")
+        _draw_rows(rows)
+        blocks.draw_downloads({f"{found.artifact.name}.csv": format_rows(rows)})
+    blocks.draw_artifact_details(found.artifact)
+
+
+def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
+    """Draw what is left of a study with its estimate, and the button that starts it."""
+    if not found.n_left or found.grid is None:
+        return
+    grid = found.grid
+    # 1. The number of workers, and what is left.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        workers = draw_setting(st, StudyRun, "workers", "studies_workers", width=220)
+        settings = StudyRun(workers=workers)
+        used = count_workers(settings, grid.study)
+        pressed = st.button(
+            "Start" if found.n_left == len(found.states) else "Continue",
+            key="studies_start",
+            type="primary",
+            icon=":material/play_arrow:",
+        )
+    with mistakes.show_errors():
+        draw_estimate(_estimate(found.stamp, used, found), used, grid.study.threads)
+    # 2. Start it.
+    if pressed:
+        if len(grid.cells) > MANY_CELLS:
+            settings = StudyRun(workers=workers, confirm=len(grid.cells))
+        spec = Spec("study", settings, {"file": (str(found.file),)})
+        panel.start(workspace, spec, found.artifact.name)
+
+
+@st.cache_data(max_entries=32, show_spinner="Estimating the time …")
+def _estimate(stamp: str, workers: int, _found: OpenedStudy) -> GridEstimate:
+    assert _found.grid is not None
+    return estimate_grid(_found.grid, _found.root, workers)
+
+
+def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
+    """Draw the cells that are left, the time on the workers, and the disk space."""
+    on = f"{count(workers)} worker{'s' * (workers > 1)}"
+    if threads > 1:
+        on += f" of {count(threads)} threads"
+    st.markdown(
+        f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
+        f" {format_estimate_bold(cost.seconds)} on {on} (one after the other:"
+        f" {duration(cost.seconds_alone)}) · about **{megabytes(cost.bytes)}** and the predictions"
+    )
+    draw_note(f"The time is estimated from {plain(cost.basis)}.")
+
+
+def draw_failures(found: OpenedStudy) -> None:
+    """Draw why cells have failed."""
+    failed = [one for one in found.states if one.state == "failed"]
+    if not failed:
+        return
+    draw_heading("Failures")
+    for one in failed[:MAX_FAILURES]:
+        cell = one.cell
+        where = f"**{plain(cell.row)} · {plain(cell.task)} · seed {cell.seed}**"
+        problem = mistakes.format_message(one.problem) or "ended without a result"
+        st.markdown(f":material/error: {where}: {plain(problem)}")
+    if len(failed) > MAX_FAILURES:
+        draw_note(f"{count(MAX_FAILURES)} of {count(len(failed))} failures are shown.")
+
+
+def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
+    """Draw the table of the cells that are finished, and its download."""
+    n_finished = len(found.states) - found.n_left
+    if not n_finished:
+        return
+    assert found.grid is not None
+    draw_heading("Table")
+    # A large table takes long: of a running study, or of many cells, that of its last run is drawn.
+    rows, is_old = read_rows(found), False
+    if not _is_current(rows, found):
+        if is_running:
+            draw_note("The table is computed when the study has ended.")
+            is_old = bool(rows)
+        elif n_finished <= MAX_COMPUTED or st.button("Compute the table", key="studies_compute"):
+            rows = list(_compute_rows(found.stamp, found))
+        else:
+            is_old = bool(rows)
+    if not rows:
+        return
+    if is_old:
+        draw_note("This is the table of the last run.")
+    _draw_rows(rows)
+    baseline = plain(found.grid.baseline)
+    draw_note(
+        "Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
+        f" of the mean from that of {baseline}, in points. p: probability of a difference at least as"
+        " large if both models were equally good, by a paired randomization test over test"
+        f" examples, corrected for the number of tests (Holm); empty below {MIN_SEEDS} seeds."
+    )
+    blocks.draw_downloads({f"{found.artifact.name}.csv": format_rows(rows)})
+
+
+@st.cache_data(max_entries=16, show_spinner="Computing the table …")
+def _compute_rows(stamp: str, _found: OpenedStudy) -> tuple[Row, ...]:
+    assert _found.grid is not None
+    return build_table(_found.grid, _found.root)
+
+
+def read_rows(found: OpenedStudy) -> list[Row]:
+    """Return the rows that the manifest of a study holds, which are those of its last run."""
+    names = {one.name for one in fields(Row)}
+    given = found.artifact.manifest.numbers.get("rows") or []
+    rows = [entry for entry in given if isinstance(entry, dict) and set(entry) == names]
+    return [Row(**entry) for entry in rows]
+
+
+def _is_current(rows: Sequence[Row], found: OpenedStudy) -> bool:
+    """Return whether rows are those of the finished cells: same places, same numbers of seeds."""
+    n_seeds: dict[tuple[str, str], int] = {}
+    for one in found.states:
+        place = (one.cell.row, one.cell.task)
+        n_seeds[place] = n_seeds.get(place, 0) + (one.state in ("done", "collapsed"))
+    return n_seeds == {(row.variant, row.task): row.n for row in rows}
+
+
+def _draw_rows(rows: Sequence[Row]) -> None:
+    table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for row in rows:
+        mean = format_fraction(row.mean)
+        if row.sd is not None:
+            mean += f" ± {format_fraction(row.sd)}"
+        difference = (format_points(row.delta), format_p_value(row.p))
+        shown = (row.variant, row.task, row.n, row.collapsed, mean, *difference)
+        for name, value in zip(COLUMNS, shown, strict=True):
+            table[name].append(value)
+    blocks.draw_table(table)
+
+
+def format_rows(rows: Sequence[Row]) -> str:
+    """Return the rows of a table as CSV, with all digits."""
+    header = [one.name for one in fields(Row)]
+    values = [[asdict(row)[name] for name in header] for row in rows]
+    return format_csv([header, *values])
+
+
+def draw_details(workspace: Workspace, found: OpenedStudy) -> None:
+    """Draw the file of a study, and the expander Details & export."""
+    if found.file is not None:
+        shown = st.expander("File of the study", icon=":material/description:")
+        with shown, mistakes.show_errors():
+            st.code(read_text(found.file), language="toml")
+    blocks.draw_artifact_details(found.artifact)
