@@ -202,6 +202,16 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "REPORT",
         "write a study as a page, as tables for LaTeX or a spreadsheet, or for a tracker",
     ),
+    "search": (
+        "lab.search",
+        "SEARCH",
+        "search settings of fine-tuning by their dev score, averaged over seeds",
+    ),
+    "search seeds": (
+        "lab.search",
+        "SEEDS",
+        "compare the dev scores of seeds after each epoch",
+    ),
     "jobs list": (
         "lab.jobs",
         "LIST",

@@ -26,6 +26,7 @@ from vocadapt.lab.steps import (
     import_vectors,
     pretrain,
     projection,
+    search,
     study,
     vectors,
 )
@@ -52,3 +53,5 @@ for module in (
     study,
 ):
     register_step(module.STEP)
+for step in (search.SEARCH, search.SEEDS):
+    register_step(step)

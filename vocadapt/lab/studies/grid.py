@@ -125,7 +125,7 @@ def expand(
     """
     # 1. The cells.
     chosen = list(_list_chosen(study, confirmed))
-    stamps = _Stamps(workspace)
+    stamps = Stamps(workspace)
 
     # 2. The models.
     models: dict[tuple[str, str], StudyStep | None] = {}
@@ -134,7 +134,7 @@ def expand(
             models[variant.name, corpus] = _build_model(study, variant, corpus, stamps)
 
     # 3. The trainings.
-    trainings: dict[tuple[str, str, str], _Training] = {}
+    trainings: dict[tuple[str, str, str], Training] = {}
     cells = []
     for variant, corpus, task, seed in chosen:
         key = (variant.name, corpus, task.name)
@@ -174,9 +174,7 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
     return chosen
 
 
-def _build_model(
-    study: Study, variant: Variant, corpus: str, stamps: "_Stamps"
-) -> StudyStep | None:
+def _build_model(study: Study, variant: Variant, corpus: str, stamps: "Stamps") -> StudyStep | None:
     """Return the step that adapts the model of a variant; None for a model as it is."""
     if not variant.is_adapted:
         return None
@@ -201,7 +199,7 @@ def _build_model(
 
 
 @dataclass(frozen=True)
-class _Training:
+class Training:
     """The training of a variant on a task, but for its seed."""
 
     names: tuple[str, ...]
@@ -224,16 +222,15 @@ def _build_training(
     task: StudyTask,
     model: StudyStep | None,
     root: Path,
-    stamps: "_Stamps",
-) -> _Training:
+    stamps: "Stamps",
+) -> Training:
     """Return the training of a variant on a task. The study's settings come first, then the task's,
     then the variant's.
     """
     given: Given = {**study.settings, **task.training, **variant.training}
-    place, made = variant.model, {}
+    place = variant.model
     if model is not None:
         place = str(model.find_folder(root))
-        made = {"model": model.digest}
     try:
         tuning = training_preset(
             given.get("settings", "quick"), **read_given(given, FinetuneSettings)
@@ -242,17 +239,34 @@ def _build_training(
             tuning, kind=task.kind, weights=study.keep_weights, **read_given(given, FinetuneStep)
         )
         spec = Spec("finetune", settings, {"model": place, **stamps.find_task(task)})
-        seen = stamps.of(spec, made)
+        return identify_training((variant.name, task.name), spec, stamps, study.threads, model)
     except InputError as error:
         raise InputError(
             f"Variant {variant.name}, task {task.name}: {error.problem}",
             error.remedy,
             error.setting,
         ) from error
-    digested = compute_digest(spec, seen, study.threads).encode()
+
+
+def identify_training(
+    names: tuple[str, ...],
+    spec: Spec,
+    stamps: "Stamps",
+    threads: int,
+    model: StudyStep | None = None,
+) -> Training:
+    """Return a training by all that determines its result but its seed.
+
+    names: the name of its step begins with them. model: the step that makes its model, if any.
+    """
+    made = {}
+    if model is not None:
+        made = {"model": model.digest}
+    seen = stamps.of(spec, made)
+    digested = compute_digest(spec, seen, threads).encode()
     needs = model.name if model else ""
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
-    return _Training((variant.name, task.name), spec, digested, needs, outside)
+    return Training(names, spec, digested, needs, outside)
 
 
 def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
@@ -273,7 +287,7 @@ def _name_step(parts: Sequence[str], digest: str) -> str:
     return f"{words[:LONGEST].rstrip('-_.')}-{digest}"
 
 
-class _Stamps:
+class Stamps:
     """Stamps of inputs, and tasks by name; each input is read once."""
 
     def __init__(self, workspace: Workspace | None) -> None:

@@ -49,7 +49,7 @@ class Outcome:
 
 
 @dataclass(eq=False)
-class _Schedule:
+class Schedule:
     """The steps of a run that are not there yet: waiting, running, failed, and how often each was
     tried.
     """
@@ -79,19 +79,16 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     remove_remains(workspace)
     missing = [step for step in grid.steps if not step.is_whole(root)]
     skipped = sum(cell.step.is_whole(root) for cell in grid.cells)
-    schedule = _Schedule(deque(missing))
+    schedule = Schedule(deque(missing))
 
     # 2. Run the rest.
     try:
         while schedule.waiting or schedule.running:
             while len(schedule.running) < pool.capacity and (step := _take_next(schedule, root)):
-                job = prepare_cell(workspace, step.spec, step.name)
-                schedule.attempts[step.name] += 1
-                schedule.running[job.folder] = step
-                pool.submit(job.folder)
+                start_step(step, schedule, workspace, pool)
             _report(schedule, len(missing), progress)
             for folder in pool.wait_for_ended(LOOK_EVERY):
-                _judge_end(schedule, Job(folder), root, grid.study.retries)
+                judge_end(schedule, Job(folder), root, grid.study.retries)
     finally:
         pool.close()
 
@@ -110,7 +107,15 @@ def is_collapsed(step: StudyStep, root: Path) -> bool:
     return bool(read_manifest(step.find_folder(root)).numbers.get("collapsed"))
 
 
-def _take_next(schedule: _Schedule, root: Path) -> StudyStep | None:
+def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
+    """Give a step to the pool; `workspace` is the folder of the study."""
+    job = prepare_cell(workspace, step.spec, step.name)
+    schedule.attempts[step.name] += 1
+    schedule.running[job.folder] = step
+    pool.submit(job.folder)
+
+
+def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
     """Take the first waiting step whose model is there; give up those whose model has failed."""
     for step in list(schedule.waiting):
         if step.needs in schedule.failures:
@@ -122,7 +127,7 @@ def _take_next(schedule: _Schedule, root: Path) -> StudyStep | None:
     return None
 
 
-def _judge_end(schedule: _Schedule, job: Job, root: Path, retries: int) -> None:
+def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
     """Decide what follows the end of a step: nothing, another attempt, or giving it up."""
     step = schedule.running.pop(job.folder)
     if step.is_whole(root):
@@ -151,7 +156,7 @@ def find_changed_input(step: StudyStep, root: Path) -> str:
     return ""
 
 
-def _report(schedule: _Schedule, total: int, progress: Progress) -> None:
+def _report(schedule: Schedule, total: int, progress: Progress) -> None:
     """Report how many steps have ended, the running ones by their own progress."""
     ended = total - len(schedule.waiting) - len(schedule.running)
     parts = sum(Job(folder).status().fraction or 0.0 for folder in schedule.running)

@@ -31,6 +31,7 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "runs": "run",
     "predictions": "predictions",
     "studies": "study",
+    "searches": "search",
 }
 
 

@@ -31,6 +31,7 @@ KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a com
     "tasks": "label",
     "runs": "model_training",
     "studies": "grid_on",
+    "searches": "tune",
 }
 NAMED_BY_INPUTS = ("models", "runs", "changes")  # kinds whose display names state their inputs
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels

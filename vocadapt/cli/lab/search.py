@@ -1,0 +1,243 @@
+"""search, search seeds: settings of fine-tuning by their dev score, and the dev scores of seeds by
+epoch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.command import (
+    AddOption,
+    Answer,
+    Command,
+    Options,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
+from vocadapt.cli.options import (
+    WITH_WEIGHTS,
+    choose_destination,
+    describe_place,
+    model_options,
+)
+from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.tasks import find_task
+from vocadapt.lab.search.space import build_thesis_space, read_space
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.search import (
+    FIGURES,
+    PLACE,
+    SearchStep,
+    SeedStudyStep,
+    format_settings,
+)
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.finetune.settings import (
+    FINETUNING_PRESETS,
+    FinetuneSettings,
+    training_preset,
+)
+from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.training.tasks.kinds import TASK_KINDS
+
+SHOWN_TRIALS = 20  # rows of the table of trials; the JSON holds all
+# Settings of a fine-tuning that are not one of all trials: the seeds are an axis of each.
+OTHER = ("finetune", "kind", "seeds", "weights")
+
+
+def _search(options: Options) -> Answer:
+    # 1. A setting that is given is not searched.
+    training, inputs = _read_training(options)
+    space = build_thesis_space()
+    if options.space:
+        space = read_space(Path(options.space))
+    given = [key for key in space.axes if getattr(options, key, None) is not None]
+    settings = replace(
+        read_settings(options, SearchStep, names=("trials", "seeds", "prune", "search_seed")),
+        fixed=tuple(dict.fromkeys([*(options.fixed or ()), *given])),
+        training=training,
+        place=read_settings(options, StudyRun, names=PLACE),
+    )
+
+    # 2. The search.
+    answer = _run("search", settings, inputs | {"search_space": options.space}, options)
+    numbers = answer.json["numbers"]
+
+    # 3. Its answer.
+    best, lines = numbers["best"], []
+    if best is None:
+        lines.append("No trial is done, so there are no best settings.")
+    else:
+        lines.append(f"Best settings: {format_settings(best['settings'])}")
+        lines.append(f"{numbers['metric']} on dev: {_format_mean(best)}, {_count_seeds(best)}")
+    counts = ", ".join(f"{numbers[state]:,} {state}" for state in ("done", "pruned", "failed"))
+    of = f" of {numbers['combinations']:,} combinations" if numbers["combinations"] else ""
+    lines.append(
+        f"{numbers['trials']:,} trials: {counts}; {numbers['settings']:,}{of} tried;"
+        f" space: {numbers['space_source']}"
+    )
+    rows = [(key, f"{value:.0%}") for key, value in numbers["importance"].items()]
+    importance = "Importance of each setting: too few trials are done."
+    if rows:
+        table = format_table(("setting", "importance"), rows)
+        importance = f"{table}\n(fraction of the variance of the dev scores; fANOVA, trials done)"
+    trials = [_describe_trial(row) for row in _select_shown(numbers["rows"])]
+    shown = format_table(("trial", "state", "mean", "sd", "n", "settings"), trials)
+    note = ""
+    if len(trials) < len(numbers["rows"]):
+        note = f"The {len(trials)} best of {len(numbers['rows']):,} trials; --json lists all.\n\n"
+    parts = ["\n".join(lines), importance, f"{note}{shown}", numbers["thesis"], numbers["note"]]
+    if numbers["command"]:
+        parts.append(numbers["command"])
+    return replace(answer, text="\n\n".join([*parts, answer.text]))
+
+
+def _compare_seeds(options: Options) -> Answer:
+    training, inputs = _read_training(options)
+    settings = replace(
+        read_settings(options, SeedStudyStep, names=("seeds",)),
+        training=training,
+        place=read_settings(options, StudyRun, names=PLACE),
+    )
+    answer = _run("seeds", settings, inputs, options)
+    numbers = answer.json["numbers"]
+    heads = ("epoch", *(f"seed {seed}" for seed in numbers["seeds"]), "mean", "sd", "n")
+    rows = [
+        (row["epoch"], *row["scores"], row["mean"], row["sd"], row["n"]) for row in numbers["rows"]
+    ]
+    lines = [format_table(heads, rows)]
+    for seed in numbers["collapsed"]:
+        lines.append(f"Seed {seed} collapsed: never better than the majority baseline on dev.")
+    for failure in numbers["failures"]:
+        lines.append(f"{failure['name']} failed: {failure['problem']}")
+    about = f"{numbers['metric']} on dev of {numbers['task']} after each epoch."
+    text = "\n\n".join([about, "\n".join(lines), answer.text])
+    return replace(answer, text=text, exit=int(bool(numbers["failures"])))
+
+
+def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) -> Answer:
+    """Run a step in its growing folder; the JSON of the answer has its numbers under `numbers`."""
+    spec = Spec(step, settings, dict(inputs), options.offline)
+    folder = choose_destination(options, spec.kind)
+    if folder is None:
+        raise InputError(
+            "No output folder was given: use --out DIR, or --name N (with --workspace W)."
+        )
+    artifact = run_step(spec.absolute(), folder, options.progress)
+    numbers, place = artifact.manifest.numbers, describe_place(artifact)
+    place["figures"] = str(artifact.folder / FIGURES)
+    return Answer({**numbers, **place, "numbers": numbers}, format_facts(place))
+
+
+def _read_training(options: Options) -> tuple[FinetuneStep, dict[str, Any]]:
+    """Read the settings that hold for all cells, and the model and the task."""
+    tuning = training_preset(options.settings, **read_given(options, FinetuneSettings))
+    given = read_given(options, FinetuneStep)
+    inputs = {name: getattr(options, name) for name in ("model", *SPLITS)}
+    if options.task not in TASK_KINDS:
+        given["kind"] = ""
+        inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
+    given.pop("seeds", None)
+    return FinetuneStep(tuning, **given), inputs
+
+
+def _select_shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the trials to show, best first; those without all seeds come last."""
+    ordered = sorted(rows, key=lambda row: (row["state"] != "done", -(row["mean"] or 0.0)))
+    return ordered[:SHOWN_TRIALS]
+
+
+def _describe_trial(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    about = format_settings(row["settings"])
+    if row["problem"]:
+        about = f"{about}: {row['problem']}"
+    return row["trial"], row["state"], row["mean"], row["sd"], row["n"], about
+
+
+def _format_mean(best: Mapping[str, Any]) -> str:
+    if best["sd"] is None:
+        return format_number(best["mean"])
+    return f"{format_number(best['mean'])} ± {format_number(best['sd'])}"
+
+
+def _count_seeds(best: Mapping[str, Any]) -> str:
+    text = f"n = {best['n']} seeds"
+    if best["collapsed"]:
+        text += f", {best['collapsed']} of them collapsed"
+    return text
+
+
+def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
+    """Declare the options of both commands: inputs, their own settings, those of the fine-tuning."""
+    return (
+        *model_options(help=WITH_WEIGHTS),
+        option(
+            "--task",
+            metavar="KIND|NAME|FILE",
+            required=True,
+            help="task file (.toml) or folder, name of a task in the workspace, or a kind of task"
+            f" ({', '.join(TASK_KINDS)}) with its files; it needs a dev split",
+        ),
+        *(
+            option(f"--{split}", metavar="F", help=f"{split} examples, if --task is a kind of task")
+            for split in SPLITS
+        ),
+        own,
+        setting_options(StudyRun, *PLACE),
+        option("--out", metavar="DIR", help="folder to fill; run the command again to go on …"),
+        option(
+            "--workspace",
+            metavar="W",
+            default="workspace",
+            help="… or workspace to write to (default ./workspace)",
+        ),
+        option("--name", metavar="N", help="name of the result in the workspace"),
+        option(
+            "--settings",
+            choices=FINETUNING_PRESETS,
+            default="quick",
+            metavar="NAME",
+            help="preset of the settings that are neither given nor searched:"
+            f" {', '.join(FINETUNING_PRESETS)} (default quick)",
+        ),
+        setting_options(FinetuneSettings, shown_default="that of the preset"),
+        setting_options(FinetuneStep, except_=OTHER),
+    )
+
+
+SPACE = option(
+    "--space", metavar="FILE", help="space to search, in TOML (default: Fast 2023, table 5.1)"
+)
+SEARCH_OPTIONS = setting_options(SearchStep, except_=("training", "place"))
+
+
+def _add_search(parser: Any) -> None:
+    SPACE(parser)
+    SEARCH_OPTIONS(parser)
+
+
+EPILOG = """A space file names settings by their flags, with _ for -:
+  seeds = [1, 2, 3]                                      averaged over, never chosen
+  batch_size = [8, 16, 32]                               one of a list
+  learning_rate = { low = 1e-5, high = 1e-3, log = true }
+A setting that is given as an option is not searched. Run the same command again to go on."""
+SEARCH = Command(
+    _search,
+    _declare_options(_add_search),
+    "Search settings of fine-tuning by their score on dev, averaged over seeds. Test scores are not"
+    " consulted.",
+    EPILOG,
+)
+SEEDS = Command(
+    _compare_seeds,
+    _declare_options(setting_options(SeedStudyStep, "seeds")),
+    "Train every seed with the same settings, and show the dev score after each epoch (Fast 2023,"
+    " figure 6.1).",
+)

@@ -1,0 +1,6 @@
+"""Hyperparameter search: settings of fine-tuning that score best on dev, averaged over seeds.
+
+Read in this order: `space` (the settings to search, from a file or Fast 2023, and their checks),
+`trials` (the cells of a trial, and its dev score), `search` (Optuna proposes settings, cells of a
+study compute their scores) and `seed_study` (the dev score after each epoch, for each seed).
+"""

@@ -1,0 +1,202 @@
+"""The steps that search settings of fine-tuning, and that compare seeds: both fill a folder of cells
+over several runs, as a study does, and read dev scores only.
+"""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.finetune import STEP as FINETUNE
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
+
+FIGURES = "figures.html"
+PLACE = ("on", "workers", "gpus")  # settings of a study that hold for a search
+# Settings of a fine-tuning that hold for all trials; the others of the step are not a choice here.
+BASE = ("finetune", "tokenization", "kind", "scorer", "fold", "limit", "unit")
+OPTIMISTIC = (
+    "The best of many settings looks better on dev than it is: train it with other seeds before you"
+    " report a score. Test scores were not consulted."
+)
+
+
+@dataclass(frozen=True)
+class SearchStep(CheckedSettings):
+    """How many settings are tried, on how many seeds, and where.
+
+    `training`: the settings that are not searched. `fixed`: those of the space that are not.
+    """
+
+    trials: int = setting(20, "number of trials, each with other settings", low=1, high=100_000)
+    seeds: tuple[int, ...] = setting(
+        (),
+        "random seeds of each trial, whose score is their mean",
+        high=MAX_SEED,
+        empty="those of the space",
+    )
+    fixed: tuple[str, ...] = setting(
+        (), "settings of the space that are not searched, such as num_epochs"
+    )
+    prune: bool = setting(True, "train all seeds of every trial, however low its first scores are")
+    search_seed: int = setting(
+        0, "random seed of the search: with one worker it proposes the same trials", high=MAX_SEED
+    )
+    training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
+    place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
+
+
+@dataclass(frozen=True)
+class SeedStudyStep(CheckedSettings):
+    """Which seeds are compared, with which settings, and where they are trained."""
+
+    seeds: tuple[int, ...] = setting((1, 2, 3, 4, 5), "random seeds, one run each", high=MAX_SEED)
+    training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
+    place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
+
+
+def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
+    """Search settings of fine-tuning by their dev score, averaged over seeds.
+
+    1. Read the space, and check model and task.
+    2. Run the trials that are not there yet.
+    3. Summarize: all trials, the best, the importance of each setting; figures beside them.
+    """
+    from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
+    from vocadapt.lab.search.search import IMPORTANCE_BY, import_optuna, run_search
+    from vocadapt.lab.search.space import build_thesis_space, find_thesis_seed, read_space
+    from vocadapt.lab.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.studies.places import open_pool
+
+    # 1. What is searched.
+    import_optuna()
+    context.progress(0.0, "reading the space and the task")
+    file = context.spec.one("search_space")
+    space = read_space(Path(file)) if file else build_thesis_space()
+    space = space.without(settings.fixed)
+    seeds = tuple(dict.fromkeys(settings.seeds)) or space.seeds
+    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+
+    # 2. The trials.
+    pool = open_pool(settings.place, maker.study, context.draft)
+    result = run_search(
+        maker,
+        space,
+        settings.trials,
+        context.draft,
+        pool,
+        settings.search_seed,
+        settings.prune,
+        context.progress,
+    )
+
+    # 3. The summary.
+    rows = [trial.to_dict() for trial in result.trials]
+    numbers: Numbers = {
+        "task": maker.task_name,
+        "metric": maker.metric,
+        "trials": len(rows),
+        **{state: result.count(state) for state in ("done", "pruned", "failed")},
+        "settings": len({repr(sorted(row["settings"].items())) for row in rows}),
+        "combinations": space.combinations,
+        "space": space.to_dict(),
+        "space_source": space.source,
+        "seeds": list(seeds),
+        "best": None,
+        "importance": dict(result.importance),
+        "importance_by": IMPORTANCE_BY,
+        "command": "",
+        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table 6.1);"
+        f" here every trial is averaged over its {len(seeds)} seeds, and none is chosen.",
+        "note": OPTIMISTIC,
+        "rows": rows,
+    }
+    if result.best is not None:
+        numbers["best"] = result.best.to_dict()
+        best = maker.make_cells(result.best.settings)[0].spec
+        chosen = replace(best.settings, seeds=seeds, weights=True)
+        out = context.draft / "runs" / "best"
+        numbers["command"] = build_command(replace(best, settings=chosen), out)
+    marks = [
+        TrialMark(
+            row["trial"], row["state"], row["mean"], row["sd"], format_settings(row["settings"])
+        )
+        for row in rows
+    ]
+    figures = [("Score by trial", plot_trials(marks, maker.metric))]
+    if result.importance:
+        figures.insert(0, ("Importance of each setting", plot_importance(result.importance)))
+    write_figures(context.draft / FIGURES, f"Search on {maker.task_name}", figures)
+    return numbers
+
+
+def compare_seeds(context: StepContext, settings: SeedStudyStep) -> Numbers:
+    """Train every seed with the same settings; the result is the dev score after each epoch."""
+    from vocadapt.analysis.figures.training import plot_dev_scores
+    from vocadapt.lab.search.seed_study import run_seed_study
+    from vocadapt.lab.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.studies.places import open_pool
+
+    seeds = tuple(dict.fromkeys(settings.seeds))
+    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+    pool = open_pool(settings.place, maker.study, context.draft)
+    found = run_seed_study(maker, context.draft, pool, context.progress)
+    curves = {f"seed {one.seed}": one.scores for one in found.curves}
+    figures = []
+    if curves:
+        figures.append(("Dev score by epoch and seed", plot_dev_scores(curves, maker.metric, 360)))
+    write_figures(context.draft / FIGURES, f"Seeds on {maker.task_name}", figures)
+    return {"task": maker.task_name, "metric": maker.metric, **found.to_dict()}
+
+
+def format_settings(settings: dict[str, Any]) -> str:
+    """Format settings for a line: batch_size 8, learning_rate 2e-05."""
+    parts = []
+    for key, value in settings.items():
+        text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        parts.append(f"{key} {text}")
+    return ", ".join(parts)
+
+
+def write_figures(path: Path, title: str, figures: Sequence[tuple[str, Any]]) -> None:
+    """Write figures with their titles to one self-contained HTML file."""
+    title = html.escape(title)
+    parts = [f'<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>']
+    for number, (heading, figure) in enumerate(figures):
+        body = figure.to_html(full_html=False, include_plotlyjs=number == 0)
+        parts.append(f"<h2>{html.escape(heading)}</h2>{body}")
+    path.write_text("\n".join(parts), encoding="utf-8")
+
+
+TASK_ROLES = FINETUNE.takes
+SEARCH = Step(
+    "search",
+    "Search settings of fine-tuning",
+    SearchStep,
+    search_settings,
+    makes="searches",
+    needs=(MODEL,),
+    takes=(*TASK_ROLES, Role("search_space", "--space", "Search space")),
+    seed="search_seed",
+    command=("search",),
+    part="results",
+    grows=True,
+    start_up=8.0,
+)
+SEEDS = Step(
+    "seeds",
+    "Compare seeds by epoch",
+    SeedStudyStep,
+    compare_seeds,
+    makes="searches",
+    needs=(MODEL,),
+    takes=TASK_ROLES,
+    command=("search", "seeds"),
+    part="results",
+    grows=True,
+    start_up=8.0,
+)
