@@ -25,6 +25,7 @@ FLOORS = [
         "extensions",
         "cores",
         "footprint",
+        "processes",
     },
     {"text"},
     {"spaces"},

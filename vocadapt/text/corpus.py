@@ -159,13 +159,15 @@ class Corpus:
     """Text files in order, and the settings that filter their lines; iterates over the lines.
 
     left_out: number of files in the given folders that cannot be read as text. counted_by: the
-    splitter of the word counts that the only file holds in place of a text; None for a text.
+    splitter of the word counts that the only file holds in place of a text; None for a text. span:
+    the bytes that are read of the only file, which is a part of a larger one (`divide_corpus`).
     """
 
     files: tuple[Path, ...]
     settings: CorpusSettings = CorpusSettings()
     left_out: int = 0
     counted_by: Splitter | None = None
+    span: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[str]:
         for passage in self.passages():
@@ -173,7 +175,9 @@ class Corpus:
 
     @cached_property
     def bytes(self) -> int:
-        """Size of the files on disk."""
+        """Size of the files on disk, or of the part that is read."""
+        if self.span is not None:
+            return self.span[1] - self.span[0]
         return sum(path.stat().st_size for path in self.files)
 
     def passages(self) -> Iterator[Passage]:
@@ -207,7 +211,7 @@ class Corpus:
         bytes_before = 0  # of the files that were read to their end
         for path in self.files:
             number = 1  # of the next line of this file
-            for block in _read_blocks(path, self.settings):
+            for block in self._read_file(path):
                 text = block.text
                 read = text.count("\n")
                 numbers: Sequence[int] = range(number, number + read)
@@ -219,6 +223,11 @@ class Corpus:
                 )
                 number += read
             bytes_before += path.stat().st_size
+
+    def _read_file(self, path: Path) -> Iterator[Block]:
+        if self.span is None:
+            return _read_blocks(path, self.settings)
+        return read_plain_text(path, max_line=self.settings.max_line, span=self.span)
 
     def digest(self) -> str:
         """Hash the content of the files, in order, and the settings.
@@ -346,6 +355,11 @@ def _split_suffixes(path: Path) -> tuple[str, str]:
     if suffix != ".gz":
         return suffix, ""
     return Path(path.stem).suffix.lower() or ".txt", ".gz"
+
+
+def may_divide(path: Path) -> bool:
+    """Return whether a file may be read in parts: plain text that is not compressed."""
+    return not _split_suffixes(path)[1] and _choose_reader(path) is read_plain_text
 
 
 def _find_reader_by_suffix(path: Path) -> Reader | None:

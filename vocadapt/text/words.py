@@ -4,7 +4,7 @@ import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import TextIOWrapper
 from pathlib import Path
@@ -124,10 +124,18 @@ def _count(
 
     Raises InputError if there are no words, or words with blanks inside.
     """
+    return sort_counts(tally_words(corpus, splitter, file, progress))
+
+
+def tally_words(
+    corpus: Corpus, splitter: Splitter, file: IO[str] | None = None, progress: Progress = silent
+) -> WordCounts:
+    """Count the words of a corpus, in any order; there may be none. Write its sentences to a file if
+    there is one.
+    """
     tally = build_word_counter(splitter)
     lines = lines_read = size = 0
     articles = NO_ARTICLES
-    message = "0 lines"
     for passage in corpus.passages():
         # 1. Split the lines and count their words.
         with report_block(passage.where):
@@ -141,16 +149,28 @@ def _count(
         lines_read += passage.read
         size += len(passage.text.encode())
         articles += passage.articles
-        message = f"{lines:,} lines"
-        if lines < lines_read:
-            message += f" kept of {lines_read:,}"
-        if articles.read:
-            message += f" from {articles}"
-        progress(passage.fraction, message)
+        progress(passage.fraction, describe_lines(lines, lines_read, articles))
+    return WordCounts(tally.word_counts(), lines, size, lines_read, articles)
 
-    # 3. Sort the words: most frequent first, ties by word.
-    words = tally.word_counts()
+
+def describe_lines(lines: int, lines_read: int, articles: Articles = NO_ARTICLES) -> str:
+    """Return how much was read: 900 lines kept of 1,000 from 20 articles, …"""
+    message = f"{lines:,} lines"
+    if lines < lines_read:
+        message += f" kept of {lines_read:,}"
+    if articles.read:
+        message += f" from {articles}"
+    return message
+
+
+def sort_counts(found: WordCounts) -> WordCounts:
+    """Return word counts with the most frequent word first, ties by word.
+
+    Raises InputError if there are no words, or words with blanks inside.
+    """
+    words = found.counts
     if not words:
+        message = describe_lines(found.lines, found.lines_read, found.articles)
         raise InputError(
             f"The text contains no words ({message}).", "Check the text and the options."
         )
@@ -160,7 +180,7 @@ def _count(
             "Such models cannot be used yet.",
         )
     ordered = sorted(sorted(words.items()), key=lambda item: item[1], reverse=True)
-    return WordCounts(dict(ordered), lines, size, lines_read, articles)
+    return replace(found, counts=dict(ordered))
 
 
 def _break_sentence(sentence: str) -> str:

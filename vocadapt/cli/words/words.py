@@ -19,8 +19,8 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_facts
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
+from vocadapt.text.shards import count_words_in_parallel
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.words import count_words
 
 
 def _count(options: Options) -> Answer:
@@ -29,7 +29,7 @@ def _count(options: Options) -> Answer:
     splitter = open_named_model(options).splitter
     start = time.perf_counter()
     text = read_texts(options, options.text)
-    counts = count_words(text, splitter, options.progress)
+    counts = count_words_in_parallel(text, splitter, options.workers, options.progress)
     numbers: dict[str, float] = {
         "words": counts.words,
         "distinct": counts.distinct,
@@ -119,6 +119,13 @@ COUNT = Command(
         option("text", nargs="+", metavar="TEXT", help=TEXT),
         *model_options(),
         CASING,
+        option(
+            "--workers",
+            default=1,
+            between=(1, 1024),
+            metavar="N",
+            help="number of processes that count; the counts are the same (default 1)",
+        ),
         CORPUS_SETTINGS,
     ),
 )

@@ -7,17 +7,16 @@ wait for other jobs: the study holds the lock of the workspace.
 import logging
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from vocadapt.lab.jobs.job import LOG
 from vocadapt.lab.jobs.worker import run_job
 from vocadapt.lab.workspace.locks import acquire_lock
+from vocadapt.processes import end_with_parent
 
 PATIENCE = 30.0  # seconds to wait for a cell that another process still writes
 THREADS = (  # variables that set the number of threads of the numerical libraries
@@ -48,7 +47,7 @@ def run_cells(connection: Connection, threads: int) -> None:
 
     Ends with its parent process, even if that is killed.
     """
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     fix_threads(threads)
     try:
         while folder := connection.recv():
@@ -101,11 +100,3 @@ def _log_to(path: Path) -> Iterator[None]:
             for number, descriptor in enumerate(kept, start=1):
                 os.dup2(descriptor, number)
                 os.close(descriptor)
-
-
-def _end_with_parent() -> None:
-    """Wait until the parent process has ended, then end this one at once."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -84,8 +84,7 @@ def connect(place: str) -> bool:
 
 def list_nodes() -> tuple[Node, ...]:
     """List the living nodes of the cluster."""
-    import ray
-
+    ray = import_ray()
     nodes = []
     for node in ray.nodes():
         offered = node["Resources"]

@@ -59,9 +59,16 @@ class Block(NamedTuple):
 Reader = Callable[[Path, str, int], Iterator[Block]]
 
 
-def read_plain_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Yield the lines of a plain text file."""
-    with open_text_file(path, max_line) as source:
+def read_plain_text(
+    path: Path,
+    field: str = "",
+    max_line: int = MAX_LINE_BYTES,
+    span: tuple[int, int] | None = None,
+) -> Iterator[Block]:
+    """Yield the lines of a plain text file, or of a span of its bytes that begins and ends with a
+    line.
+    """
+    with open_text_file(path, max_line, span=span) as source:
         for text in source.blocks():
             yield Block(text, source.position())
 

@@ -25,7 +25,8 @@ class Source:
     """An open UTF-8 text file, gzipped or not.
 
     A line of more than `max_line` bytes is refused, and so is a file of more than `max_bytes`
-    uncompressed bytes, if given.
+    uncompressed bytes, if given. `span`: first byte and the one after the last that are read, both
+    at the start of a line; by default the whole file.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Source:
         disk: IO[bytes],
         max_line: int = MAX_LINE_BYTES,
         max_bytes: int | None = None,
+        span: tuple[int, int] | None = None,
     ) -> None:
         self.path = path
         self.max_bytes = max_bytes
@@ -42,17 +44,23 @@ class Source:
         self.stream: IO[bytes] = disk
         if path.suffix.lower() == ".gz":
             self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
+        self.start, self.end = span or (0, None)
+        if self.start:
+            disk.seek(self.start)
 
     def position(self) -> int:
         """Return the number of bytes of the file on disk read so far."""
-        return self.disk.tell()
+        return self.disk.tell() - self.start
 
     def read(self, size: int | None = None) -> bytes:
         """Read up to `size` uncompressed bytes, by default a block; raises InputError for a broken .gz
         file.
         """
+        size = size or BLOCK
+        if self.end is not None:
+            size = min(size, self.end - self.disk.tell())
         with convert_read_errors(self.path, "Check the disk."):
-            return self.stream.read(size or BLOCK)
+            return self.stream.read(size)
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
@@ -66,9 +74,9 @@ class Source:
 
     def blocks(self) -> Iterator[str]:
         """Yield decoded blocks of whole lines, without byte order mark and with \\n for \\r\\n."""
-        offset = 0
-        for number, raw in enumerate(self._whole_lines()):
-            text = self.decode(raw, offset, first=number == 0)
+        offset = self.start
+        for raw in self._whole_lines():
+            text = self.decode(raw, offset, first=offset == 0)
             offset += len(raw)
             if self.max_bytes is not None and offset > self.max_bytes:
                 raise build_size_error(self.path, self.max_bytes)
@@ -85,7 +93,7 @@ class Source:
         If a block on disk ends within a line, the beginning of that line is kept for the next block.
         """
         begun: list[bytes] = []
-        done = size = 0  # bytes of complete lines so far, and of the current line
+        done, size = self.start, 0  # bytes before the current line, and of it
         while raw := self.read():
             # The first line of the block completes a line that may have begun in earlier blocks.
             first_line, newline, _ = raw.partition(b"\n")
@@ -154,11 +162,14 @@ def convert_read_errors(path: Path, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def open_text_file(
-    path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None
+    path: Path,
+    max_line: int = MAX_LINE_BYTES,
+    max_bytes: int | None = None,
+    span: tuple[int, int] | None = None,
 ) -> Iterator[Source]:
     """Open a text file; raise InputError if it is not a regular file or cannot be read."""
     with open_file(path) as disk:
-        yield Source(path, disk, max_line, max_bytes)
+        yield Source(path, disk, max_line, max_bytes, span)
 
 
 def build_line_error(path: Path, number: int, max_line: int) -> InputError:

@@ -1,0 +1,211 @@
+"""A study on a real Ray cluster of three nodes on this machine, one of which is killed in mid-cell."""
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import sentences, write_conll
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.pools import LocalPool
+from vocadapt.lab.studies.runner import run_grid
+from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.studies.table import build_table
+
+ROOT = Path(__file__).parents[2]
+LONG = 300.0  # seconds
+PART = 0.2  # of a cell that is done when its node dies
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not any(Path(place, "ray").is_dir() for place in sys.path), reason="Ray is not installed"
+    ),
+]
+STUDY = """
+name = "s"
+seeds = [1, 2, 3]
+retries = 1
+[settings]
+num_epochs = 60
+batch_size = 4
+learning_rate = 1e-3
+[[variants]]
+name = "tiny"
+model = "bert"
+[[tasks]]
+name = "spans"
+kind = "ner"
+train = "train.txt"
+test = "train.txt"
+"""
+
+
+@pytest.fixture
+def study_file(tmp_path):
+    write_conll(tmp_path / "train.txt", sentences(60))
+    build_tiny_bert(tmp_path / "bert")
+    (tmp_path / "s.toml").write_text(STUDY)
+    return tmp_path / "s.toml"
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    for _ in range(2):
+        cluster.add_node(**{name: node[name] for name in ("num_cpus", "object_store_memory")})
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    yield cluster
+    cluster.shutdown()
+
+
+def open_grid(file, out):
+    """The grid of the study, with a checkpoint every few steps."""
+    out.mkdir(exist_ok=True)
+    grid = expand(read_study(file), out)
+    cells = []
+    for cell in grid.cells:
+        settings = cell.step.spec.settings
+        settings = replace(settings, finetune=replace(settings.finetune, save_minutes=1e-4))
+        spec = replace(cell.step.spec, settings=settings)
+        cells.append(replace(cell, step=replace(cell.step, spec=spec)))
+    return replace(grid, cells=tuple(cells))
+
+
+def run_on_ray(file, out):
+    """What the process of the study does."""
+    from vocadapt.lab.studies.ray_pool import Demand, RayPool
+
+    grid = open_grid(Path(file), Path(out))
+    outcome = run_grid(grid, Path(out), RayPool("ray", Path(out), Demand()))
+    sys.stdout.write(json.dumps(outcome.to_dict()))
+
+
+def start_study(file, out):
+    code = "import sys; from tests.lab.test_ray_pool import run_on_ray; run_on_ray(*sys.argv[1:])"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(file), str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def find_cell_on(node, out):
+    """The job of the cell that a node has computed a part of; None if there is none yet."""
+    raylet = node.all_processes["raylet"][0].process.pid
+    for folder in out.glob("jobs/*/"):
+        job = Job(folder)
+        status = job.status()
+        if not job.has_checkpoint or status.state != "running" or (status.fraction or 0) < PART:
+            continue
+        try:
+            above = psutil.Process(job.status().pid).parents()
+        except psutil.NoSuchProcess:
+            continue
+        if raylet in {process.pid for process in above}:
+            return job
+    return None
+
+
+def wait_for(look, process=None):
+    """Look until something is found, or the time or the process is over."""
+    end = time.monotonic() + LONG
+    while not (found := look()):
+        assert time.monotonic() < end
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return found
+
+
+def read_results(out):
+    """Predictions of all cells as bytes, by cell and file."""
+    files = [path for path in out.glob("runs/*/**/*") if path.is_file()]
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in files
+        if path.name not in ("manifest.json", "run.json", "log.txt")
+    }
+
+
+def test_a_node_killed_in_mid_cell(study_file, cluster, tmp_path):
+    # 1. Without any cluster, and without any loss.
+    plain = tmp_path / "plain"
+    whole = open_grid(study_file, plain)
+    assert run_grid(whole, plain, LocalPool(1)).done == 3
+
+    # 2. On the cluster: a node dies while it computes a cell, after its first checkpoint.
+    out = tmp_path / "out"
+    process = start_study(study_file, out)
+    victim = cluster.list_all_nodes()[-1]
+    job = wait_for(lambda: find_cell_on(victim, out), process)
+    pid = job.status().pid
+    cluster.remove_node(victim, allow_graceful=False)
+    wait_for(lambda: not psutil.pid_exists(pid))
+    answer, log = process.communicate(timeout=LONG)
+    assert process.returncode == 0, log
+    assert json.loads(answer.splitlines()[-1])["done"] == 3
+    assert job.status().first >= PART / 2  # the first fraction that the second task reported
+
+    # 3. Equal bits, threads kept.
+    assert read_results(out) == read_results(plain)
+    assert len(read_results(out)) >= 3
+    assert build_table(open_grid(study_file, out), out) == build_table(whole, plain)
+    for manifest in out.glob("runs/*/manifest.json"):
+        assert json.loads(manifest.read_text())["threads"] == 1
+
+
+def test_cells_end_with_a_study_that_is_killed(study_file, cluster, tmp_path):
+    process = start_study(study_file, tmp_path / "out")
+    nodes = cluster.list_all_nodes()
+    jobs = wait_for(
+        lambda: [job for node in nodes if (job := find_cell_on(node, tmp_path / "out"))],
+        process,
+    )
+    pids = [job.status().pid for job in jobs]
+    process.kill()
+    process.communicate()
+    start = time.monotonic()
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))
+    assert time.monotonic() - start < 5
+    again = start_study(study_file, tmp_path / "out")
+    answer, log = again.communicate(timeout=LONG)
+    assert again.returncode == 0, log
+    assert json.loads(answer.splitlines()[-1])["failed"] == 0
+
+
+def test_cells_that_no_node_takes_are_given_up(study_file, cluster, tmp_path):
+    from vocadapt.lab.studies.ray_pool import Demand, RayPool
+
+    out = tmp_path / "out"
+    grid = open_grid(study_file, out)
+    with pytest.raises(InputError, match="No node of the Ray cluster can run a cell"):
+        RayPool("ray", out, Demand(threads=2))
+    pool = RayPool("ray", out, Demand(), workers=3, max_pending=3.0)
+    # More than any node offers: the tasks wait for a node that never comes.
+    pool.demand = Demand(gpus=1)
+    outcome = run_grid(grid, out, pool)
+    assert outcome.failed == 3
+    assert all("No node of the Ray cluster took" in one.problem for one in outcome.failures)
+
+
+def test_a_node_without_the_folder_is_named(cluster, tmp_path, monkeypatch):
+    from vocadapt.lab.studies import ray_pool
+
+    monkeypatch.setattr(ray_pool.ray_cluster, "hold_lock", nullcontext)
+    with pytest.raises(InputError, match="does not see the locks of the folder of the study"):
+        ray_pool.RayPool("ray", tmp_path, ray_pool.Demand())
+    assert not list(tmp_path.glob(".probe-*"))
