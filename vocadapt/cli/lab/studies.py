@@ -28,7 +28,7 @@ OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
 def _plan(options: Options) -> Answer:
     study, grid, folder = _open(options)
     settings = read_settings(options, StudyRun)
-    workers = count_workers(settings, study)
+    workers = count_workers(settings.workers, study)
     cost = estimate_grid(grid, folder, workers)
     energy = estimate_energy(cost, grid, folder)
     values = {

@@ -37,7 +37,7 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     study = read_study(Path(context.spec.inputs["file"][0]))
     workspace = Workspace(context.root) if context.root else None
     grid = expand(study, context.draft, settings.confirm, workspace)
-    pool = open_pool(settings, study, context.draft)
+    pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)
     outcome = run_grid(grid, context.draft, pool, context.progress)
     return {**outcome.to_dict(), "rows": [asdict(row) for row in build_table(grid, context.draft)]}
 

@@ -4,7 +4,6 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.pools import CELL_MEMORY, WEIGHTS_COPIES, LocalPool, Pool, size_local_pool
 from vocadapt.lab.studies.ray_cluster import CLIENT
 from vocadapt.lab.studies.study_file import Study
@@ -28,23 +27,26 @@ def check_place(on: str) -> str:
     raise InputError(f"Unknown place to run a study: {show_value(on)}.", remedy, "on")
 
 
-def open_pool(settings: StudyRun, study: Study, root: Path) -> Pool:
+def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> Pool:
     """Open the pool that runs the cells of a study, whose folder is `root`.
 
+    on: a place. workers: cells that run at once, 0 for as many as fit. gpus: of each cell, on Ray.
     Raises InputError for an unknown place, and for a cluster that cannot be used.
     """
-    if not check_place(settings.on).startswith("ray"):
-        return LocalPool(count_workers(settings, study), study.threads)
+    if not check_place(on).startswith("ray"):
+        return LocalPool(count_workers(workers, study), study.threads)
     from vocadapt.lab.studies.ray_pool import Demand, RayPool
 
-    demand = Demand(study.threads, measure_cell_memory(study), settings.gpus)
-    return RayPool(settings.on, root, demand, settings.workers, study.retries)
+    demand = Demand(study.threads, measure_cell_memory(study), gpus)
+    return RayPool(on, root, demand, workers, study.retries)
 
 
-def count_workers(settings: StudyRun, study: Study) -> int:
-    """Return how many cells run at once: as many as requested, or as fit on this machine."""
-    if settings.workers:
-        return settings.workers
+def count_workers(workers: int, study: Study) -> int:
+    """Return how many cells run at once: as many as requested, or as fit on this machine if that is
+    0.
+    """
+    if workers:
+        return workers
     return size_local_pool(study.threads, _measure_largest_weights(study))
 
 

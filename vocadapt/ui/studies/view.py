@@ -52,7 +52,7 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         workers = draw_setting(st, StudyRun, "workers", "studies_workers", width=220)
         settings = StudyRun(workers=workers)
-        used = count_workers(settings, grid.study)
+        used = count_workers(settings.workers, grid.study)
         pressed = st.button(
             "Start" if found.n_left == len(found.states) else "Continue",
             key="studies_start",
