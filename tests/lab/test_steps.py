@@ -12,6 +12,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find_command, load_command
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
+from vocadapt.footprint import Footprint
 from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.alignment import AlignmentStep, load_evaluation
@@ -574,3 +575,23 @@ def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_b
     with pytest.raises(InputError, match="is, or contains, the model that it would be made from"):
         run_step(again, place.parent if above else place, overwrite=True)
     assert (place / "model.safetensors").is_file()
+
+
+def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tiny_bert, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    workspace.root.mkdir()
+    rates = workspace.root / "footprint.toml"
+    rates.write_text('country = "SWE"\nwatts_per_core = 100\npue = 2\n')
+    step = ModelStep(PRESETS["green-bert-random"], certify=False)
+    spec = Spec("model", step, {"model": tiny_bert, "vectors": vectors.folder})
+    made = run_step(spec, workspace.folder("models", "m"))
+    footprint = Footprint.from_dict(made.manifest.footprint)
+    assert footprint is not None and (footprint.country, footprint.pue) == ("SWE", 2.0)
+    assert 0 < footprint.seconds <= made.manifest.seconds
+    assert footprint.kwh == pytest.approx(footprint.watts * footprint.seconds * 2 / 3.6e6)
+    assert footprint.kg_co2 == pytest.approx(0.041 * footprint.kwh)
+    card = (made.folder / "README.md").read_text(encoding="utf-8")
+    assert "The adaptation cost an estimated " in card and "kg CO2 per kWh (SWE)" in card
+    rates.write_text('country = "Atlantis"\n')
+    with pytest.raises(InputError, match="no grid intensity of 'Atlantis'"):
+        run_step(spec, workspace.folder("models", "n"))

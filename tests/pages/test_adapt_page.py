@@ -9,12 +9,14 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import write_text
 from tests.pages.test_pages import PRETRAINING, texts
+from vocadapt.footprint import Footprint, format_energy
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.adapt.model import describe_quality
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
@@ -180,6 +182,15 @@ def test_the_measured_quality_of_a_model_is_beside_its_forecast(open_page, seede
     assert shown.delta == f"chance {chance(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
     said = next(text for text in texts(app) if text.startswith("Measured held-out P@5"))
     assert f"**{shown.value}**, forecast by the advice **" in said
+
+
+def test_the_page_tells_what_an_adaptation_cost_and_on_which_basis(open_page, seeded: Workspace):
+    footprint = Footprint.from_dict(seeded.artifact("models", "trials-model").manifest.footprint)
+    assert footprint is not None
+    app = open_page(ADAPT, seeded)
+    said = next(one for one in app.markdown if one.value.startswith("This adaptation cost"))
+    assert f"**{format_energy(footprint.kwh)}**" in said.value
+    assert plain("PUE 1.58") in said.value and plain("kg CO2 per kWh (world)") in said.value
 
 
 def test_a_model_without_an_alignment_has_no_score():

@@ -3,8 +3,8 @@
 Read `tables` (source, table, cell) and `reader` (TOML → tables, checked; the files are in the
 folder tables) first; then `csv_values` (a CSV that fills empty cells), `comparison` (a published
 cell and our score), `means` (group means, recomputed), `coverage` (how much of a gap between two
-models a third one covers), `model_sizes` (scores by module size and by training hours), and
-`styles` (bold, underlined and colored cells).
+models a third one covers), `model_sizes` (scores by module size and by training hours),
+`costs` (CO2 by Strubell's formula) and `styles` (bold, underlined and colored cells).
 
 No value is from memory. One that is in none of the texts stays empty, with its reason.
 """

@@ -135,10 +135,10 @@ def draw_footprint(artifact: Artifact) -> None:
         return
     st.markdown(
         f"This adaptation cost an estimated **{format_energy(footprint.kwh)}** and"
-        f" **{format_co2(footprint.kg_co2)}**.",
+        f" **{format_co2(footprint.kg_co2)}**. :small[:gray[Basis: {plain(format_basis(footprint))}.]]",
         help=(
-            f"Estimated from {plain(format_basis(footprint))}. Change the rates in the file"
-            f" `{RATES}` of the workspace."
+            "Enter your country, the power of a core and the PUE of your data center in a file"
+            f" `{RATES}` in the folder of the workspace; they apply from the next step on."
         ),
     )
 
