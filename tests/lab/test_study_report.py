@@ -102,8 +102,8 @@ def test_a_report_tells_what_is_there_and_what_is_not(study: tuple[Grid, Path]) 
     assert readings[HOSTILE, "base"].mean == 0.2
     (missing,) = report.unfinished
     assert missing.state == "failed" and "no weights" in missing.problem
-    assert report.differing["finetune.lr"][1] == "0.5"
-    assert "model" in report.common and report.environment["python"] == "3.99"
+    assert report.differing["learning_rate"][1] == "0.5"
+    assert report.common["model"][0] == "model" and report.environment["python"] == "3.99"
     assert report.footprint["measured steps"].startswith("3 of 4 ")
     assert report.footprint["energy"] == "an estimated 0.03 kWh"
     assert report.footprint["CO2"] == "an estimated 0.015 kg CO2"
@@ -151,7 +151,7 @@ def test_a_tracker_reads_runs_with_config_history_and_summary(
         rows = database.execute(
             "SELECT step, metrics FROM metrics WHERE run_name = ? ORDER BY step", names[2:]
         ).fetchall()
-    assert json.loads(text[0])["finetune.lr"] == 0.5
+    assert json.loads(text[0])["learning_rate"] == 0.5
     history = {step: json.loads(metrics) for step, metrics in rows}
     assert [history[step]["train/loss"] for step in (1, 2, 3, 4)] == [2.0, 1.5, 1.0, 0.5]
     assert history[2]["dev/score"] == 0.1 and history[4]["dev/score"] == 0.4

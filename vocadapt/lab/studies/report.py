@@ -35,7 +35,7 @@ from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.studies.grid import Cell, Grid, StudyStep
 from vocadapt.lab.studies.states import count_states, find_states, find_step_state
 from vocadapt.lab.studies.table import build_table, group_cells, open_cells
-from vocadapt.lab.studies.tracker import flatten, write_tracker
+from vocadapt.lab.studies.tracker import flatten, list_settings, write_tracker
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
@@ -172,14 +172,26 @@ def _collect_settings(grid: Grid) -> dict[str, dict[str, Any]]:
             column = f"{cell.row} · {cell.task}"
         if column in found:
             continue
-        own = dict(flatten(asdict(cell.step.spec.settings)))
+        own = list_settings(cell.step.spec.settings)
         own.pop(SEEDS, None)
         source = cell.step.spec
         if cell.step.needs:
             source = grid.models[cell.step.needs].spec
             own |= flatten(asdict(source.settings), ADAPTING)
         found[column] = {"model": source.inputs["model"][0], **own}
-    return found
+    return _shorten_models(found)
+
+
+def _shorten_models(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return settings with the folder names of models instead of their paths, if they tell them apart."""
+    paths = {own["model"] for own in settings.values()}
+    names = {path: Path(path).name for path in paths if Path(path).is_absolute()}
+    if len({names.get(path, path) for path in paths}) < len(paths):
+        return settings
+    return {
+        column: {**own, "model": names.get(own["model"], own["model"])}
+        for column, own in settings.items()
+    }
 
 
 def _find_differences(settings: SettingTable) -> SettingTable:

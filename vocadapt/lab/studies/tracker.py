@@ -9,12 +9,13 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from vocadapt.given_settings import get_key
 from vocadapt.lab.studies.grid import Cell, Grid
 from vocadapt.lab.workspace.manifest import Manifest, read_manifest
+from vocadapt.settings import walk_settings
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
 
 SCHEMA = """
@@ -74,7 +75,7 @@ def _build_config(cell: Cell, manifest: Manifest, run: SavedRun) -> dict[str, An
         "seed": cell.seed,
         "threads": manifest.threads,
         "tokenization": run.record.get("tokenization", ""),
-        **dict(flatten(asdict(cell.step.spec.settings))),
+        **list_settings(cell.step.spec.settings),
         **{f"version.{name}": number for name, number in manifest.versions.items()},
     }
 
@@ -99,6 +100,19 @@ def iterate_history(run: SavedRun, manifest: Manifest) -> Iterator[tuple[int, di
     summary |= {"collapsed": int(bool(run.record.get("collapsed"))), "seconds": manifest.seconds}
     summary |= {name: manifest.footprint[name] for name in ("kwh", "kg_co2") if manifest.footprint}
     yield from sorted(history.items())
+
+
+def list_settings(settings: Any) -> dict[str, Any]:
+    """Return the settings of a step by their key in the file of a study; one without a key, or whose
+    flag negates it, by its own name.
+    """
+    found = {}
+    for one, value in walk_settings(settings):
+        key = get_key(one.flag)
+        if not key or key.startswith("no_"):
+            key = one.name
+        found[key] = value
+    return found
 
 
 def flatten(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
