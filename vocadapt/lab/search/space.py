@@ -128,9 +128,7 @@ def build_space(table: Mapping[str, Any], where: str) -> Space:
             _check_values(key, axes[key])
         except InputError as error:
             raise InputError(f"{where}: {key}: {error.problem}", error.remedy) from error
-    seeds = axes.pop(SEEDS, DEFAULT_SEEDS)
-    if isinstance(seeds, Range):
-        raise InputError(f"{where}: {SEEDS}: expected a list.", "List the seeds to average over.")
+    seeds: Any = axes.pop(SEEDS, DEFAULT_SEEDS)
     if not axes:
         raise InputError(
             f"{where}: there is no setting to search.", "Add one, such as batch_size = [8, 16]."
@@ -217,7 +215,9 @@ def _read_value(declared: Setting, value: Any) -> Any:
 def _check_values(key: str, values: tuple[Any, ...] | Range) -> None:
     """Check all values of a setting by its own declaration."""
     if key == SEEDS:
-        FinetuneStep(seeds=values)  # type: ignore[arg-type]
+        if isinstance(values, Range):
+            raise InputError("expected a list, got a range.", "List the seeds to average over.")
+        FinetuneStep(seeds=values)
         return
     ends = (values.low, values.high) if isinstance(values, Range) else values
     for value in ends:

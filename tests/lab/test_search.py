@@ -1,0 +1,326 @@
+"""Searches of settings: the space, trials averaged over seeds, pruning, and what a kill leaves."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import sentences, write_conll
+from vocadapt.__main__ import main
+from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
+from vocadapt.errors import Canceled, InputError
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.search.search import run_search
+from vocadapt.lab.search.seed_study import SeedCurve, SeedStudy, summarize_epochs
+from vocadapt.lab.search.space import (
+    Range,
+    Space,
+    build_space,
+    build_thesis_space,
+    find_thesis_seed,
+    read_space,
+)
+from vocadapt.lab.search.trials import prepare_trials
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.training.finetune.settings import FinetuneSettings
+
+pytest.importorskip("optuna")
+SEEDS = (1, 2, 3)
+LIST = Space({"learning_rate": (1e-5, 1e-4, 1e-3), "batch_size": (4, 8)}, SEEDS, "test")
+RATES = Space({"learning_rate": Range(1e-6, 1e-2, log=True), "batch_size": (4, 8)}, SEEDS, "test")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A tiny model, and a task in files."""
+    folder = tmp_path_factory.mktemp("files")
+    build_tiny_bert(folder / "bert")
+    for seed, name in enumerate(("train", "dev", "test")):
+        write_conll(folder / f"{name}.txt", sentences(6, seed))
+    return folder
+
+
+@pytest.fixture
+def maker(files):
+    """What makes the cells of trials."""
+    return prepare_trials(inputs(files), FinetuneStep(kind="ner"), SEEDS)
+
+
+def inputs(files, *splits):
+    """The inputs of a search."""
+    named = {name: (str(files / f"{name}.txt"),) for name in splits or ("train", "dev", "test")}
+    return {"model": (str(files / "bert"),), **named}
+
+
+def score(settings, seed):
+    """A score that depends on the learning rate alone: 1 at 1e-4, .3 less a power of ten farther."""
+    return round(1 - 0.3 * abs(math.log10(settings.finetune.lr) + 4) + 0.01 * seed, 6)
+
+
+@dataclass
+class FakePool:
+    """Writes the run of a cell that `answer` (settings, seed) scores, at once; None fails it.
+
+    `stops`: raise Canceled before the cell of this number. `computed`: settings and seeds of cells.
+    """
+
+    answer: object = score
+    capacity: int = 1
+    stops: int = 0
+    computed: list = field(default_factory=list)
+    ended: list = field(default_factory=list)
+
+    def submit(self, folder):
+        job = Job(folder)
+        settings, (seed,) = job.spec.settings, job.spec.settings.seeds
+        self.computed.append((settings.finetune.lr, settings.finetune.batch, seed))
+        if self.stops and len(self.computed) >= self.stops:
+            raise Canceled
+        value = self.answer(settings, seed)
+        if value is not None:
+            job.target.mkdir(parents=True)
+            record = {"dev": [0.0, value], "seed": seed, "scorer": "entity"}
+            (job.target / "run.json").write_text(json.dumps(record), encoding="utf-8")
+            Manifest("runs", job.target.name, {}, {}, step="finetune").save(job.target)
+        self.ended.append(folder)
+
+    def wait_for_ended(self, seconds):
+        ended, self.ended = self.ended, []
+        return ended
+
+    def close(self):
+        self.ended.clear()
+
+
+def search(maker, root, pool=None, space=LIST, trials=8, **how):
+    root.mkdir(exist_ok=True)
+    return run_search(maker, space, trials, root, pool or FakePool(), **how)
+
+
+def test_the_space_of_the_thesis_is_the_published_table():
+    space = build_thesis_space()
+    assert space.seeds == (142, 193, 389, 793, 922) and find_thesis_seed() == 142
+    assert space.axes["batch_size"] == (1, 2, 4, 8, 16) and space.axes["max_length"] == (
+        128,
+        256,
+        512,
+    )
+    assert len(space.axes["learning_rate"]) == 12 and 1e-3 in space.axes["learning_rate"]
+    assert space.axes["num_epochs"] == (3, 5, 10, 15, 20, 30)
+    assert space.combinations == 5400 / 5 and "table 5.1" in space.source
+    assert space.without(["num_epochs"]).combinations == 180
+
+
+def test_a_space_file_has_lists_and_ranges(tmp_path):
+    file = tmp_path / "space.toml"
+    file.write_text(
+        'seeds = [7, 8]\nfreeze = ["all", "top-2"]\n'
+        "learning_rate = { low = 1e-5, high = 1e-3, log = true }\nnum_epochs = { low = 1, high = 9, step = 2 }\n"
+    )
+    space = read_space(file)
+    assert space.seeds == (7, 8) and space.axes["freeze"] == ("all", "top-2")
+    assert space.axes["learning_rate"] == Range(1e-5, 1e-3, True) and space.combinations is None
+    assert space.axes["num_epochs"] == Range(1, 9, step=2)
+    assert build_space({"weight_decay": [0, 1]}, "f").axes["weight_decay"] == (0.0, 1.0)
+    assert build_space({"batch_size": [1]}, "f").seeds == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ({"batch_sise": [1]}, "Did you mean batch_size"),
+        ({"seed": [1], "batch_size": [1]}, "Did you mean seeds"),
+        ({"batch_size": [0]}, "batch_size: .*from 1 to 65,536, got 0"),
+        ({"batch_size": ["8"]}, "type int, got '8'"),
+        ({"batch_size": [True]}, "type int, got True"),
+        ({"batch_size": [8, 8]}, "given twice"),
+        ({"batch_size": []}, "a list of values or a range"),
+        ({"batch_size": 8}, "a list of values or a range"),
+        ({"learning_rate": [float("nan")]}, "learning_rate"),
+        ({"learning_rate": {"low": 1e-3, "high": 1e-5}}, "low is not below high"),
+        ({"learning_rate": {"low": 1e-3}}, "no high"),
+        ({"learning_rate": {"low": 0.1, "high": 1.0, "lg": True}}, "Did you mean log"),
+        ({"weight_decay": {"low": 0.0, "high": 1.0, "log": True}}, "begins above 0"),
+        ({"freeze": {"low": 1, "high": 3}}, "only numbers"),
+        ({"freeze": ["some"]}, "does not select"),
+        ({"with_dev": [True]}, "cannot be trained on"),
+        ({"seeds": [1, 2]}, "no setting to search"),
+        ({"seeds": [-1], "batch_size": [1]}, "got -1"),
+        ({"seeds": {"low": 1, "high": 2}, "batch_size": [1]}, "expected a list"),
+        ({"batch_size": [10**400]}, "batch_size"),
+    ],
+)
+def test_a_bad_space_is_told(table, told):
+    with pytest.raises(InputError, match=told):
+        build_space(table, "space.toml")
+
+
+def test_a_task_without_dev_is_refused(files):
+    for names, settings in (
+        (("train", "test"), FinetuneStep(kind="ner")),
+        (("train", "dev"), FinetuneStep(FinetuneSettings(with_dev=True), kind="ner")),
+    ):
+        with pytest.raises(InputError, match="dev") as caught:
+            prepare_trials(inputs(files, *names), settings, SEEDS)
+        assert caught.value.remedy
+
+
+def test_the_best_trial_is_the_mean_over_its_seeds(maker, tmp_path):
+    pool = FakePool()
+    result = search(maker, tmp_path / "s", pool, trials=20)
+    assert result.best.settings["learning_rate"] == 1e-4 and result.best.seeds == SEEDS
+    assert result.best.values == (1.01, 1.02, 1.03)
+    assert result.best.summary.mean == pytest.approx(1.02)
+    assert result.best.summary.sd == pytest.approx(0.01)
+    # The score depends on the learning rate alone.
+    assert result.importance["learning_rate"] > 0.9 > 0.1 > result.importance["batch_size"]
+    assert sum(result.importance.values()) == pytest.approx(1)
+    # A cell is computed once, however often its settings are proposed.
+    assert len(pool.computed) == len(set(pool.computed)) <= 3 * 6
+    assert result.count("done") + result.count("pruned") == 20
+
+
+def test_a_trial_far_below_the_others_ends_after_two_seeds(maker, tmp_path):
+    result = search(maker, tmp_path / "s", space=RATES, trials=15)
+    pruned = [trial for trial in result.trials if trial.state == "pruned"]
+    assert pruned and all(len(trial.values) == 2 for trial in pruned)
+    assert all(trial.number > 5 for trial in pruned)  # the first five have nothing to compare with
+    assert max(trial.summary.mean for trial in pruned) < result.best.summary.mean
+    whole = search(maker, tmp_path / "all", space=RATES, trials=15, prunes=False)
+    assert whole.count("done") == 15
+
+
+@pytest.mark.parametrize("stops", [1, 2, 7, 20])
+def test_an_interrupted_search_continues_as_if_nothing_had_happened(maker, tmp_path, stops):
+    whole = search(maker, tmp_path / "whole", space=RATES, trials=12)
+    with pytest.raises(Canceled):
+        search(maker, tmp_path / "s", FakePool(stops=stops), RATES, trials=12)
+    again = search(maker, tmp_path / "s", space=RATES, trials=12)
+    assert again.trials == whole.trials and again.importance == whole.importance
+    # Once more: nothing is left to do; with more trials, only those.
+    pool = FakePool()
+    assert search(maker, tmp_path / "s", pool, RATES, trials=12).trials == whole.trials
+    assert not pool.computed
+    more = search(maker, tmp_path / "s", pool, RATES, trials=13)
+    assert more.trials[:12] == whole.trials and len(more.trials) == 13
+    assert search(maker, tmp_path / "other", space=RATES, seed=5).trials != whole.trials[:8]
+
+
+def test_another_space_shares_the_cells_of_the_folder(maker, tmp_path):
+    search(maker, tmp_path / "s", trials=20)
+    pool = FakePool()
+    small = Space({"learning_rate": (1e-4,)}, SEEDS, "test")
+    result = search(maker, tmp_path / "s", pool, small, trials=2)
+    assert [trial.number for trial in result.trials] == [1, 2]
+    known = {path.name for path in (tmp_path / "s" / "runs").iterdir()}
+    assert len(known) <= 3 * 6 + 3 and len(pool.computed) <= 3  # batch size 16 was not in the list
+
+
+def test_a_failed_cell_fails_its_trial_alone(maker, tmp_path):
+    def answer(settings, seed):
+        return None if settings.finetune.lr == 1e-3 and seed == 2 else score(settings, seed)
+
+    result = search(maker, tmp_path / "s", FakePool(answer), trials=15)
+    failed = [trial for trial in result.trials if trial.state == "failed"]
+    assert failed and {trial.settings["learning_rate"] for trial in failed} == {1e-3}
+    assert all(trial.problem and len(trial.values) == 1 for trial in failed)
+    assert result.best.settings["learning_rate"] == 1e-4
+    none = search(maker, tmp_path / "none", FakePool(lambda *_: None), trials=3)
+    assert none.best is None and none.importance == {} and none.count("failed") == 3
+
+
+def test_several_workers_train_several_trials_at_once(maker, tmp_path):
+    result = search(maker, tmp_path / "s", FakePool(capacity=4), RATES, trials=10)
+    assert len(result.trials) == 10 and result.best.summary.mean > 0.7
+
+
+def test_without_optuna_the_remedy_is_told(maker, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(InputError, match="Optuna is not installed") as caught:
+        search(maker, tmp_path / "s")
+    assert "vocadapt[search]" in caught.value.remedy
+
+
+def test_scores_by_epoch_and_seed():
+    curves = (SeedCurve(1, (0.2, 0.6), False), SeedCurve(2, (0.4,), True))
+    assert summarize_epochs(curves) == [
+        {
+            "epoch": 1,
+            "scores": [0.2, 0.4],
+            "n": 2,
+            "mean": pytest.approx(0.3),
+            "sd": pytest.approx(0.02**0.5),
+        },
+        {"epoch": 2, "scores": [0.6, None], "n": 1, "mean": 0.6, "sd": None},
+    ]
+    numbers = SeedStudy(curves).to_dict()
+    assert numbers["best_epoch"] == [2, 1] and numbers["collapsed"] == [2]
+    assert summarize_epochs(()) == []
+
+
+def test_figures_show_what_they_are_given():
+    bars = plot_importance({"a": 0.2, "<b>": 0.8})
+    assert list(bars.data[0].x) == [0.8, 0.2] and "&lt;b&gt;" in bars.layout.yaxis.ticktext[0]
+    marks = [
+        TrialMark(1, "done", 0.5, 0.1, "x 1"),
+        TrialMark(2, "pruned", 0.2, None, "x 2"),
+        TrialMark(3, "failed", None, None, "x 3"),
+        TrialMark(4, "done", 0.4, 0.1, "<i>"),
+    ]
+    traces = {trace.name: trace for trace in plot_trials(marks, "f1").data}
+    assert set(traces) == {"done", "pruned", "best so far"}
+    assert list(traces["best so far"].y) == [0.5, 0.5]
+    assert "&lt;i&gt;" in traces["done"].customdata[1][1]
+
+
+def test_the_commands_train_and_continue(files, tmp_path, capsys):
+    space = tmp_path / "space.toml"
+    space.write_text("batch_size = [2, 3]\nnum_epochs = [1, 2]\nseeds = [1, 2]\n")
+    given = ["--task", "ner", "--model", str(files / "bert"), "--num-epochs", "2", "--json"]
+    for name in ("train", "dev", "test"):
+        given += [f"--{name}", str(files / f"{name}.txt")]
+    out = ["--out", str(tmp_path / "s"), "--workers", "1"]
+    assert main(["search", *given, *out, "--space", str(space), "--trials", "2"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["space"] == {"batch_size": [2, 3]}  # a setting that is given is not searched
+    assert answer["trials"] == answer["done"] == 2 and answer["best"]["n"] == 2
+    for part in ("finetune", "--num-epochs 2", "--seeds 1 2", "--task ner"):
+        assert part in answer["command"]
+    assert "142" in answer["thesis"] and Path(answer["figures"]).is_file()
+
+    # The same cells serve the comparison of seeds in the same folder's form.
+    out = ["--out", str(tmp_path / "seeds"), "--workers", "1"]
+    assert main(["search", "seeds", *given, *out, "--seeds", "1", "2"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [len(row["scores"]) for row in answer["rows"]] == [2, 2] and answer["seeds"] == [1, 2]
+
+
+@pytest.mark.slow
+def test_a_killed_search_continues(files, tmp_path, capsys):
+    space = tmp_path / "space.toml"
+    space.write_text("batch_size = [1, 2, 3]\nseeds = [1, 2]\n")
+    command = ["search", "--task", "ner", "--model", str(files / "bert"), "--space", str(space)]
+    for name in ("train", "dev", "test"):
+        command += [f"--{name}", str(files / f"{name}.txt")]
+    command += ["--trials", "4", "--num-epochs", "2", "--workers", "1", "--json"]
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "vocadapt", *command, "--out", str(tmp_path / "s")]
+    )
+    end = time.monotonic() + 120
+    while len(list((tmp_path / "s" / "runs").glob("*/manifest.json"))) < 3:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    killed.kill()
+    killed.wait()
+    answers = []
+    for name in ("s", "whole"):
+        assert main([*command, "--out", str(tmp_path / name)]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0]["rows"] == answers[1]["rows"] and len(answers[0]["rows"]) == 4
