@@ -27,7 +27,8 @@ from vocadapt.progress import Progress, silent
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 
 if TYPE_CHECKING:
-    import optuna
+    from optuna import Study, Trial
+    from optuna.samplers import BaseSampler
 
 JOURNAL = "optuna.log"
 FIRST_TRIALS = 5  # completed trials before others are compared with their median
@@ -103,7 +104,7 @@ class SearchResult:
 class _Active:
     """A trial that is running: its cells, one for each seed, and the scores so far."""
 
-    trial: "optuna.Trial"
+    trial: "Trial"
     cells: Sequence[StudyStep]
     values: list[float] = field(default_factory=list)
 
@@ -182,9 +183,7 @@ def run_search(
     return read_search(study, maker, root)
 
 
-def open_journal(
-    maker: TrialMaker, space: Space, root: Path, seed: int, prunes: bool
-) -> "optuna.Study":
+def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes: bool) -> "Study":
     """Open the journal of a search in its folder.
 
     What the trials are is part of the name there: after a change of space, seeds, model or task the
@@ -202,7 +201,7 @@ def open_journal(
     pruner: Any = optuna.pruners.NopPruner()
     if prunes:
         pruner = optuna.pruners.MedianPruner(FIRST_TRIALS, FIRST_SEEDS)
-    study: optuna.Study = optuna.create_study(
+    study: Study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(path, JournalFileOpenLock(path))),
         study_name=blake2b(content.encode(), digest_size=8).hexdigest(),
         direction="maximize",
@@ -231,7 +230,7 @@ def build_distributions(space: Space) -> dict[str, Any]:
     return found
 
 
-def read_search(study: "optuna.Study", maker: TrialMaker, root: Path) -> SearchResult:
+def read_search(study: "Study", maker: TrialMaker, root: Path) -> SearchResult:
     """Return the result of a search from its journal and the cells of its trials."""
     names = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
     ended = []
@@ -255,7 +254,7 @@ def read_search(study: "optuna.Study", maker: TrialMaker, root: Path) -> SearchR
     return SearchResult(tuple(ended), compute_importance(study))
 
 
-def compute_importance(study: "optuna.Study") -> dict[str, float]:
+def compute_importance(study: "Study") -> dict[str, float]:
     """Return key → importance of a setting, the largest first: the part of the variance of the scores
     that it explains, after fANOVA (Hutter et al. 2014), as fractions that sum to 1.
 
@@ -271,7 +270,7 @@ def compute_importance(study: "optuna.Study") -> dict[str, float]:
     return {key: float(value) for key, value in found.items()}
 
 
-def _enqueue_interrupted(study: "optuna.Study") -> None:
+def _enqueue_interrupted(study: "Study") -> None:
     """Enqueue the trials again that were running when an earlier process was killed."""
     optuna = import_optuna()
     for trial in study.get_trials(states=(optuna.trial.TrialState.RUNNING,)):
@@ -281,7 +280,7 @@ def _enqueue_interrupted(study: "optuna.Study") -> None:
         study.enqueue_trial(trial.params)
 
 
-def _list_trials(study: "optuna.Study") -> list[Any]:
+def _list_trials(study: "Study") -> list[Any]:
     """Return the trials that were proposed, in order; those that another one replaces are left out."""
     replaced = study.user_attrs.get(INTERRUPTED, [])
     return [
@@ -291,22 +290,22 @@ def _list_trials(study: "optuna.Study") -> list[Any]:
     ]
 
 
-def _count_asked(study: "optuna.Study") -> int:
+def _count_asked(study: "Study") -> int:
     return len(_list_trials(study))
 
 
-def _build_sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":
+def _build_sampler(seed: int, number: int) -> "BaseSampler":
     """Return the sampler that proposes a trial: its randomness depends on the number alone, so an
     interrupted search proposes what an uninterrupted one does.
     """
     import numpy as np
 
     state = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-    sampler: optuna.samplers.BaseSampler = import_optuna().samplers.TPESampler(seed=state)
+    sampler: BaseSampler = import_optuna().samplers.TPESampler(seed=state)
     return sampler
 
 
-def _advance(one: _Active, study: "optuna.Study", schedule: Schedule, root: Path) -> bool:
+def _advance(one: _Active, study: "Study", schedule: Schedule, root: Path) -> bool:
     """Record the cells of a trial that have ended; return whether the trial has ended."""
     states = import_optuna().trial.TrialState
     while True:
@@ -330,7 +329,7 @@ def _advance(one: _Active, study: "optuna.Study", schedule: Schedule, root: Path
             return True
 
 
-def _report(study: "optuna.Study", trials: int, progress: Progress) -> None:
+def _report(study: "Study", trials: int, progress: Progress) -> None:
     """Report how many trials have ended, and the best score so far."""
     ended = [trial for trial in _list_trials(study) if trial.state.is_finished()]
     done = [trial.value for trial in ended if trial.state.name == "COMPLETE"]
