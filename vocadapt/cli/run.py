@@ -201,6 +201,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "lab.studies",
         "REPORT",
         "write a study as a page, as tables for LaTeX or a spreadsheet, or for a tracker",
+    "reproduce": (
+        "lab.reproduce",
+        "REPRODUCE",
+        "reproduce published tables with what this machine has: published, ours, difference",
     ),
     "search": (
         "lab.search",

@@ -65,6 +65,10 @@ class TableDeclaration(Facts):
     where: str = ""
     kind: str = "printed"
     study: str = ""
+    method: str = ""
+    settings: str = ""
+    target: str = ""
+    needs: str = ""
     notes: tuple[str, ...] = ()
     decimals: int = 2
     ranked: bool = False
@@ -156,6 +160,10 @@ def _build_table(
         declared.decimals,
         declared.ranked,
         declared.leaves_out,
+        declared.method,
+        declared.settings,
+        declared.target,
+        declared.needs,
     )
     single = {(one.row, one.column): one for one in declared.cells}
     cells = []

@@ -140,6 +140,10 @@ class PublishedTable:
     where: its number, such as "table 6.6". kind: a key of KINDS. decimals: as printed.
     study: what has to be run to produce it. ranked: whether the best cells are marked, as in
     `styles`. notes: its traps.
+
+    method: how its cells are computed, a name that `vocadapt.lab.published` knows; "" for a table
+    that is not computed, for which `needs` says what is missing. settings: fine-tuning preset of the
+    publication. target: model whose vocabulary is transferred.
     """
 
     id: str
@@ -156,6 +160,10 @@ class PublishedTable:
     decimals: int = 2
     ranked: bool = False
     leaves_out: tuple[LeftOut, ...] = ()
+    method: str = ""
+    settings: str = ""
+    target: str = ""
+    needs: str = ""
 
     @cached_property
     def grid(self) -> dict[tuple[str, str], PublishedCell]:

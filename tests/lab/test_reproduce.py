@@ -1,0 +1,291 @@
+"""Reproducing published tables: what is found, computed, compared, and not begun."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SPECIAL
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.published.imports import fill_imported, import_values
+from vocadapt.lab.published.materials import Materials, is_name_of
+from vocadapt.lab.published.measures import MEASURES
+from vocadapt.lab.published.plan import find_missing, plan_table
+from vocadapt.lab.published.reproduce import reproduce
+from vocadapt.lab.published.trainings import METHOD, SCALES, Scale, plan_trainings
+from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.presets import get_preset
+from vocadapt.published.reader import find_table, load_tables
+from vocadapt.training.finetune.settings import FINETUNING_PRESETS
+
+FULLTEXT = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext"
+TINY = SCALES["tiny"]
+SENTENCE = "patients\tO\nwith\tO\nleukemia\tB-Disease\nin\tO\nindia\tO\n\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder of data: two vocabularies, a text, and two benchmarks of unknown version."""
+    folder = tmp_path / "data"
+    words = {
+        "bert-base-uncased": ["leukemia", "hyper", "##tension", "the", "of"],
+        "pubmedbert-abstract-fulltext": ["leukemia", "hypertension", "the"],
+    }
+    (folder / "vocab").mkdir(parents=True)
+    for name, own in words.items():
+        content = "".join(f"{token}\n" for token in (*SPECIAL, *own))
+        (folder / "vocab" / f"{name}.txt").write_text(content, encoding="utf-8")
+    (folder / "text").mkdir()
+    (folder / "text" / "abstracts.txt").write_text("the hypertension of\n" * 5, encoding="utf-8")
+    for name, sentences in {"NCBI-disease": 8, "BC5CDR-disease": 12}.items():
+        (folder / "ner" / name).mkdir(parents=True)
+        for split in ("train", "devel", "test"):
+            content = SENTENCE * sentences
+            (folder / "ner" / name / f"{split}.tsv").write_text(content, encoding="utf-8")
+    return folder
+
+
+def materials(folder: Path, model: Path | str = "") -> Materials:
+    return Materials(Workspace(folder.parent / "w"), (folder,), stand_in=str(model))
+
+
+def run(name: str, given: Materials, scale: Scale = TINY):
+    assert given.workspace is not None
+    return reproduce(find_table(name), given, scale, given.workspace.root / "studies" / "s")
+
+
+def test_every_table_is_computed_or_says_what_it_needs() -> None:
+    for table in load_tables().values():
+        assert table.method in {*MEASURES, METHOD, ""}, table.id
+        assert bool(table.method) != bool(table.needs), table.id
+        if table.method == METHOD:
+            assert table.settings in FINETUNING_PRESETS, table.id
+            needs = {cell.facts.recipe for cell in table.cells if cell.facts.recipe}
+            transfers = any("target" in get_preset(one).needs for one in needs)
+            assert bool(table.target) == transfers, table.id
+
+
+@pytest.mark.parametrize(
+    ("file", "model", "same"),
+    [
+        ("pubmedbert-abstract-fulltext", FULLTEXT, True),
+        ("pubmedbert-abstract", FULLTEXT, False),
+        ("pubmedbert-abstract-fulltext", FULLTEXT.removesuffix("-fulltext"), False),
+        ("bert-base-uncased", "bert-base-uncased", True),
+        ("bert-base-uncased", "bert-base-cased", False),
+        ("uncased", "bert-base-uncased", False),
+        ("pubmedbert-abstract-fulltext", "PubMedBERT; which of the two is not stated", True),
+    ],
+)
+def test_a_file_is_named_after_a_model(file: str, model: str, same: bool) -> None:
+    assert is_name_of(file, model) == same
+
+
+def test_common_tokens_are_compared_where_both_vocabularies_are_there(data: Path) -> None:
+    found = run("fast-3.1", materials(data)).comparisons
+    # 7 of the 10 tokens of the first vocabulary are in the second.
+    one = found["BERT", "PubMedBERT-fulltext"]
+    assert one.published == 40 and one.ours == pytest.approx(70) and one.is_comparable
+    assert one.difference == pytest.approx(30)
+    other = found["BERT", "BlueBERT"]
+    assert other.ours is None and other.why.startswith("not available: the vocabulary of bluebert")
+
+
+def test_terms_are_tokenized_as_the_table_prints_them(data: Path) -> None:
+    found = run("fast-2.1", materials(data)).comparisons
+    assert found["hypertension", "BERT"].ours == "hyper-tension"
+    assert found["hypertension", "BERT"].equal is True
+    assert found["leukemia", "BERT"].ours == "✓"
+    assert "which of the two is not stated" in found["hypertension", "PubMedBERT"].why
+    assert found["hypertension", "SciBERT"].ours is None
+
+
+def test_a_text_that_is_not_the_published_one_is_not_compared(data: Path) -> None:
+    found = run("fast-6.10-totals", materials(data)).comparisons
+    one = found["PubMed abstracts", "BERT"]
+    assert one.ours == pytest.approx(20 / 1e6)  # the, hyper, ##tension, of: five times
+    assert one.why.startswith("not comparable: data version") and one.difference is None
+    more = found["PubMed abstracts", "BERT more than PubMedBERT-fulltext"]
+    assert more.ours == pytest.approx(100 * (20 / 15 - 1))
+
+
+def test_the_parameters_of_a_smaller_vocabulary(data: Path) -> None:
+    found = run("fast-figure-3.1", materials(data)).comparisons["model size", "50 % removed"]
+    assert found.ours == pytest.approx(-100 * 15261 * 768 / 109482240)
+    assert found.is_comparable and abs(found.difference or 1) < 0.05
+
+
+def test_words_inside_entities_are_counted(data: Path) -> None:
+    found = run("poerner-ia", materials(data)).comparisons[
+        "words ending in -ia", "inside a disease"
+    ]
+    assert found.ours == 50  # leukemia is a disease, india is not
+    assert "data version" in found.why
+
+
+def test_the_cards_of_the_tasks() -> None:
+    table = find_table("fast-4.1")
+    found = reproduce(table, Materials(), TINY, Path("unused")).comparisons
+    assert found["MedNLI", "Domain"].equal and found["JNLPBA", "Domain"].equal
+    assert found["MedNLI", "Metric"].ours == "accuracy"
+
+
+def test_a_stand_in_is_measured_and_not_compared(data: Path, tiny_bert: Path) -> None:
+    found = run("fast-3.2", materials(data, tiny_bert)).comparisons
+    one = found["BERT", "BERT"]
+    assert isinstance(one.ours, float) and one.difference is None
+    assert one.why == "not comparable: base model: bert-base-uncased published, tiny-bert ours"
+    assert found["BlueBERT", "BlueBERT"].why.startswith("not available: the weights of bluebert")
+
+
+def test_a_named_model_is_the_published_one(data: Path, tiny_bert: Path) -> None:
+    named = Materials(None, (data,), {"bert-base-uncased": str(tiny_bert)})
+    found = reproduce(find_table("fast-3.3"), named, TINY, Path("unused")).comparisons
+    assert found["BERT", "BERT"].difference == 0
+
+
+def test_a_plan_agrees_with_what_is_computed(data: Path) -> None:
+    given = materials(data)
+    for name in ("fast-2.1", "fast-3.1", "fast-3.2", "fast-6.10-totals", "poerner-ia"):
+        table = find_table(name)
+        plan = plan_table(table, given, TINY, Path("unused"))
+        assert plan.computable == run(name, given).computed, name
+        assert len(find_missing(table, given)) == plan.cells - plan.computable
+
+
+def test_the_tiny_scale_takes_the_smallest_task_and_two_variants(
+    data: Path, tiny_bert: Path
+) -> None:
+    plan = plan_trainings(find_table("fast-6.4"), materials(data, tiny_bert), TINY)
+    assert plan.study is not None
+    assert [one.name for one in plan.study.variants] == [
+        "tiny-bert-plain",
+        "tiny-bert-reduced-last-25",
+    ]
+    assert [one.name for one in plan.study.tasks] == ["NCBI-disease"]
+    assert plan.study.seeds == (1, 2, 3)
+    assert plan.missing["JNLPBA", "BERT"].startswith("the benchmark bio-lm/JNLPBA; python -m")
+    assert plan.missing["NCBI-disease", "last 50 %"] == "not trained at this scale"
+
+
+def test_the_full_scale_has_the_seeds_and_settings_of_the_publication(
+    data: Path, tiny_bert: Path
+) -> None:
+    plan = plan_trainings(find_table("fast-6.4"), materials(data, tiny_bert), SCALES["full"])
+    assert plan.study is not None and plan.study.seeds == (142,)
+    assert plan.study.settings == {"settings": "thesis"}
+    assert len(plan.study.tasks) == 2 and len(plan.study.variants) == 13
+
+
+def test_a_target_that_is_not_the_published_one_is_named(data: Path, tiny_bert: Path) -> None:
+    table = find_table("fast-6.6")
+    published = plan_trainings(table, materials(data, tiny_bert), SCALES["full"])
+    names = {one.variant.name: one.base_model for one in published.variants.values()}
+    assert (
+        names["tiny-bert-transfer-syntactic"] == "tiny-bert"
+    )  # the vocabulary is the published one
+    assert "tiny-bert-transfer-target" not in names  # its embeddings are not there
+    other = Materials(None, (data,), stand_in=str(tiny_bert), target=str(tiny_bert))
+    variants = plan_trainings(table, other, SCALES["full"]).variants
+    assert variants["tiny-bert-transfer-target"].base_model == "tiny-bert, target tiny-bert"
+
+
+def test_tables_share_trainings(data: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    given = materials(data, tiny_bert)
+    steps = []
+    for name in ("fast-6.4", "fast-6.7"):
+        plan = plan_trainings(find_table(name), given, TINY)
+        assert plan.study is not None
+        steps.append({cell.step.name for cell in expand(plan.study, tmp_path / "s").cells})
+    assert len(steps[0] & steps[1]) == 3  # the plain model, three seeds
+
+
+def test_a_table_that_takes_too_long_is_not_begun(data: Path, tiny_bert: Path) -> None:
+    given = materials(data, tiny_bert)
+    found = run("fast-6.4", given, Scale("", 1, 2, (1,), {}, seconds=1))
+    assert found.why.startswith("needs ") and found.why.endswith(" hours")
+    assert found.computed == 0 and given.workspace and not given.workspace.root.exists()
+
+
+def finish_cells(name: str, given: Materials, scores: dict[str, float], collapsed: int = 0) -> None:
+    """Write the results of all trainings of a table: variant → F1, the same for each seed but for
+    a hundredth.
+    """
+    assert given.workspace is not None
+    root = given.workspace.root / "studies" / "s"
+    plan = plan_trainings(find_table(name), given, TINY)
+    assert plan.study is not None
+    for cell in expand(plan.study, root, workspace=given.workspace).cells:
+        folder = cell.step.find_folder(root)
+        folder.mkdir(parents=True)
+        f1 = scores[cell.variant] + cell.seed / 100
+        numbers = {"mean": {"f1": f1}, "scorer": "entity-strict", "collapsed": collapsed}
+        Manifest("runs", cell.step.name, {}, numbers=numbers).save(folder)
+    Manifest("studies", "s", {}).save(root, lists_files=False)
+
+
+def test_scores_are_means_over_seeds_and_changes_are_against_the_plain_model(
+    data: Path, tiny_bert: Path
+) -> None:
+    given = materials(data, tiny_bert)
+    finish_cells("fast-6.4", given, {"tiny-bert-plain": 0.50, "tiny-bert-reduced-last-25": 0.45})
+    found = run("fast-6.4", given).comparisons
+    plain = found["NCBI-disease", "BERT"]
+    assert plain.ours == pytest.approx(52) and plain.sd == pytest.approx(1) and plain.n == 3
+    assert plain.why.startswith("not comparable: data version")
+    assert found["NCBI-disease", "last 25 %"].ours == pytest.approx(-5)
+    assert found["Mean (all)", "BERT"].why == "not available: 1 of 18 tasks are computed"
+
+
+def test_a_collapsed_run_is_not_compared(data: Path, tiny_bert: Path) -> None:
+    given = materials(data, tiny_bert)
+    scores = {"tiny-bert-plain": 0.0, "tiny-bert-reduced-last-25": 0.0}
+    finish_cells("fast-6.4", given, scores, collapsed=1)
+    found = run("fast-6.4", given).comparisons["NCBI-disease", "BERT"]
+    assert found.why == "not comparable: 3 of 3 runs collapsed" and found.difference is None
+
+
+def test_imported_values_fill_empty_cells(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    path = tmp_path / "own.csv"
+    path.write_text("row,column,value\nNCBI-disease,aligned,87.5\n", encoding="utf-8")
+    assert fill_imported(find_table("poerner-ablation"), workspace).empty
+    import_values("poerner-ablation", path, workspace, "me", "today")
+    cell = fill_imported(find_table("poerner-ablation"), workspace).grid["NCBI-disease", "aligned"]
+    assert cell.value == 87.5 and cell.imported == "imported by me from own.csv, today"
+    (workspace.root / "published" / "poerner-ablation.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match="does not hold imported values"):
+        fill_imported(find_table("poerner-ablation"), workspace)
+
+
+def test_the_command_lists_all_tables(data: Path, tmp_path: Path, capsys) -> None:
+    place = ["--workspace", str(tmp_path / "w"), "--data", str(data)]
+    assert main(["reproduce", *place, "--json"]) == 0
+    found = {one["table"]: one for one in json.loads(capsys.readouterr().out)["tables"]}
+    assert list(found) == list(load_tables())
+    assert found["fast-3.1"]["computable"] == 3 and found["fast-3.1"]["published"] == 10
+    assert found["poerner-cost"]["computable"] == 0 and found["poerner-cost"]["needs"]
+    assert main(["reproduce", "fast-3.1", *place, "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)["tables"]
+    assert answer["computed"] == 3 and len(answer["rows"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["fast-6.66"], "Did you mean 'fast-6.6'?"),
+        (["--data", "nowhere"], "nowhere: there is no such folder"),
+        (["--model", "a", "b"], "Two models without a name"),
+        (["fast-3.1", "--scale", "huge"], "huge"),
+        (["--import", "x.csv"], "Name the table"),
+        (["fast-3.1", "--import", "x.csv"], "x.csv"),
+    ],
+)
+def test_mistakes_are_named(given: list[str], said: str, tmp_path: Path, capsys) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        assert main(["reproduce", *given]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,277 @@
+"""reproduce: published tables, ours, and their differences."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.command import Answer, Command, Options, option
+from vocadapt.cli.options import WORKSPACE
+from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.errors import InputError
+from vocadapt.lab.published.imports import import_values
+from vocadapt.lab.published.materials import Materials
+from vocadapt.lab.published.plan import TablePlan, plan_table
+from vocadapt.lab.published.reproduce import Reproduction, reproduce
+from vocadapt.lab.published.trainings import SCALES, STUDY
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.progress import part
+from vocadapt.published.comparison import Comparison
+from vocadapt.published.reader import find_table, load_tables
+from vocadapt.published.tables import PublishedTable
+
+ALL = "all"
+HOUR = 3600
+COLUMNS = ("row", "column", "published", "ours", "difference", "note")
+PLAN_COLUMNS = ("table", "cells", "published", "computable", "hours", "is computed by")
+
+
+def _reproduce(options: Options) -> Answer:
+    if options.imported:
+        return _import(options)
+    workspace = Workspace(Path(options.workspace))
+    materials = Materials(
+        workspace,
+        tuple(map(Path, options.data or ())),
+        *_read_models(options.model or ()),
+        options.target or "",
+        options.vectors or "",
+    )
+    root = Path(options.out).absolute() if options.out else workspace.folder("studies", STUDY)
+    if not options.tables:
+        return _list(materials, root, options)
+    return _run(_find_tables(options.tables), materials, root, options)
+
+
+def _find_tables(names: Sequence[str]) -> tuple[PublishedTable, ...]:
+    if ALL in names:
+        return tuple(load_tables().values())
+    return tuple(find_table(name) for name in dict.fromkeys(names))
+
+
+def _read_models(given: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Split models into named ones (NAME=DIR) and the stand-in, which has no name."""
+    named: dict[str, str] = {}
+    stand_in = ""
+    for one in given:
+        name, sign, folder = one.partition("=")
+        if sign:
+            named[name] = folder
+        elif stand_in:
+            raise InputError("Two models without a name were given.", "Name them: NAME=DIR.")
+        else:
+            stand_in = one
+    return named, stand_in
+
+
+def _import(options: Options) -> Answer:
+    if len(options.tables) != 1 or options.tables == [ALL]:
+        raise InputError("Values are imported for one table.", "Name the table.")
+    (name,) = options.tables
+    workspace = Workspace(Path(options.workspace))
+    values = import_values(name, Path(options.imported), workspace, options.who or "")
+    answer = {"table": name, "imported": len(values.values), "known": values.known}
+    return Answer({**answer, "sha256": values.sha256, "label": values.label}, format_facts(answer))
+
+
+def _list(materials: Materials, root: Path, options: Options) -> Answer:
+    """List the tables with what each can do here."""
+    plans = [
+        plan_table(table, materials, SCALES[options.scale], root, options.workers)
+        for table in load_tables().values()
+    ]
+    rows = [
+        (
+            plan.table.id,
+            plan.cells,
+            plan.published,
+            plan.computable,
+            _format_hours(plan),
+            plan.about,
+        )
+        for plan in plans
+    ]
+    lacks = [f"{plan.table.id}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs]
+    text = "\n\n".join(
+        [
+            format_table(PLAN_COLUMNS, rows),
+            "What the other cells need:\n" + "\n".join(lacks),
+            f"Hours of training at scale {options.scale}: {SCALES[options.scale].about}."
+            " python -m vocadapt reproduce TABLE runs one, and shows published, ours, difference.",
+        ]
+    )
+    return Answer({"tables": [_describe_plan(plan) for plan in plans]}, text)
+
+
+def _format_hours(plan: TablePlan) -> str:
+    if not plan.hours:
+        return "–"
+    mark = ", too long" if plan.too_long else ""
+    return f"{plan.hours:.2f}{mark}"
+
+
+def _count_more(plan: TablePlan) -> str:
+    more = len(plan.needs) - 1
+    return f"; and {more:,} more" if more else ""
+
+
+def _describe_plan(plan: TablePlan) -> dict[str, Any]:
+    table = plan.table
+    return {
+        "table": table.id,
+        "title": table.title,
+        "source": table.source.citation,
+        "where": table.where,
+        "cells": plan.cells,
+        "published": plan.published,
+        "computable": plan.computable,
+        "method": plan.about,
+        "study": table.study,
+        "hours": plan.hours,
+        "too_long": plan.too_long,
+        "needs": list(plan.needs),
+        "command": plan.command,
+    }
+
+
+def _run(
+    tables: Sequence[PublishedTable], materials: Materials, root: Path, options: Options
+) -> Answer:
+    """Reproduce tables one after the other."""
+    done = []
+    for number, table in enumerate(tables):
+        progress = part(
+            options.progress, number / len(tables), (number + 1) / len(tables), table.id
+        )
+        scale = SCALES[options.scale]
+        done.append(reproduce(table, materials, scale, root, options.workers, progress))
+    answer = {
+        "scale": options.scale,
+        "out": str(root),
+        "seconds": sum(one.seconds for one in done),
+        "tables": [_describe(one) for one in done],
+    }
+    if len(done) == 1:
+        text = _render(done[0])
+    else:
+        text = _summarize(done)
+    return Answer(answer, text, int(any(one.failed for one in done)))
+
+
+def _describe(one: Reproduction) -> dict[str, Any]:
+    cells = [
+        {"row": row, "column": column, **asdict(compared), "comparable": compared.is_comparable}
+        for (row, column), compared in one.comparisons.items()
+    ]
+    return {
+        **_describe_plan(one.plan),
+        "state": one.why or "computed",
+        "computed": one.computed,
+        "comparable": one.comparable,
+        "failed": one.failed,
+        "seconds": one.seconds,
+        "rows": cells,
+    }
+
+
+def _render(one: Reproduction) -> str:
+    table = one.table
+    head = f"{table.title} ({table.source.citation}, {table.where})"
+    facts = {
+        "computed": f"{one.computed:,} of {len(one.comparisons):,} cells,"
+        f" {one.comparable:,} of them comparable",
+        "seconds": round(one.seconds, 1),
+    }
+    if one.why:
+        return f"{head}\n\n{one.why[:1].upper()}{one.why[1:]}.\n\n{format_facts(facts)}"
+    rows = []
+    for (row, column), compared in one.comparisons.items():
+        cell = table.grid[row, column]
+        published = cell.format_value() or "–"
+        rows.append(
+            (row, column, published, _format(compared.ours), _format_change(compared), compared.why)
+        )
+    notes = [f"Note: {note}." for note in table.notes]
+    unit = f"Published and ours in {table.facts.unit}." if table.facts.unit != "text" else ""
+    parts = [head, format_table(COLUMNS, rows), "\n".join(filter(None, [unit, *notes]))]
+    return "\n\n".join(filter(None, [*parts, format_facts(facts)]))
+
+
+def _summarize(done: Sequence[Reproduction]) -> str:
+    rows = [
+        (
+            one.table.id,
+            one.computed,
+            len(one.comparisons),
+            one.comparable,
+            f"{one.seconds:.1f}",
+            one.why or "computed",
+        )
+        for one in done
+    ]
+    header = ("table", "computed", "of", "comparable", "seconds", "state")
+    return format_table(header, rows)
+
+
+def _format(value: float | str | None) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return value or "–"
+
+
+def _format_change(compared: Comparison) -> str:
+    if compared.equal is not None:
+        return "equal" if compared.equal else "different"
+    return "" if compared.difference is None else f"{compared.difference:+.2f}"
+
+
+REPRODUCE = Command(
+    _reproduce,
+    (
+        option(
+            "tables",
+            nargs="*",
+            metavar="TABLE",
+            help=f"published tables, or {ALL} (default: list them, with what each needs)",
+        ),
+        option(
+            "--scale",
+            default="tiny",
+            choices=SCALES,
+            metavar="NAME",
+            help="how much is trained (default tiny). "
+            + "; ".join(f"{name}: {scale.about}" for name, scale in SCALES.items()),
+        ),
+        option(
+            "--data",
+            nargs="+",
+            metavar="DIR",
+            help="folders with vocab/, text/, models/, or benchmarks in folders of their names",
+        ),
+        option(
+            "--model",
+            nargs="+",
+            metavar="DIR",
+            help="models: NAME=DIR for a published base model; DIR alone stands in for the first base"
+            " model of a table, and its scores are not compared",
+        ),
+        option("--target", metavar="DIR", help="model whose vocabulary is transferred"),
+        option("--vectors", metavar="DIR", help="word vectors of the domain"),
+        option(
+            "--workers",
+            between=(1, 1024),
+            default=1,
+            metavar="N",
+            help="trainings at once (default 1)",
+        ),
+        option("--out", metavar="DIR", help="folder of the trainings (default: in the workspace)"),
+        option(
+            "--import",
+            dest="imported",
+            metavar="FILE",
+            help="CSV file (row, column, value, note) that fills empty cells of TABLE",
+        ),
+        option("--who", metavar="NAME", help="who imports the values"),
+        WORKSPACE,
+    ),
+)

@@ -1,0 +1,368 @@
+"""Values of tables that are computed without training, from vocabularies, weights and texts.
+
+A measure returns, for the rows and columns of a table, a score or why there is none. What its table
+declares as data and scorer is what is measured here, so it is taken over; a text or a model that is
+not the published one has its own name, so that the two are not compared.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.published.materials import (
+    Materials,
+    NamedModel,
+    advise_model,
+    advise_task,
+    shorten_name,
+)
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.presets import get_preset
+from vocadapt.progress import Progress
+from vocadapt.published.comparison import Score
+from vocadapt.published.tables import PublishedCell, PublishedTable, Value
+from vocadapt.training.tasks.benchmarks import cards
+from vocadapt.training.tasks.examples import Sentence, Split
+from vocadapt.vocabulary.growth.growth import (
+    SEEDS,
+    Reducer,
+    compute_parameter_fraction,
+    measure_growth_over_seeds,
+)
+from vocadapt.vocabulary.overlap import measure_overlap
+from vocadapt.vocabulary.plan.reduction import ReductionSettings
+
+Place = tuple[str, str]  # row and column of a cell
+Found = Mapping[Place, Score | str]  # a score, or why there is none
+ARCHITECTURE = (
+    "bert-base-uncased"  # the model that the defaults of transformers' BertConfig describe
+)
+MILLION = 1e6
+WHOLE = "✓"  # how table 2.1 prints a term that is a single token
+HYPHEN = "-"
+ABSTRACTS = "abstract"  # in the name of a text of abstracts
+DISEASES = "mtl/BC5CDR-disease"
+ENDING = "ia"
+
+
+NEEDS = {
+    "vocabulary": "the vocabularies of the models",
+    "weights": "the weights of the models",
+    "text": "the vocabularies of the models, and a text of abstracts",
+    "benchmark": f"the benchmark {DISEASES}",
+    "": "nothing",
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How the cells of a table are computed without training. needs: a key of NEEDS."""
+
+    about: str
+    needs: str
+    compute: Callable[[PublishedTable, Materials, Progress], Found]
+
+
+def measure_tokenization(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Tokenize the term of each row by the vocabulary of each column."""
+    found: dict[Place, Score | str] = {}
+    vocabularies = {one.name: materials.find_vocabulary(one.base_model) for one in table.columns}
+    for cell in table.cells:
+        if cell.facts.base_model == "none":
+            found[cell.row, cell.column] = "a property of the term, which no vocabulary has"
+            continue
+        opened = vocabularies[cell.column]
+        if opened is None:
+            found[cell.row, cell.column] = _advise_vocabulary(cell.facts.base_model)
+            continue
+        tokens = [
+            token
+            for word in opened.splitter.words(cell.row)
+            for token in opened.vocabulary.tokenize(word)
+        ]
+        pieces = HYPHEN.join(map(opened.vocabulary.body, tokens))
+        shown = WHOLE if len(tokens) == 1 else pieces
+        found[cell.row, cell.column] = _score(cell, shown, _name_vocabulary(cell, opened))
+    return found
+
+
+def measure_common_tokens(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Count the tokens that the vocabularies of row and column have in common."""
+    vocabularies = {
+        column.name: materials.find_vocabulary(column.base_model) for column in table.columns
+    }
+    names = {column.name: column.base_model for column in table.columns}
+    found: dict[Place, Score | str] = {}
+    for cell in table.cells:
+        missing = [name for name in (cell.row, cell.column) if vocabularies[name] is None]
+        if missing:
+            found[cell.row, cell.column] = _advise_vocabulary(names[missing[0]])
+            continue
+        pair = [vocabularies[name] for name in (cell.row, cell.column)]
+        share = measure_overlap([one.vocabulary for one in pair if one]).share[0][1]
+        found[cell.row, cell.column] = _score(cell, share, cell.facts.base_model)
+    return found
+
+
+def measure_cosines(
+    table: PublishedTable, materials: Materials, progress: Progress, common: bool
+) -> Found:
+    """Measure mean cosines of two models' embeddings: of all pairs, or of common tokens."""
+    from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
+
+    models, spaces = _open_spaces(table, materials)
+    order = list(spaces)
+    tables = build_cosine_tables([one.space for one in spaces.values()])
+    values = tables.mean_cosine_common if common else tables.mean_cosine
+    found: dict[Place, Score | str] = {}
+    for cell in table.cells:
+        missing = [name for name in (cell.row, cell.column) if name not in spaces]
+        if missing:
+            found[cell.row, cell.column] = advise_model(_base_of(table, missing[0]))
+            continue
+        value = values[order.index(cell.row)][order.index(cell.column)]
+        if value is None:
+            found[cell.row, cell.column] = "the two models have different dimensions"
+            continue
+        found[cell.row, cell.column] = _score(cell, value, models[cell.column].name)
+    return found
+
+
+def measure_pair_cosines(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Measure the cosine of each row's two words in each model, less the mean of all pairs."""
+    from vocadapt.spaces.diagnostics.relations import compute_pair_cosines
+    from vocadapt.spaces.diagnostics.word_lists import Relation
+
+    models, spaces = _open_spaces(table, materials)
+    pairs = [_split_pair(row) for row in table.row_names]
+    found: dict[Place, Score | str] = {}
+    for column in table.column_names:
+        if column not in spaces:
+            for row in table.row_names:
+                found[row, column] = advise_model(_base_of(table, column))
+            continue
+        opened = spaces[column]
+        relation = Relation(table.id, "pairs", tuple(pairs))
+        cosines = compute_pair_cosines(opened.space, relation, opened.splitter)
+        for row, cosine in zip(table.row_names, cosines, strict=True):
+            found[row, column] = "one of the words is not a token of the model"
+            if cosine.corrected is not None:
+                cell = table.grid[row, column]
+                found[row, column] = _score(cell, cosine.corrected, models[column].name)
+    return found
+
+
+def measure_parameters(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Compute which part of a model's parameters a smaller vocabulary removes.
+
+    The network is built without weights, from its configuration alone.
+    """
+    import torch
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig()
+    with torch.device("meta"):
+        network = BertModel(config)
+    parameters = sum(one.numel() for one in network.parameters())
+    found: dict[Place, Score | str] = {}
+    for cell in table.cells:
+        if cell.facts.base_model != ARCHITECTURE:
+            found[cell.row, cell.column] = f"the configuration of {cell.facts.base_model}"
+            continue
+        keep = 1 - get_preset(cell.facts.recipe).vocabulary.removed
+        part = compute_parameter_fraction(parameters, config.vocab_size, config.hidden_size, keep)
+        found[cell.row, cell.column] = _score(cell, -part, ARCHITECTURE)
+    return found
+
+
+def measure_growth(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Measure how much longer a smaller vocabulary makes a text of abstracts."""
+    found: dict[Place, Score | str] = {}
+    reducers: dict[str, Reducer | str] = {}
+    for number, cell in enumerate(table.cells):
+        progress(number / len(table.cells), f"{cell.row}, {cell.column}")
+        name = cell.facts.base_model
+        if name not in reducers:
+            reducers[name] = _open_reducer(name, materials)
+        reducer = reducers[name]
+        if isinstance(reducer, str):
+            found[cell.row, cell.column] = reducer
+            continue
+        plan = get_preset(cell.facts.recipe).vocabulary
+        settings = ReductionSettings(plan.cut, 1 - plan.removed, SEEDS[0], plan.count_marks)
+        try:
+            growth = measure_growth_over_seeds(reducer, settings, SEEDS)
+        except InputError as error:
+            found[cell.row, cell.column] = error.problem
+            continue
+        seeds = len(SEEDS) if growth.sd is not None else 1
+        found[cell.row, cell.column] = Score(
+            growth.growth,
+            seeds,
+            _name_text(materials),
+            cell.facts.split,
+            cell.facts.scorer,
+            name,
+            growth.sd,
+        )
+    return found
+
+
+def measure_tokens(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Count the tokens of a text of abstracts by each model's vocabulary.
+
+    A cell in percent compares the first two columns.
+    """
+    columns = [one for one in table.columns if one.unit != "percent"]
+    reducers = {one.name: _open_reducer(one.base_model, materials) for one in columns}
+    why = next((one for one in reducers.values() if isinstance(one, str)), "")
+    found: dict[Place, Score | str] = {}
+    for cell in table.cells:
+        if why:
+            found[cell.row, cell.column] = why
+            continue
+        counts = [one.tokens for one in reducers.values() if isinstance(one, Reducer)]
+        value = counts[0] / counts[1] - 1
+        if cell.column in reducers:
+            value = counts[list(reducers).index(cell.column)] / MILLION
+        found[cell.row, cell.column] = Score(
+            value,
+            1,
+            _name_text(materials),
+            cell.facts.split,
+            cell.facts.scorer,
+            cell.facts.base_model,
+        )
+    return found
+
+
+def read_card_facts(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Compare a description of tasks with the cards of the benchmark."""
+    found: dict[Place, Score | str] = {}
+    for cell in table.cells:
+        card = cards()[cell.facts.data]
+        values = {
+            "Domain": next(
+                (one.capitalize() for one in card.groups if one == "clinical"), "PubMed"
+            ),
+            "Task": card.kind,
+            "Metric": card.scorer,
+        }
+        # Kinds and scorers have other names here: they are shown, and not compared.
+        scorer = cell.facts.scorer if cell.column == "Domain" else "named as on our cards"
+        found[cell.row, cell.column] = Score(
+            values[cell.column] or "not known",
+            1,
+            cell.facts.data,
+            cell.facts.split,
+            scorer,
+            cell.facts.base_model,
+        )
+    return found
+
+
+def count_entity_words(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Count which part of the words with an ending stand inside an entity, over all splits."""
+    cell = table.cells[0]
+    task = materials.find_task(DISEASES)
+    if task is None:
+        return {(cell.row, cell.column): advise_task(DISEASES)}
+    words = [
+        (word, tag)
+        for split in task.open().splits.values()
+        for word, tag in _list_words(split)
+        if word.lower().endswith(ENDING)
+    ]
+    if not words:
+        return {(cell.row, cell.column): f"no word of {task.data} ends in -{ENDING}"}
+    inside = sum(tag != "O" for _, tag in words) / len(words)
+    score = Score(inside, 1, f"{task.data}, occurrences", "all", cell.facts.scorer, "none")
+    return {(cell.row, cell.column): score}
+
+
+def _list_words(split: Split) -> list[tuple[str, str]]:
+    """Return each word of tagged sentences with its tag."""
+    words = []
+    for one in split.examples:
+        if isinstance(one, Sentence) and one.tags:
+            words += list(zip(one.words, one.tags, strict=True))
+    return words
+
+
+def _open_spaces(
+    table: PublishedTable, materials: Materials
+) -> tuple[dict[str, NamedModel], dict[str, OpenedSpace]]:
+    """Open the token embeddings of each column's model; a stand-in only for the first."""
+    models = {}
+    for number, column in enumerate(table.columns):
+        model = materials.find_model(column.base_model, stand_in=number == 0)
+        if model is not None:
+            models[column.name] = model
+    return models, {name: open_space(model.folder, True) for name, model in models.items()}
+
+
+def _open_reducer(name: str, materials: Materials) -> Reducer | str:
+    """Return a reducer of a vocabulary on the text of abstracts, or what is missing."""
+    opened = materials.find_vocabulary(name)
+    if opened is None:
+        return _advise_vocabulary(name)
+    text = materials.find_text(ABSTRACTS)
+    if text is None:
+        return (
+            f'a text of PubMed abstracts (a file with "{ABSTRACTS}" in its name, in a folder text)'
+        )
+    root = materials.workspace.root if materials.workspace else None
+    counts = load_or_count_words(root, read_corpus([text]), opened.splitter)
+    return Reducer(opened.vocabulary, counts.counts)
+
+
+def _name_text(materials: Materials) -> str:
+    text = materials.find_text(ABSTRACTS)
+    return f"all lines of {text.name}" if text else ""
+
+
+def _name_vocabulary(cell: PublishedCell, opened: LanguageModel) -> str:
+    """Return the published name of a vocabulary, unless that leaves open which one is meant."""
+    return cell.facts.base_model if ";" not in cell.facts.base_model else opened.name
+
+
+def _advise_vocabulary(name: str) -> str:
+    return f"the vocabulary of {shorten_name(name)} (a vocab.txt named after it, in a folder vocab)"
+
+
+def _base_of(table: PublishedTable, column: str) -> str:
+    return next(one.base_model for one in table.columns if one.name == column)
+
+
+def _split_pair(row: str) -> tuple[str, str]:
+    first, _, second = row.partition(", ")
+    return first, second
+
+
+def _score(cell: PublishedCell, value: Value, base_model: str) -> Score:
+    """Return a score on what the table declares as its data."""
+    facts = cell.facts
+    return Score(value, 1, facts.data, facts.split, facts.scorer, base_model)
+
+
+MEASURES: dict[str, Measure] = {
+    "tokenization": Measure(
+        "tokenize the terms by each vocabulary", "vocabulary", measure_tokenization
+    ),
+    "overlap": Measure("compare the vocabularies", "vocabulary", measure_common_tokens),
+    "mean cosine": Measure(
+        "measure the cosines of all tokens", "weights", partial(measure_cosines, common=False)
+    ),
+    "common cosine": Measure(
+        "measure the cosines of common tokens", "weights", partial(measure_cosines, common=True)
+    ),
+    "pair cosine": Measure("measure the cosines of the pairs", "weights", measure_pair_cosines),
+    "parameters": Measure("count the parameters of the network", "", measure_parameters),
+    "growth": Measure("count tokens with smaller vocabularies", "text", measure_growth),
+    "tokens": Measure("count the tokens of a text", "text", measure_tokens),
+    "cards": Measure("read the cards of the benchmark", "", read_card_facts),
+    "entity words": Measure("count words inside entities", "benchmark", count_entity_words),
+}

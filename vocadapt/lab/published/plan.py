@@ -1,0 +1,129 @@
+"""What each published table can do on this machine, before anything runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.lab.published.materials import (
+    Materials,
+    advise_model,
+    advise_task,
+    shorten_name,
+)
+from vocadapt.lab.published.measures import ABSTRACTS, DISEASES, MEASURES, Place
+from vocadapt.lab.published.trainings import METHOD, Scale, plan_trainings
+from vocadapt.lab.studies.estimates import estimate_grid
+from vocadapt.lab.studies.grid import expand
+from vocadapt.published.tables import PublishedCell, PublishedTable
+
+HOUR = 3600
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What a table can do here. cells: with a printed place; published: cells whose published value
+    is at hand; computable: cells that this machine can compute; needs: what the others lack, and
+    how to get it; hours: of training, 0 without any; too_long: whether it is not begun.
+    """
+
+    table: PublishedTable
+    about: str
+    published: int
+    computable: int
+    needs: tuple[str, ...]
+    hours: float = 0.0
+    too_long: bool = False
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of the table."""
+        return len(self.table.cells)
+
+    @property
+    def command(self) -> str:
+        """The command that reproduces it."""
+        return f"python -m vocadapt reproduce {self.table.id}"
+
+
+def plan_table(
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int = 1
+) -> TablePlan:
+    """Find out which cells of a table can be computed here, and how long their training takes.
+
+    root: folder of the study that trains them.
+    """
+    published = sum(cell.at_hand for cell in table.cells)
+    if table.method == METHOD:
+        return _plan_trained(table, materials, scale, root, workers, published)
+    if table.method not in MEASURES:
+        return TablePlan(table, "not computed here", published, 0, (table.needs,))
+    missing = find_missing(table, materials)
+    return TablePlan(
+        table,
+        MEASURES[table.method].about,
+        published,
+        len(table.cells) - len(missing),
+        tuple(dict.fromkeys(missing.values())),
+    )
+
+
+def _plan_trained(
+    table: PublishedTable,
+    materials: Materials,
+    scale: Scale,
+    root: Path,
+    workers: int,
+    published: int,
+) -> TablePlan:
+    plan = plan_trainings(table, materials, scale)
+    needs = tuple(dict.fromkeys(plan.missing.values()))
+    about = f"fine-tune {len(plan.variants)} models on {len(plan.tasks)} tasks"
+    if plan.study is None:
+        return TablePlan(table, "fine-tune its models on its tasks", published, 0, needs)
+    grid = expand(plan.study, root, workspace=materials.workspace)
+    seconds = estimate_grid(grid, root, workers).seconds
+    too_long = bool(scale.seconds) and seconds > scale.seconds
+    return TablePlan(
+        table, about, published, len(plan.cells), needs, seconds / HOUR, too_long=too_long
+    )
+
+
+def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str]:
+    """Return what the cells of a table lack that are computed without training."""
+    needs = MEASURES[table.method].needs
+    bases = {column.name: column.base_model for column in table.columns}
+    known: dict[str, str] = {}
+    missing = {}
+    for cell in table.cells:
+        models = _list_models(cell, bases)
+        for name in models:
+            if name not in known:
+                stand_in = name == table.columns[0].base_model
+                known[name] = _find_lack(needs, name, materials, stand_in)
+        lacking = [known[name] for name in models if known[name]]
+        if lacking:
+            missing[cell.row, cell.column] = lacking[0]
+    return missing
+
+
+def _list_models(cell: PublishedCell, bases: dict[str, str]) -> Sequence[str]:
+    """Return the models of a cell: that of its column, and of its row if rows are models."""
+    return (*filter(None, [bases.get(cell.row)]), cell.facts.base_model)
+
+
+def _find_lack(needs: str, name: str, materials: Materials, stand_in: bool) -> str:
+    """Return what is missing of a model; "" for nothing."""
+    if needs == "benchmark" and materials.find_task(DISEASES) is None:
+        return advise_task(DISEASES)
+    if needs == "weights" and materials.find_model(name, stand_in) is None:
+        return advise_model(name)
+    if needs == "text" and materials.find_text(ABSTRACTS) is None:
+        return (
+            f'a text of PubMed abstracts (a file with "{ABSTRACTS}" in its name, in a folder text)'
+        )
+    if needs in ("vocabulary", "text"):
+        if name == "none":
+            return "a property of the term, which no vocabulary has"
+        if materials.find_vocabulary(name) is None:
+            return f"the vocabulary of {shorten_name(name)}"
+    return ""
