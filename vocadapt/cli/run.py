@@ -201,6 +201,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "lab.studies",
         "REPORT",
         "write a study as a page, as tables for LaTeX or a spreadsheet, or for a tracker",
+    ),
     "reproduce": (
         "lab.reproduce",
         "REPRODUCE",

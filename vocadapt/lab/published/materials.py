@@ -8,7 +8,6 @@ A folder of data is searched by name:
     DIR/ner/NCBI-disease/train.tsv      a benchmark, in any folder of DIR, with test.tsv beside it
 """
 
-import hashlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +21,12 @@ from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.tasks import DOWNLOAD
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.training.tasks.benchmarks import Card, cards
+from vocadapt.training.tasks.benchmarks import Card, cards, checksum
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import TASK, Task, build_task, read_task
 
 SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "devel"), "test": ("test",)}
-GENERIC = ("model", "final", "checkpoint")  # names of folders that say nothing about a model
+GENERIC = ("model", "final", "checkpoint")  # names of folders that any model may have
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class NamedTask:
     kind: str
     bytes: int
 
-    def open(self) -> Task:
+    def read(self) -> Task:
         """Read the examples."""
         if "task" in self.inputs:
             return read_task(Path(self.inputs["task"]))
@@ -181,13 +180,13 @@ def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:
     """Return whether training and test files are, to the bit, those of a card."""
     for split in ("train", "test"):
         expected = card.files[split].sha256 if split in card.files else ""
-        if not expected or hashlib.sha256(files[split].read_bytes()).hexdigest() != expected:
+        if not expected or checksum(files[split]) != expected:
             return False
     return True
 
 
 def name_model(folder: str) -> str:
-    """Return the name of a model folder, or of its parent if its own says nothing."""
+    """Return the name of a model folder, or of its parent if it has a generic name."""
     place = expand_path(folder).resolve()
     return place.parent.name if place.name in GENERIC else place.name
 

@@ -7,6 +7,7 @@ not the published one has its own name, so that the two are not compared.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 
 from vocadapt.errors import InputError
@@ -24,8 +25,8 @@ from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
 from vocadapt.published.comparison import Score
 from vocadapt.published.tables import PublishedCell, PublishedTable, Value
-from vocadapt.training.tasks.benchmarks import cards
-from vocadapt.training.tasks.examples import Sentence, Split
+from vocadapt.training.tasks.benchmarks import Card, cards
+from vocadapt.training.tasks.examples import Split
 from vocadapt.vocabulary.growth.growth import (
     SEEDS,
     Reducer,
@@ -243,7 +244,7 @@ def read_card_facts(table: PublishedTable, materials: Materials, progress: Progr
     """Compare a description of tasks with the cards of the benchmark."""
     found: dict[Place, Score | str] = {}
     for cell in table.cells:
-        card = cards()[cell.facts.data]
+        card = _find_card(cell)
         values = {
             "Domain": next(
                 (one.capitalize() for one in card.groups if one == "clinical"), "PubMed"
@@ -264,6 +265,20 @@ def read_card_facts(table: PublishedTable, materials: Materials, progress: Progr
     return found
 
 
+def _find_card(cell: PublishedCell) -> Card:
+    """Return the card whose name is nearest to a row, which may be spelled in another way."""
+    names = {
+        _simplify(card.name.partition("/")[2]): card
+        for card in cards().values()
+        if card.family == cell.facts.data
+    }
+    return names[get_close_matches(_simplify(cell.row), names, n=1, cutoff=0.5)[0]]
+
+
+def _simplify(name: str) -> str:
+    return name.lower().replace("-", "")
+
+
 def count_entity_words(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
     """Count which part of the words with an ending stand inside an entity, over all splits."""
     cell = table.cells[0]
@@ -272,7 +287,7 @@ def count_entity_words(table: PublishedTable, materials: Materials, progress: Pr
         return {(cell.row, cell.column): advise_task(DISEASES)}
     words = [
         (word, tag)
-        for split in task.open().splits.values()
+        for split in task.read().splits.values()
         for word, tag in _list_words(split)
         if word.lower().endswith(ENDING)
     ]
@@ -287,8 +302,7 @@ def _list_words(split: Split) -> list[tuple[str, str]]:
     """Return each word of tagged sentences with its tag."""
     words = []
     for one in split.examples:
-        if isinstance(one, Sentence) and one.tags:
-            words += list(zip(one.words, one.tags, strict=True))
+        words += list(zip(one.full_text.split(), one.gold or (), strict=True))
     return words
 
 

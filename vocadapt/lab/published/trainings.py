@@ -6,7 +6,7 @@ tables need is run once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -21,6 +21,7 @@ from vocadapt.lab.published.materials import (
     shorten_name,
 )
 from vocadapt.lab.published.measures import ABSTRACTS, Place
+from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.grid import Grid
 from vocadapt.lab.studies.pools import LocalPool
 from vocadapt.lab.studies.runner import Outcome, run_grid
@@ -157,11 +158,15 @@ def run_trainings(grid: Grid, root: Path, workers: int, progress: Progress) -> O
     """Run the cells of a study that are not there yet, in the folder that all tables share."""
     with open_growing(root) as folder:
         if not (folder / MANIFEST).exists():
-            Manifest("studies", STUDY, {}).save(folder, lists_files=False)
+            Manifest("studies", STUDY, asdict(StudyRun()), step="study").save(
+                folder, lists_files=False
+            )
         pool = LocalPool(workers, grid.study.threads)
         outcome = run_grid(grid, folder, pool, progress)
         numbers = outcome.to_dict()
-        Manifest("studies", STUDY, {}, numbers=numbers).save(folder, lists_files=False)
+        Manifest("studies", STUDY, asdict(StudyRun()), numbers=numbers, step="study").save(
+            folder, lists_files=False
+        )
     return outcome
 
 
