@@ -71,6 +71,7 @@ KNOW_FLAGS = (  # the command line and pages, steps (their inputs), and what bui
     "vocadapt/lab/steps/",
     "vocadapt/lab/demo.py",
     "vocadapt/lab/reports/advice.py",
+    "vocadapt/lab/studies/slurm.py",  # the command of its script
     "vocadapt/lab/artifacts/tasks.py",
     "vocadapt/settings.py",
     "vocadapt/given_settings.py",

@@ -191,6 +191,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "RUN",
         "run the cells of a study that are not there yet; run it again to go on",
     ),
+    "study cell": ("lab.studies", "CELL", "run a share of the cells of a study, as SLURM does"),
     "study status": ("lab.studies", "STATUS", "show the state of every cell of a study"),
     "study table": (
         "lab.studies",

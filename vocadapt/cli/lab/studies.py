@@ -6,6 +6,7 @@ from typing import Any
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -14,6 +15,7 @@ from vocadapt.lab.studies.estimates import estimate_energy, estimate_grid
 from vocadapt.lab.studies.grid import Grid, describe_grid, expand
 from vocadapt.lab.studies.places import count_workers
 from vocadapt.lab.studies.report import ENDINGS, write_report
+from vocadapt.lab.studies.slurm import run_share
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
 from vocadapt.lab.studies.table import build_table, to_json
@@ -74,6 +76,8 @@ def _run(options: Options) -> Answer:
         "out": str(folder),
         "manifest": str(folder / MANIFEST),
     }
+    if "script" in numbers:
+        values["script"] = numbers["script"]
     failures = [
         f"{one['name']} failed after {one['attempts']} attempts: {one['problem']}"
         for one in numbers["failures"]
@@ -81,6 +85,15 @@ def _run(options: Options) -> Answer:
     facts = {name: value for name, value in values.items() if name != "failures"}
     text = "\n".join([_format_rows(numbers["rows"]), "", *failures, format_facts(facts)])
     return Answer(values, text, int(numbers["failed"] > 0))
+
+
+def _run_share(options: Options) -> Answer:
+    _, grid, folder = _open(options)
+    if options.index >= options.of:
+        raise InputError(f"There is no share {options.index} of {options.of}: they begin with 0.")
+    outcome = run_share(grid, folder, options.index, options.of)
+    values = {"cells": outcome.cells, "done": outcome.done, "out": str(folder)}
+    return Answer(values, format_facts(values), outcome.exit)
 
 
 def _status(options: Options) -> Answer:
@@ -159,6 +172,22 @@ PLACE = (
 )
 PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
 RUN = Command(_run, (*PLACE, setting_options(StudyRun)))
+CELL = Command(
+    _run_share,
+    (
+        option("file", metavar="FILE", help="file of a study, in TOML"),
+        option("index", metavar="INDEX", between=(0, 10**6), help="number of the share, from 0"),
+        option(
+            "--of",
+            default=1,
+            between=(1, 10**6),
+            metavar="N",
+            help="number of shares: INDEX runs the cells INDEX, INDEX + N, … (default 1: all cells)",
+        ),
+        *PLACE[1:],
+        setting_options(StudyRun, "confirm"),
+    ),
+)
 STATUS = Command(_status, (*PLACE, setting_options(StudyRun, "confirm")))
 TABLE = Command(_table, (*PLACE, setting_options(StudyRun, "confirm")))
 REPORT = Command(

@@ -89,7 +89,10 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str) -> Job:
     past: tuple[tuple[str, float], ...] = ()
     if (folder / SPEC).exists():
         status = Job(folder).status()
-        past = (*status.past, (status.state, status.updated))
+        state = status.state
+        if status.alive:  # its process is gone: the caller holds the lock of the folder
+            state = "interrupted"
+        past = (*status.past, (state, status.updated))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FLAG).unlink(missing_ok=True)
     strict_json.write(folder / SPEC, order)

@@ -13,12 +13,16 @@ class StudyRun(CheckedSettings):
     """Where a study runs, and on how many workers."""
 
     on: str = setting(
-        "local", "where cells run: local, ray, or ray://HOST:PORT", label="Where it runs"
+        "local",
+        "where cells run: local, ray, ray://HOST:PORT, or slurm (writes a script)",
+        label="Where it runs",
     )
     workers: int = setting(
         0, "number of cells that run at once", high=10_000, empty="as many as fit"
     )
-    gpus: float = setting(0.0, "GPUs that each cell takes on a Ray cluster", high=64, label="GPUs")
+    gpus: float = setting(
+        0.0, "GPUs that each cell takes on a Ray cluster or under SLURM", high=64, label="GPUs"
+    )
     confirm: int = setting(
         0, "number of cells, to confirm a very large study", empty="not needed up to 10 000"
     )
@@ -28,8 +32,8 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     """Run the cells of a study that are not there yet; the result is the table."""
     # A study is made of other steps, so its modules import this package.
     from vocadapt.lab.studies.grid import expand
-    from vocadapt.lab.studies.places import open_pool
-    from vocadapt.lab.studies.runner import run_grid
+    from vocadapt.lab.studies.places import check_place, open_pool, write_array_script
+    from vocadapt.lab.studies.runner import look_at_grid, run_grid
     from vocadapt.lab.studies.study_file import read_study
     from vocadapt.lab.studies.table import build_table
 
@@ -37,9 +41,19 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     study = read_study(Path(context.spec.inputs["file"][0]))
     workspace = Workspace(context.root) if context.root else None
     grid = expand(study, context.draft, settings.confirm, workspace)
-    pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)
-    outcome = run_grid(grid, context.draft, pool, context.progress)
-    return {**outcome.to_dict(), "rows": [asdict(row) for row in build_table(grid, context.draft)]}
+    script = None
+    if check_place(settings.on) == "slurm":
+        file = Path(context.spec.inputs["file"][0])
+        script = write_array_script(grid, context.draft, file, settings.workers, settings.gpus)
+        outcome = look_at_grid(grid, context.draft)
+    else:
+        pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)
+        outcome = run_grid(grid, context.draft, pool, context.progress)
+    numbers = {
+        **outcome.to_dict(),
+        "rows": [asdict(one) for one in build_table(grid, context.draft)],
+    }
+    return numbers if script is None else {**numbers, "script": str(script)}
 
 
 STEP = Step(

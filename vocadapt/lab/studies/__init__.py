@@ -3,7 +3,7 @@
 Read in this order: `study_file` (the file, checked), `grid` (its steps: adapted models, and cells
 that fine-tune them), `runner` (which step runs when, retries, failures), `places` (where they run:
 a pool for each place), `pools` (on this machine) and `cell_worker` (the process that runs them),
-`ray_pool` and `ray_cluster` (on a Ray cluster); then what is read from the folder of a study:
+`ray_pool` and `ray_cluster` (on a Ray cluster), `slurm` (an array script); then what is read from the folder of a study:
 `states` of its cells, its results as a `table`, and `estimates` of what is left, its
 `report`, and its runs for a `tracker`; `saved` is what the pages save.
 """

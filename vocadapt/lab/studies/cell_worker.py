@@ -8,12 +8,12 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from vocadapt.lab.jobs.job import LOG
+from vocadapt.lab.jobs.job import LOG, SPEC, Job
 from vocadapt.lab.jobs.worker import run_job
 from vocadapt.lab.workspace.locks import acquire_lock
 from vocadapt.processes import end_with_parent
@@ -64,15 +64,25 @@ def fix_threads(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def run_cell(folder: Path, threads: int) -> int:
+def run_cell(
+    folder: Path,
+    threads: int,
+    prepare: Callable[[], object] = lambda: None,
+    patience: float = PATIENCE,
+) -> int:
     """Run the job of a cell and return its exit code; its log is the file in its folder.
 
-    Two processes never write one cell: the second one waits for the lock of its folder.
+    Two processes never write one cell: the second one waits for the lock of its folder, for
+    `patience` seconds, and does nothing if the first has finished it. prepare: called before the job
+    runs, with the lock held.
     """
-    lock = acquire_lock(folder, PATIENCE)
+    lock = acquire_lock(folder, patience)
     if lock is None:
         return 1
     try:
+        if (folder / SPEC).exists() and Job(folder).finished:
+            return 0
+        prepare()
         with _log_to(folder / LOG):
             return run_job(folder, waits=False, threads=threads)
     finally:

@@ -4,8 +4,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.lab.studies.estimates import estimate_grid
+from vocadapt.lab.studies.grid import Grid
 from vocadapt.lab.studies.pools import CELL_MEMORY, WEIGHTS_COPIES, LocalPool, Pool, size_local_pool
 from vocadapt.lab.studies.ray_cluster import CLIENT
+from vocadapt.lab.studies.slurm import Allocation, write_script
 from vocadapt.lab.studies.study_file import Study
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.settings import show_value
@@ -13,6 +16,7 @@ from vocadapt.settings import show_value
 PLACES = {  # place → what it means
     "local": "worker processes on this machine",
     "ray": "the Ray cluster that runs here or that RAY_ADDRESS names; without one, Ray is started",
+    "slurm": "an array script for SLURM is written, and nothing is run",
 }
 
 
@@ -57,3 +61,13 @@ def measure_cell_memory(study: Study) -> float:
 
 def _measure_largest_weights(study: Study) -> int:
     return max(measure_weights(variant.model) for variant in study.variants)
+
+
+def write_array_script(
+    grid: Grid, root: Path, file: Path, at_once: int, gpus: float
+) -> Path | None:
+    """Write the script that runs a study under SLURM; None if all of its cells are there."""
+    cost = estimate_grid(grid, root, 1)
+    seconds = cost.seconds_alone / max(1, cost.cells)
+    memory = measure_cell_memory(grid.study)
+    return write_script(grid, root, file, Allocation(at_once, seconds, memory, gpus))

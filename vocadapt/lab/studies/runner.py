@@ -102,6 +102,13 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     )
 
 
+def look_at_grid(grid: Grid, root: Path) -> Outcome:
+    """Return what is there of a grid, without running anything."""
+    whole = [cell for cell in grid.cells if cell.step.is_whole(root)]
+    collapsed = sum(is_collapsed(cell.step, root) for cell in whole)
+    return Outcome(len(grid.cells), 0, 0, collapsed, len(whole))
+
+
 def is_collapsed(step: StudyStep, root: Path) -> bool:
     """Return whether the run of a finished cell never left the majority baseline."""
     return bool(read_manifest(step.find_folder(root)).numbers.get("collapsed"))
