@@ -7,6 +7,8 @@ import pytest
 
 from tests.pages.test_pages import markup, texts
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.published_scores import OwnScore, match_scores, read_own_scores
+from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.saved import FILE, find_study_file, point_to, save_study
@@ -14,8 +16,10 @@ from vocadapt.lab.studies.states import find_states
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.studies.table import build_table
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.published.comparison import Score, compare
 from vocadapt.published.reader import load_tables
 from vocadapt.ui.frame import address
+from vocadapt.ui.published.ours import format_difference, format_ours
 
 TEXT = """name = "s"
 seeds = [1, 2]
@@ -172,3 +176,49 @@ def test_every_published_table_is_drawn(name, open_page, own):
     drawn = next(one.proto.body for one in app.get("html") if "published-table" in one.proto.body)
     assert drawn.count('<th scope="row">') == len(table.rows)
     assert drawn.count('class="va-empty"') == len(table.empty)
+
+
+def test_imported_values_fill_empty_cells_and_are_marked(open_page, own, tmp_path):
+    table = load_tables()["poerner-cost"]
+    cell = table.empty[0]
+    file = tmp_path / "values.csv"
+    file.write_text(f'row,column,value\n"{cell.row}","{cell.column}",1234\n', encoding="utf-8")
+    app = open_page("published", own, published_table=table.id)
+    app.text_input(key="published_file_path").set_value(str(file)).run()
+    app.button(key="published_import").click().run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    drawn = next(one.proto.body for one in app.get("html") if "published-table" in one.proto.body)
+    assert "1234" in drawn and "<small>imported</small>" in drawn
+    assert drawn.count('class="va-empty"') == len(table.empty) - 1
+
+
+def make_own(base_model: str, **more) -> OwnScore:
+    given = {"split": "test", "scorer": "binary-f1", "data": "bio-lm/GAD", "sd": 0.01, **more}
+    return OwnScore("r", given["data"], "", Score(0.8, 3, base_model=base_model, **given))
+
+
+def test_own_scores_belong_to_cells_of_their_benchmark_and_model():
+    table = load_tables()["fast-6.2"]
+    matched = match_scores(table, [make_own("bert-base-uncased"), make_own("other")])
+    assert list(matched) == [("GAD", "BERT")] and len(matched["GAD", "BERT"]) == 1
+    near = match_scores(table, [make_own("biomednlp-pubmedbert-base-uncased-abstract")])
+    assert [column for _, column in near] == ["PubMedBERT-abstract"]
+    compared = compare(table.grid["GAD", "BERT"], matched["GAD", "BERT"][0].score)
+    assert compared.why.startswith("not comparable: the split is not stated")
+    assert format_ours(compared, table.grid["GAD", "BERT"]) == "80.00 ± 1.00"
+    assert format_difference(compared) == ""
+
+
+def test_a_comparable_score_has_a_difference():
+    table = load_tables()["fast-6.2"]
+    score = make_own(
+        "bert-base-uncased", data="bio-lm/MedNLI", scorer="accuracy", figure="accuracy"
+    )
+    ((place, own),) = match_scores(table, [score]).items()
+    compared = compare(table.grid[place], own[0].score)
+    assert compared.is_comparable and format_difference(compared) == "+1.94"
+
+
+def test_runs_on_other_data_have_no_published_score(demo):
+    runs = list_runs(Workspace(demo.folder(*STUDY)))
+    assert len(runs) == 6 and read_own_scores(runs, Workspace(demo.folder(*STUDY))) == []

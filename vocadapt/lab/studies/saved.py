@@ -34,8 +34,13 @@ def format_study(
     """Return the file of a study, in TOML."""
     import tomli_w
 
-    table = {"name": name, "seeds": list(seeds), "settings": dict(settings)}
-    return tomli_w.dumps({**table, "variants": list(variants), "tasks": list(tasks)})
+    numbers = ", ".join(map(str, seeds))
+    blocks = [f"{tomli_w.dumps({'name': name})}seeds = [{numbers}]\n"]
+    if settings:
+        blocks.append(f"[settings]\n{tomli_w.dumps(dict(settings))}")
+    blocks += [f"[[variants]]\n{tomli_w.dumps(dict(one))}" for one in variants]
+    blocks += [f"[[tasks]]\n{tomli_w.dumps(dict(one))}" for one in tasks]
+    return "\n".join(blocks)
 
 
 def point_to(place: str, workspace: Workspace) -> str:

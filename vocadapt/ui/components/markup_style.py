@@ -152,6 +152,7 @@ a.va-seed:hover,a.va-seed:focus-visible{outline:2px solid light-dark(#0B6FB3,#58
 .va-seed-legend span.va-seed{margin-right:.35rem}
 .va-published td,.va-published thead th{text-align:right}
 .va-published tbody th{color:inherit;border-top:1px solid light-dark(#DDE3E9,#323D48);white-space:normal;min-width:9rem}
+.va-published thead th{white-space:normal;vertical-align:bottom;min-width:4.5rem}
 .va-published td b{font-weight:700}
 .va-published td u{text-underline-offset:.2em}
 .va-published td small{display:block;font-size:.78rem;color:light-dark(#5C6873,#A9B4BE);white-space:normal}

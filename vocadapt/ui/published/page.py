@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from vocadapt.lab.published.imports import fill_imported
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.reader import load_tables
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.published import view
+from vocadapt.ui.published import ours, values, view
 
 FIRST = "fast-6.2"  # the table of models as they are: the one that explains the page
 
@@ -14,7 +15,7 @@ FIRST = "fast-6.2"  # the table of models as they are: the one that explains the
 def draw(workspace: Workspace) -> None:
     """Draw a table of a publication: values, our scores, and what has to be known about it."""
     tables = load_tables()
-    names = pickers.pick_name(
+    name = pickers.pick_name(
         "Table",
         list(tables),
         "published_table",
@@ -22,15 +23,19 @@ def draw(workspace: Workspace) -> None:
         labels={name: view.format_title(table) for name, table in tables.items()},
         help="Selects a table, or the numbers of a figure or section, of one of the publications.",
     )
-    _draw_table(workspace, names)
+    _draw_table(workspace, name)
 
 
 @st.fragment
 def _draw_table(workspace: Workspace, name: str) -> None:
     """Draw a table; a setting reruns only this fragment."""
     with mistakes.show_errors():
-        table = load_tables()[name]
+        table = fill_imported(load_tables()[name], workspace)
         view.draw_source(table)
         view.draw_values(table)
+        ours.draw_comparison(table, workspace)
         view.draw_empty_cells(table)
         view.draw_definitions(table)
+    if load_tables()[name].empty:
+        with st.expander("Import values", icon=":material/add:"), mistakes.show_errors():
+            values.draw_import_form(load_tables()[name], workspace)

@@ -9,7 +9,7 @@ from vocadapt.published.styles import GREEN, CellStyle, style_cells
 from vocadapt.published.tables import KINDS, PublishedCell, PublishedTable
 from vocadapt.ui.components import blocks, markup
 from vocadapt.ui.components.blocks import draw_heading, draw_note
-from vocadapt.ui.components.markup import PublishedMark, format_sentence, plain
+from vocadapt.ui.components.markup import PublishedMark, plain
 from vocadapt.ui.components.number_formats import count
 
 # The colors of a rise and a drop, as red, green and blue; the depth is their opacity.
@@ -18,8 +18,8 @@ DEEPEST = 0.45  # opacity of the largest change: a higher one makes its text har
 
 
 def format_title(table: PublishedTable) -> str:
-    """Return the name of a table in the picker: publication, number and title."""
-    return f"{table.source.citation}, {table.where}: {table.title}"
+    """Return the name of a table in the picker: publication, title and number."""
+    return f"{table.source.citation}: {table.title} · {table.where}"
 
 
 def draw_source(table: PublishedTable) -> None:
@@ -32,7 +32,7 @@ def draw_source(table: PublishedTable) -> None:
         f":material/menu_book: {plain(authors)}{year}: *{plain(source.title)}*,"
         f" {plain(source.venue)} · {plain(table.where)}"
     )
-    draw_note(format_sentence(f"this is {KINDS[table.kind]}"))
+    draw_note(f"This is {KINDS[table.kind]}.")
     if table.notes:
         notes = "\n".join(f"- {plain(note)}" for note in table.notes)
         st.info(f"**Read with care**\n\n{notes}", icon=":material/info:")
@@ -100,13 +100,13 @@ def describe_styles(table: PublishedTable, styles: Collection[CellStyle]) -> str
     """Describe the marks that a table has, and that of an empty cell."""
     parts = []
     if any(style.bold for style in styles):
-        parts.append("**bold**: best of its row; underlined: second best")
+        parts.append("Bold: best of its row; underlined: second best.")
     if any(style.color for style in styles):
-        parts.append("green: a rise, red: a drop, the deeper the larger")
+        parts.append("Green: a rise; red: a drop; the deeper the larger.")
     if table.empty:
-        parts.append("–: the value is not at hand")
-    parts.append("hover over a cell for its data, split, scorer and base model")
-    return format_sentence("; ".join(parts))
+        parts.append("–: the value is not at hand.")
+    parts.append("The tooltip of a cell has its data, split, scorer and base model.")
+    return " ".join(parts)
 
 
 def draw_empty_cells(table: PublishedTable) -> None:

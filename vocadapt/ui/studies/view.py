@@ -19,7 +19,7 @@ from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import blocks
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, megabytes
+from vocadapt.ui.components.number_formats import count, format_estimate_bold, megabytes
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.jobs import panel
@@ -82,8 +82,8 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
         on += f" of {count(threads)} threads"
     st.markdown(
         f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
-        f" {format_estimate_bold(cost.seconds)} on {on} (one after the other:"
-        f" {duration(cost.seconds_alone)}) · about **{megabytes(cost.bytes)}** and the predictions"
+        f" {format_estimate_bold(cost.seconds)} on {on} · about **{megabytes(cost.bytes)}** and the"
+        " predictions"
     )
     draw_note(f"The time is estimated from {plain(cost.basis)}.")
 
