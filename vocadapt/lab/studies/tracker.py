@@ -108,7 +108,7 @@ def list_settings(settings: Any) -> dict[str, Any]:
     """
     found = {}
     for one, value in walk_settings(settings):
-        key = get_key(one.flag)
+        key = get_key(one.flag or "")
         if not key or key.startswith("no_"):
             key = one.name
         found[key] = value
