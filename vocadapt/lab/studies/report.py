@@ -35,7 +35,7 @@ from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.studies.grid import Cell, Grid, StudyStep
 from vocadapt.lab.studies.states import count_states, find_states, find_step_state
 from vocadapt.lab.studies.table import build_table, group_cells, open_cells
-from vocadapt.lab.studies.tracker import flatten, list_settings, write_tracker
+from vocadapt.lab.studies.tracker import flatten, list_settings, render_tracker
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
@@ -67,13 +67,15 @@ def write_report(
     if not whole and form != "html":
         raise InputError(f"No cell of {grid.study.name} is finished.", "Run the study first.")
     with open_file_draft(file) as draft:
-        if form == TRACKER:
-            write_tracker(grid, root, draft)
-        else:
-            draft.write_text(
-                FORMATS[form](build_report(grid, root)), encoding="utf-8", newline="\n"
-            )
+        draft.write_bytes(render_report(grid, root, form))
     return whole
+
+
+def render_report(grid: Grid, root: Path, form: str) -> bytes:
+    """Return the content of a report in a format, which must be a key of ENDINGS."""
+    if form == TRACKER:
+        return render_tracker(grid, root)
+    return FORMATS[form](build_report(grid, root)).encode()
 
 
 def build_report(grid: Grid, root: Path) -> StudyReport:

@@ -31,10 +31,9 @@ CREATE INDEX idx_configs_run_name ON configs(run_name);
 """
 
 
-def write_tracker(grid: Grid, root: Path, file: Path) -> int:
-    """Write the finished runs of a study to a database, which must not exist; return their number."""
-    count = 0
-    with closing(sqlite3.connect(file)) as connection, connection:
+def render_tracker(grid: Grid, root: Path) -> bytes:
+    """Return the finished runs of a study as the content of a database file (SQLite)."""
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         for cell in grid.cells:
             if cell.step.is_whole(root):
@@ -42,8 +41,8 @@ def write_tracker(grid: Grid, root: Path, file: Path) -> int:
                 manifest = read_manifest(folder)
                 for run in load_runs(folder):
                     _write_run(connection, cell, manifest, run)
-                    count += 1
-    return count
+        connection.commit()
+        return connection.serialize()
 
 
 def _write_run(

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
+from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.estimates import GridEstimate, estimate_grid
+from vocadapt.lab.studies.estimates import GridEstimate, estimate_energy, estimate_grid
 from vocadapt.lab.studies.grid import MANY_CELLS
 from vocadapt.lab.studies.places import count_workers
+from vocadapt.lab.studies.report import ENDINGS, render_report
 from vocadapt.lab.studies.saved import read_text
 from vocadapt.lab.studies.table import MIN_SEEDS, Row, build_table
 from vocadapt.lab.workspace.workspace import Workspace
@@ -60,7 +63,13 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
             icon=":material/play_arrow:",
         )
     with mistakes.show_errors():
-        draw_estimate(_estimate(found.stamp, used, found), used, grid.study.threads)
+        cost = _estimate(found.stamp, used, found)
+        draw_estimate(cost, used, grid.study.threads)
+        energy = estimate_energy(cost, grid, found.root)
+        draw_note(
+            f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
+            f" ({plain(format_basis(energy))})."
+        )
     # 2. Start it.
     if pressed:
         if len(grid.cells) > MANY_CELLS:
@@ -132,7 +141,16 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         " large if both models were equally good, by a paired randomization test over test"
         f" examples, corrected for the number of tests (Holm); empty below {MIN_SEEDS} seeds."
     )
-    blocks.draw_downloads({f"{found.artifact.name}.csv": format_rows(rows)})
+    grid, root, name = found.grid, found.root, found.artifact.name
+    files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": format_rows(rows)}
+    # Reports are created on click.
+    for form in ("html", "latex", "tracker"):
+        files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
+    blocks.draw_downloads(files)
+    draw_note(
+        "Report as a page, table for LaTeX, and runs for a tracker (the database of a project of"
+        " trackio)."
+    )
 
 
 @st.cache_data(max_entries=16, show_spinner="Computing the table …")
