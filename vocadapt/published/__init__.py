@@ -4,7 +4,8 @@ Read `tables` (source, table, cell) and `reader` (TOML → tables, checked; the 
 folder tables) first; then `csv_values` (a CSV that fills empty cells), `comparison` (a published
 cell and our score), `means` (group means, recomputed), `coverage` (how much of a gap between two
 models a third one covers), `model_sizes` (scores by module size and by training hours),
-`costs` (CO2 by Strubell's formula) and `styles` (bold, underlined and colored cells).
+`costs` (CO2 by Strubell's formula), `styles` (bold, underlined and colored
+cells) and `html_table` (a table in these styles).
 
 No value is from memory. One that is in none of the texts stays empty, with its reason.
 """

@@ -1,0 +1,50 @@
+"""Figures of publications: what is drawn for known values, and tables in the colors of Fast 2023."""
+
+import pytest
+
+from vocadapt.analysis.figures.published import (
+    LARGEST_DISC,
+    DiscMark,
+    ShareMark,
+    plot_discs,
+    plot_gap_coverage,
+    plot_score_curves,
+)
+from vocadapt.published.html_table import render_table
+from vocadapt.published.model_sizes import list_discs, list_module_points
+from vocadapt.published.reader import find_table
+
+
+def test_a_share_has_its_interval_and_an_undefined_one_a_note() -> None:
+    marks = [ShareMark("a", 0.5, 0.3, 0.8), ShareMark("<b>", None), ShareMark("c", 0.6)]
+    figure = plot_gap_coverage(marks, mean=0.55)
+    (trace,) = figure.data
+    assert list(trace.x) == [0.5, 0.6] and list(trace.y) == [0, 2]
+    assert list(trace.error_x.array) == pytest.approx([0.3, 0])
+    assert list(trace.error_x.arrayminus) == pytest.approx([0.2, 0])
+    assert [note.y for note in figure.layout.annotations] == [1]
+    assert [line.x0 for line in figure.layout.shapes] == [0, 0.55]
+    assert "<b>" not in figure.to_json().replace("\\u003c", "<")
+
+
+def test_published_curves_and_discs_are_drawn() -> None:
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for point in list_module_points(find_table("exbert-1")):
+        curves.setdefault(point.series, []).append((point.x, point.score))
+    figure = plot_score_curves(curves, "module size, % of a layer")
+    assert len(figure.data) == len(curves) and list(figure.data[-1].y) == [curves["BERT"][0][1]]
+    discs = list_discs(find_table("exbert-2b"))
+    figure = plot_discs([DiscMark(one.name, one.hours, one.score, one.diameter) for one in discs])
+    assert max(trace.marker.size for trace in figure.data) == LARGEST_DISC
+    # The area, not the diameter, is proportional to the parameters.
+    first, second = discs[0], discs[-1]
+    ratio = figure.data[0].marker.size / figure.data[-1].marker.size
+    assert ratio**2 == pytest.approx(first.parameters / second.parameters)
+
+
+def test_a_table_is_rendered_in_the_colors_of_the_thesis() -> None:
+    shown = render_table(find_table("fast-6.6"))
+    assert "rgba(213, 94, 0, 0.60)" in shown  # the run that scored 0 is the deepest drop
+    assert shown.count("<tr>") == 24 and "<b>" in shown and "<u>" in shown
+    frame = render_table(find_table("poerner-ner"))
+    assert 'title="the table is not in the text at hand"' in frame and "<b>" not in frame
