@@ -4,6 +4,7 @@ import shutil
 import tomllib
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.pages.test_pages import markup, texts
 from vocadapt.errors import InputError
@@ -224,3 +225,25 @@ def test_a_comparable_score_has_a_difference():
 def test_runs_on_other_data_have_no_published_score(demo):
     runs = list_runs(Workspace(demo.folder(*STUDY)))
     assert len(runs) == 6 and read_own_scores(runs, Workspace(demo.folder(*STUDY))) == []
+
+
+def test_the_formula_for_co2_is_applied_to_the_rows_whose_power_and_time_are_at_hand():
+    def page() -> None:
+        from dataclasses import replace
+
+        from vocadapt.published.reader import load_tables
+        from vocadapt.ui.published.view import draw_costs
+
+        table = load_tables()["poerner-cost"]
+        values = {"power": 1505.0, "time": 240.0}
+        cells = [
+            replace(table.find_cell("BioBERTv1.0", column), value=value)
+            for column, value in values.items()
+        ]
+        draw_costs(table.replace_cells(cells))
+        draw_costs(load_tables()["exbert-1"])
+
+    app = AppTest.from_function(page).run()
+    assert not app.exception and len(app.dataframe) == 1
+    assert round(app.dataframe[0].value["lbs CO2"][0]) == 544
+    assert any("at hand for 1 of 5 rows" in text for text in texts(app))

@@ -27,6 +27,11 @@ class FormulaRow:
     reason: str = ""
 
 
+def has_costs(table: PublishedTable) -> bool:
+    """Return whether a table has the columns that the formula reads and gives."""
+    return {POWER, TIME, CO2} <= set(table.column_names)
+
+
 def apply_strubell(table: PublishedTable) -> tuple[FormulaRow, ...]:
     """Return the rows of a table of costs, such as poerner-cost, with the formula applied.
 

@@ -34,6 +34,7 @@ def _draw_table(workspace: Workspace, name: str) -> None:
         view.draw_source(table)
         view.draw_values(table)
         ours.draw_comparison(table, workspace)
+        view.draw_costs(table)
         view.draw_empty_cells(table)
         view.draw_definitions(table)
     if load_tables()[name].empty:

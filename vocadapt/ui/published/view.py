@@ -5,10 +5,13 @@ from collections.abc import Collection
 
 import streamlit as st
 
+from vocadapt.analysis.results.tables import format_fraction
+from vocadapt.footprint import STRUBELL_LBS_PER_KWH, STRUBELL_PUE
+from vocadapt.published.costs import apply_strubell, has_costs
 from vocadapt.published.styles import GREEN, CellStyle, style_cells
 from vocadapt.published.tables import KINDS, PublishedCell, PublishedTable
 from vocadapt.ui.components import blocks, markup
-from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
 from vocadapt.ui.components.markup import PublishedMark, plain
 from vocadapt.ui.components.number_formats import count
 
@@ -107,6 +110,29 @@ def describe_styles(table: PublishedTable, styles: Collection[CellStyle]) -> str
         parts.append("–: the value is not at hand.")
     parts.append("The tooltip of a cell has its data, split, scorer and base model.")
     return " ".join(parts)
+
+
+def draw_costs(table: PublishedTable) -> None:
+    """Draw the CO2 of a table of costs by Strubell's formula; nothing for other tables."""
+    if not has_costs(table):
+        return
+    draw_heading("CO2 by the formula")
+    rows = [row for row in apply_strubell(table) if row.lbs is not None]
+    if rows:
+        draw_table(
+            {
+                "row": [row.row for row in rows],
+                "kWh": [row.kwh for row in rows],
+                "lbs CO2": [row.lbs for row in rows],
+                "lbs CO2, published": [row.lbs_published for row in rows],
+                "of the first row": [format_fraction(row.fraction) for row in rows],
+            }
+        )
+    draw_note(
+        f"kWh = {STRUBELL_PUE} (PUE) × W × hours / 1000, and {STRUBELL_LBS_PER_KWH} lbs of CO2 per kWh"
+        f" (Strubell et al. 2019). Power and time are at hand for {len(rows)} of"
+        f" {len(table.rows)} rows."
+    )
 
 
 def draw_empty_cells(table: PublishedTable) -> None:
