@@ -20,6 +20,9 @@ from vocadapt.lab.studies.pools import LocalPool
 from vocadapt.lab.studies.runner import run_grid
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.studies.table import build_table
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import count_words
 
 ROOT = Path(__file__).parents[2]
 LONG = 300.0  # seconds
@@ -209,3 +212,16 @@ def test_a_node_without_the_folder_is_named(cluster, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="does not see the locks of the folder of the study"):
         ray_pool.RayPool("ray", tmp_path, ray_pool.Demand())
     assert not list(tmp_path.glob(".probe-*"))
+
+
+def test_words_are_counted_on_the_nodes(cluster, tmp_path):
+    from vocadapt.lab.studies.ray_counts import count_words_on_ray
+
+    lines = [f"acid base-{number % 7} naïve" for number in range(2000)]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    corpus, splitter = open_corpus([tmp_path / "a.txt"]), Splitter.bert()
+    expected = count_words(corpus, splitter)
+    found = count_words_on_ray(corpus, splitter, "ray", smallest=1)
+    assert list(found.counts.items()) == list(expected.counts.items())
+    assert (found.lines, found.bytes) == (expected.lines, expected.bytes) == (2000, found.bytes)
+    assert found.counts["acid"] == 2000

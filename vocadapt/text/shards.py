@@ -209,10 +209,10 @@ def _run_counter(connection: Connection, splitter: Splitter) -> None:
             elif given is None:
                 connection.send(replace(NO_COUNTS, counts=tally.word_counts()))
             else:
-                connection.send(_tally_part(given, splitter))
+                connection.send(tally_part(given, splitter))
 
 
-def _tally_part(part: Corpus, splitter: Splitter) -> WordCounts | None:
+def tally_part(part: Corpus, splitter: Splitter) -> WordCounts | None:
     """Count the words of a part; None if it cannot be read."""
     try:
         return tally_words(part, splitter)

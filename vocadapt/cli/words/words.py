@@ -17,7 +17,9 @@ from vocadapt.cli.options import (
     read_texts,
 )
 from vocadapt.cli.tables import format_facts
+from vocadapt.errors import InputError
 from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.lab.studies.ray_counts import count_words_on_ray
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.text.shards import count_words_in_parallel
 from vocadapt.text.splitter import Splitter
@@ -29,7 +31,14 @@ def _count(options: Options) -> Answer:
     splitter = open_named_model(options).splitter
     start = time.perf_counter()
     text = read_texts(options, options.text)
-    counts = count_words_in_parallel(text, splitter, options.workers, options.progress)
+    if options.on == "local":
+        counts = count_words_in_parallel(text, splitter, options.workers, options.progress)
+    elif options.on.startswith("ray"):
+        counts = count_words_on_ray(text, splitter, options.on, options.progress)
+    else:
+        raise InputError(
+            f"Words are counted on local, ray or ray://HOST:PORT, not {options.on:.60}."
+        )
     numbers: dict[str, float] = {
         "words": counts.words,
         "distinct": counts.distinct,
@@ -125,6 +134,12 @@ COUNT = Command(
             between=(1, 1024),
             metavar="N",
             help="number of processes that count; the counts are the same (default 1)",
+        ),
+        option(
+            "--on",
+            default="local",
+            metavar="PLACE",
+            help="where to count: local, ray or ray://HOST:PORT (default local)",
         ),
         CORPUS_SETTINGS,
     ),

@@ -44,8 +44,10 @@ class Source:
         self.stream: IO[bytes] = disk
         if path.suffix.lower() == ".gz":
             self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
-        self.start, self.end = span or (0, None)
-        if self.start:
+        self.start = 0
+        self.end: int | None = None
+        if span is not None:
+            self.start, self.end = span
             disk.seek(self.start)
 
     def position(self) -> int:
