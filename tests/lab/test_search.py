@@ -295,7 +295,11 @@ def test_the_commands_train_and_continue(files, tmp_path, capsys):
         assert part in answer["command"]
     assert "142" in answer["thesis"] and Path(answer["figures"]).is_file()
 
-    # The same cells serve the comparison of seeds in the same folder's form.
+    # A search trains its cells itself.
+    assert main(["search", *given, "--out", str(tmp_path / "x"), "--on", "slurm"]) == 2
+    assert "array script" in capsys.readouterr().err
+
+    # Scores by epoch and seed.
     out = ["--out", str(tmp_path / "seeds"), "--workers", "1"]
     assert main(["search", "seeds", *given, *out, "--seeds", "1", "2"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -6,14 +6,19 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import STEP as FINETUNE
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
+
+if TYPE_CHECKING:
+    from vocadapt.lab.search.trials import TrialMaker
+    from vocadapt.lab.studies.pools import Pool
 
 FIGURES = "figures.html"
 PLACE = ("on", "workers", "gpus")  # settings of a study that hold for a search
@@ -70,7 +75,6 @@ def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
     from vocadapt.lab.search.search import IMPORTANCE_BY, import_optuna, run_search
     from vocadapt.lab.search.space import build_thesis_space, find_thesis_seed, read_space
     from vocadapt.lab.search.trials import list_task_inputs, prepare_trials
-    from vocadapt.lab.studies.places import open_pool
 
     # 1. What is searched.
     import_optuna()
@@ -82,7 +86,7 @@ def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
 
     # 2. The trials.
-    pool = open_pool(settings.place, maker.study, context.draft)
+    pool = open_search_pool(settings.place, maker, context.draft)
     result = run_search(
         maker,
         space,
@@ -139,11 +143,10 @@ def compare_seeds(context: StepContext, settings: SeedStudyStep) -> Numbers:
     from vocadapt.analysis.figures.training import plot_dev_scores
     from vocadapt.lab.search.seed_study import run_seed_study
     from vocadapt.lab.search.trials import list_task_inputs, prepare_trials
-    from vocadapt.lab.studies.places import open_pool
 
     seeds = tuple(dict.fromkeys(settings.seeds))
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
-    pool = open_pool(settings.place, maker.study, context.draft)
+    pool = open_search_pool(settings.place, maker, context.draft)
     found = run_seed_study(maker, context.draft, pool, context.progress)
     curves = {f"seed {one.seed}": one.scores for one in found.curves}
     figures = []
@@ -151,6 +154,24 @@ def compare_seeds(context: StepContext, settings: SeedStudyStep) -> Numbers:
         figures.append(("Dev score by epoch and seed", plot_dev_scores(curves, maker.metric, 360)))
     write_figures(context.draft / FIGURES, f"Seeds on {maker.task_name}", figures)
     return {"task": maker.task_name, "metric": maker.metric, **found.to_dict()}
+
+
+def open_search_pool(place: StudyRun, maker: "TrialMaker", root: Path) -> "Pool":
+    """Open the pool that trains the cells of a search, whose folder is `root`.
+
+    Raises InputError for a place that is unknown or runs nothing, and for a cluster that cannot be
+    used.
+    """
+    from vocadapt.lab.studies.places import open_pool
+
+    if place.on == "slurm":
+        raise InputError(
+            "A search and a comparison of seeds train their cells themselves, which an array script"
+            " does not.",
+            "Choose local or ray; in a SLURM job, local uses the cores of its node.",
+            "on",
+        )
+    return open_pool(place.on, place.workers, place.gpus, maker.study, root)
 
 
 def format_settings(settings: dict[str, Any]) -> str:
@@ -183,7 +204,7 @@ SEARCH = Step(
     takes=(*TASK_ROLES, Role("search_space", "--space", "Search space")),
     seed="search_seed",
     command=("search",),
-    part="results",
+    part="studies",
     grows=True,
     start_up=8.0,
 )
@@ -196,7 +217,7 @@ SEEDS = Step(
     needs=(MODEL,),
     takes=TASK_ROLES,
     command=("search", "seeds"),
-    part="results",
+    part="studies",
     grows=True,
     start_up=8.0,
 )
