@@ -247,3 +247,22 @@ def test_the_formula_for_co2_is_applied_to_the_rows_whose_power_and_time_are_at_
     assert not app.exception and len(app.dataframe) == 1
     assert round(app.dataframe[0].value["lbs CO2"][0]) == 544
     assert any("at hand for 1 of 5 rows" in text for text in texts(app))
+
+
+def test_the_file_of_a_study_is_edited_as_text(open_page, own):
+    saved = save_study(TEXT, own)
+    app = open_page("studies", own)
+    app.button(key="studies_edit").click().run()
+    assert not app.exception and app.text_area(key="studies_text").value == TEXT
+    app.text_area(key="studies_text").set_value(TEXT.replace("[1, 2]", "[1, 2, 3, 4]")).run()
+    app.button(key="studies_save").click().run()
+    assert not app.exception and not app.error
+    assert len(read_study(saved.folder / FILE).seeds) == 4
+
+
+def test_a_place_that_is_not_known_is_told(open_page, own):
+    save_study(TEXT, own)
+    app = open_page("studies", own)
+    app.text_input(key="studies_on").set_value("rai").run()
+    assert not app.exception and [one.value for one in app.error] == ["This did not work."]
+    assert any("Did you mean ray?" in one.value for one in app.text)

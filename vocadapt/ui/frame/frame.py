@@ -29,6 +29,7 @@ def draw(page: st.Page) -> None:
         check_extensions()
         draw_sidebar()
         overview.draw_header_strip(address.workspace())
+        _draw_way_back()
         page.run()
     # Not reached if the run is interrupted: the page is then drawn again.
     preload.report_page_drawn()
@@ -132,7 +133,6 @@ def draw_sidebar() -> None:
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
-        _draw_way_back(current)
         # A key for each workspace closes the form when another workspace is opened.
         key = f"new_workspace_{current}"
         with st.popover("New workspace", icon=":material/add:", width="stretch", key=key):
@@ -142,13 +142,19 @@ def draw_sidebar() -> None:
         address.draw_script()
 
 
-def _draw_way_back(current: str) -> None:
-    """Draw the button that leaves a study, whose folder is itself a workspace."""
-    own, study = address.split_study(current)
+def _draw_way_back() -> None:
+    """Draw the button that leaves a study, whose folder is itself a workspace, above the page."""
+    own, study = address.split_study(st.session_state.get(address.WORKSPACE) or "")
     if not study:
         return
-    blocks.draw_note(f"Inside the study **{plain(study)}**: its runs are the cells of its grid.")
-    if st.button(f"Back to {plain(own)}", icon=":material/arrow_back:", key="leave_study"):
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        pressed = st.button(
+            f"Back to {plain(own)}", icon=":material/arrow_back:", key="leave_study"
+        )
+        blocks.draw_note(
+            f"Inside the study **{plain(study)}**: its models, runs and jobs are those of its grid."
+        )
+    if pressed:
         address.go_to("studies", **{address.WORKSPACE: own, "studies_study": study})
 
 

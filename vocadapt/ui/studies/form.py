@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.given_settings import declare_keys
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.studies.saved import KIND, format_study, point_to, save_study
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.presets import PRESETS, format_recipe_title
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components import pickers
@@ -43,6 +43,23 @@ model = "../../models/MODEL"
 name = "task"
 task = "../../tasks/TASK"
 """
+
+
+def edit(text: str) -> None:
+    """Open the file of a study as text in the form; called on a click, before the page is drawn."""
+    st.session_state["studies_text"] = text
+    st.session_state["studies_how"] = TEXT
+    st.session_state["studies_edited"] = True
+
+
+def take_edit() -> bool:
+    """Return whether the file of a study was opened for editing since this was last asked."""
+    return bool(st.session_state.pop("studies_edited", False))
+
+
+def is_editing() -> bool:
+    """Return whether the form shows the file of a study as text."""
+    return st.session_state.get("studies_how") == TEXT
 
 
 def draw_form(workspace: Workspace) -> None:
@@ -97,8 +114,11 @@ def draw_fields(workspace: Workspace) -> str:
         )
     # 2. The variants: models as they are, and the first one adapted.
     labels = list(models)
+    adapted_places = {str(one.folder) for one in list_adapted_models(workspace)}
+    plain_labels = [label for label in labels if models[label] not in adapted_places]
+    first = (plain_labels or labels)[:1]
     kept = st.multiselect(
-        "Models", labels, labels[:1], key="studies_models", help=explain("Models", HELP["models"])
+        "Models", labels, first, key="studies_models", help=explain("Models", HELP["models"])
     )
     adapted = draw_adaptations(workspace)
     # 3. The settings of fine-tuning, for every cell.

@@ -27,7 +27,8 @@ def draw(workspace: Workspace) -> None:
                 " runs in the background, and continues where it stopped."
             ),
         )
-    with st.expander("Define a study", icon=":material/add:", expanded=not studies):
+    is_open = not studies or form.is_editing()
+    with st.expander("Define a study", icon=":material/add:", expanded=is_open):
         _draw_form(workspace)
 
 
@@ -36,7 +37,8 @@ def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> Non
     a running study reruns only this fragment.
     """
     job = find_running_job(workspace, study.name)
-    if was_running and job is None:
+    # A form below is filled by a button here, so the whole page has to be drawn.
+    if (was_running and job is None) or form.take_edit():
         st.rerun()
     with mistakes.show_errors():
         found = opened.open_study(workspace, study)
@@ -48,7 +50,7 @@ def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> Non
             view.draw_start(workspace, found)
         view.draw_failures(found)
         view.draw_table_of(found, is_running=job is not None)
-        view.draw_details(workspace, found)
+        view.draw_details(found, form.edit)
 
 
 @st.fragment

@@ -1,7 +1,7 @@
 """Blocks about a study: what is left of it and Start, failures, the table, and its file."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -13,9 +13,9 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.estimates import GridEstimate, estimate_energy, estimate_grid
 from vocadapt.lab.studies.grid import MANY_CELLS
-from vocadapt.lab.studies.places import count_workers
+from vocadapt.lab.studies.places import check_place, count_workers
 from vocadapt.lab.studies.report import ENDINGS, render_report
-from vocadapt.lab.studies.saved import read_text
+from vocadapt.lab.studies.saved import FILE, read_text
 from vocadapt.lab.studies.table import MIN_SEEDS, Row, build_table
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.spreadsheet import format_csv
@@ -54,7 +54,9 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     # 1. The number of workers, and what is left.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         workers = draw_setting(st, StudyRun, "workers", "studies_workers", width=220)
-        settings = StudyRun(workers=workers)
+        with st.popover("More settings", icon=":material/tune:"):
+            on = draw_setting(st, StudyRun, "on", "studies_on")
+        settings = StudyRun(on=check_place(on), workers=workers)
         used = count_workers(settings.workers, grid.study)
         pressed = st.button(
             "Start" if found.n_left == len(found.states) else "Continue",
@@ -73,7 +75,7 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     # 2. Start it.
     if pressed:
         if len(grid.cells) > MANY_CELLS:
-            settings = StudyRun(workers=workers, confirm=len(grid.cells))
+            settings = replace(settings, confirm=len(grid.cells))
         spec = Spec("study", settings, {"file": (str(found.file),)})
         panel.start(workspace, spec, found.artifact.name)
 
@@ -196,10 +198,23 @@ def format_rows(rows: Sequence[Row]) -> str:
     return format_csv([header, *values])
 
 
-def draw_details(workspace: Workspace, found: OpenedStudy) -> None:
-    """Draw the file of a study, and the expander Details & export."""
+def draw_details(found: OpenedStudy, edit: Callable[[str], None]) -> None:
+    """Draw the file of a study with the button Edit, and the expander Details & export.
+
+    edit: fills the form with the text of the file.
+    """
     if found.file is not None:
         shown = st.expander("File of the study", icon=":material/description:")
         with shown, mistakes.show_errors():
-            st.code(read_text(found.file), language="toml")
+            text = read_text(found.file)
+            st.code(text, language="toml")
+            if found.file == found.root / FILE:
+                st.button(
+                    "Edit this file",
+                    key="studies_edit",
+                    icon=":material/edit:",
+                    on_click=edit,
+                    args=(text,),
+                    help="Copies the file into the form below. Only what changes runs again.",
+                )
     blocks.draw_artifact_details(found.artifact)
