@@ -12,6 +12,7 @@ from vocadapt.lab.artifacts.published_scores import OwnScore, match_scores, read
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
 from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.report import build_report
 from vocadapt.lab.studies.saved import FILE, find_study_file, point_to, save_study
 from vocadapt.lab.studies.states import find_states
 from vocadapt.lab.studies.study_file import read_study
@@ -59,6 +60,10 @@ def test_the_study_of_the_demo_is_whole_in_an_opened_demo(tmp_path):
     folder = workspace.folder(*STUDY)
     grid = expand(read_study(folder / FILE), folder, workspace=workspace)
     assert [one.state for one in find_states(grid, folder)] == ["done"] * 6
+    report = build_report(grid, folder)
+    assert report.unfinished == () and report.finished == report.planned == 6
+    assert [row.n for row in report.rows] == [3, 3] and report.tests == 1
+    assert report.differing["adapt.recipe.name"] == ("–", "green-bert")
     rows = build_table(grid, folder)
     assert [row.variant for row in rows] == ["demo-bert", "green-bert"]
     assert all(row.n == 3 and row.collapsed == 0 for row in rows)

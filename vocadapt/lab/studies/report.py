@@ -153,7 +153,10 @@ def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:
             state = "failed"
         return Unfinished(what, state, problem or failures.get(step.name, ""))
 
-    found = [find(f"adapted model {name}", step) for name, step in grid.models.items()]
+    # A model whose cells are finished may have been removed.
+    needed = {cell.step.needs for cell in grid.cells if not cell.step.is_whole(root)}
+    models = [(name, step) for name, step in grid.models.items() if name in needed]
+    found = [find(f"adapted model {name}", step) for name, step in models]
     found += [find(_name_cell(cell), cell.step) for cell in grid.cells]
     return tuple(one for one in found if one.state not in FINISHED)
 
