@@ -161,6 +161,7 @@ def test_a_node_killed_in_mid_cell(study_file, cluster, tmp_path):
     answer, log = process.communicate(timeout=LONG)
     assert process.returncode == 0, log
     assert json.loads(answer.splitlines()[-1])["done"] == 3
+    assert [state for state, _ in job.status().past] == ["interrupted"]
     assert job.status().first >= PART / 2  # the first fraction that the second task reported
 
     # 3. Equal bits, threads kept.

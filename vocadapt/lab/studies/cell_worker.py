@@ -7,6 +7,7 @@ wait for other jobs: the study holds the lock of the workspace.
 import logging
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from vocadapt.lab.jobs.job import LOG, SPEC, Job
+from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.jobs.worker import run_job
 from vocadapt.lab.workspace.locks import acquire_lock
 from vocadapt.processes import end_with_parent
@@ -82,11 +84,20 @@ def run_cell(
     try:
         if (folder / SPEC).exists() and Job(folder).finished:
             return 0
+        _record_loss(folder)
         prepare()
         with _log_to(folder / LOG):
             return run_job(folder, waits=False, threads=threads)
     finally:
         os.close(lock)
+
+
+def _record_loss(folder: Path) -> None:
+    """Record that an earlier process of a cell, whose lock is held now, was lost while it ran."""
+    status = read_status(folder)
+    if status.state == "running":
+        now, past = time.time(), (*status.past, ("interrupted", status.updated))
+        write_status(folder, Status(queued=status.queued, updated=now, past=past))
 
 
 @contextmanager
