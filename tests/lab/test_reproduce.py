@@ -244,7 +244,9 @@ def test_a_collapsed_run_is_not_compared(data: Path, tiny_bert: Path) -> None:
     given = materials(data, tiny_bert)
     scores = {"tiny-bert-plain": 0.0, "tiny-bert-reduced-last-25": 0.0}
     finish_cells("fast-6.4", given, scores, collapsed=1)
-    found = run("fast-6.4", given).comparisons["NCBI-disease", "BERT"]
+    all_cells = run("fast-6.4", given)
+    assert all_cells.collapsed == 2 and all_cells.comparable == 0
+    found = all_cells.comparisons["NCBI-disease", "BERT"]
     assert found.why == "not comparable: 3 of 3 runs collapsed" and found.difference is None
 
 

@@ -169,6 +169,7 @@ def _describe(one: Reproduction) -> dict[str, Any]:
         "computed": one.computed,
         "comparable": one.comparable,
         "failed": one.failed,
+        "collapsed": one.collapsed,
         "seconds": one.seconds,
         "rows": cells,
     }
@@ -193,6 +194,10 @@ def _render(one: Reproduction) -> str:
         )
     notes = [f"Note: {note}." for note in table.notes]
     unit = f"Published and ours in {table.facts.unit}." if table.facts.unit != "text" else ""
+    if one.collapsed:
+        notes.append(
+            f"Note: {one.collapsed:,} cells have collapsed runs: this model needs a larger scale."
+        )
     parts = [head, format_table(COLUMNS, rows), "\n".join(filter(None, [unit, *notes]))]
     return "\n\n".join(filter(None, [*parts, format_facts(facts)]))
 

@@ -29,7 +29,8 @@ class Reproduction:
     """A table with our values beside the published ones.
 
     comparisons: by row and column, in the order of the cells. why: why nothing was computed; "" if
-    something was. failed: number of trainings without a result.
+    something was. failed: number of trainings without a result; collapsed: number of cells some of
+    whose runs never left the majority baseline.
     """
 
     plan: TablePlan
@@ -37,6 +38,7 @@ class Reproduction:
     seconds: float
     why: str = ""
     failed: int = 0
+    collapsed: int = 0
 
     @property
     def table(self) -> PublishedTable:
@@ -114,7 +116,8 @@ def reproduce(
             reason = f"not comparable: {collapsed[place]} of {ours.n} runs collapsed"
             compared = replace(compared, difference=None, why=reason)
         comparisons[place] = compared
-    return Reproduction(plan, comparisons, time.perf_counter() - start, failed=failed)
+    seconds = time.perf_counter() - start
+    return Reproduction(plan, comparisons, seconds, failed=failed, collapsed=len(collapsed))
 
 
 def _average(table: PublishedTable, found: Mapping[Place, Score | str]) -> dict[Place, Score | str]:
