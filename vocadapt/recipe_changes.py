@@ -22,6 +22,7 @@ PLAN = (
     "max_added",
     "min_count",
 )  # settings of the plan that no other setting depends on
+DEFAULT_PRESET = "green-bert"
 REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
 REMOVED_ALONE = (
     "A fraction of tokens to remove was given, but no heuristic that removes them.",
@@ -47,12 +48,12 @@ def choose_recipe(given: Given) -> Recipe:
     """
     if given.get("preset") and given.get("recipe"):
         raise InputError("Give either a preset or a recipe file, not both.")
-    preset = "green-bert"
+    preset = DEFAULT_PRESET
     chooses_tokens = given.get("remove_by") or given.get("add_by")
     if chooses_tokens:
         preset = "combined-last-25"
     if given.get("recipe"):
-        recipe = read_recipe(Path(given.get("recipe")))
+        recipe = read_recipe(Path(given["recipe"]))
     else:
         recipe = get_preset(given.get("preset") or preset)
     if chooses_tokens:

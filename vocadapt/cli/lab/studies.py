@@ -146,7 +146,8 @@ def _format_rows(rows: list[dict[str, Any]]) -> str:
 def _open(options: Options) -> tuple[Study, Grid, Path]:
     study = read_study(Path(options.file))
     folder = _find_folder(study, options)
-    workspace = Workspace(Path(options.workspace))
+    # As the step does, which knows a workspace by the folder that it fills.
+    workspace = None if options.out else Workspace(Path(options.workspace))
     return study, expand(study, folder, getattr(options, "confirm", None) or 0, workspace), folder
 
 

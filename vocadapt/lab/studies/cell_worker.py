@@ -55,7 +55,7 @@ def run_cells(connection: Connection, threads: int) -> None:
         while folder := connection.recv():
             run_cell(Path(folder), threads)
             connection.send(folder)
-    except (EOFError, OSError):  # the study has ended
+    except (EOFError, OSError, KeyboardInterrupt):  # the study has ended
         return
 
 

@@ -1,14 +1,17 @@
 """A study expanded into steps: the adapted models, made once each, and the cells that train on them.
 
 A step is known by a digest of all that determines its result: settings, contents of its inputs and
-number of threads. Its name ends in the digest, so a changed file finds again what did not change,
-whatever the variants are called now.
+number of threads. Its name ends in the digest, so a changed file finds again what did not change:
+a result keeps the name that it was made under, whatever its variant is called now.
 
 Example: two variants, one of them adapted, three tasks and four seeds are 24 cells and one model.
 """
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -18,19 +21,23 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, read_given, read_settings
 from vocadapt.lab.artifacts.tasks import find_task
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import ModelStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant, iterate_chosen
 from vocadapt.lab.workspace.manifest import MANIFEST, record_input
 from vocadapt.lab.workspace.workspace import Workspace, simplify_name
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import silent
 from vocadapt.recipe_changes import choose_recipe
 from vocadapt.training.finetune.settings import FinetuneSettings, training_preset
 from vocadapt.training.tasks.task import list_task_files
 
 MANY_CELLS = 10_000  # more must be confirmed
-DIGEST = 10  # hexadecimal digits in a name
+DIGEST = 16  # hexadecimal digits in a name: enough for the cells of many studies
+NAMED = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; group 1: its digest
 LONGEST = 60  # characters of a name before its digest
+MODELS = ("model", "target")  # roles of models
 
 
 @dataclass(frozen=True)
@@ -124,14 +131,14 @@ def expand(
        the seed alone.
     """
     # 1. The cells.
-    chosen = list(_list_chosen(study, confirmed))
-    stamps = Stamps(workspace)
+    chosen = _list_chosen(study, confirmed)
+    stamps, names = Stamps(workspace), _Names(root)
 
     # 2. The models.
     models: dict[tuple[str, str], StudyStep | None] = {}
     for variant, corpus, *_ in chosen:
         if (variant.name, corpus) not in models:
-            models[variant.name, corpus] = _build_model(study, variant, corpus, stamps)
+            models[variant.name, corpus] = _build_model(study, variant, corpus, stamps, names)
 
     # 3. The trainings.
     trainings: dict[tuple[str, str, str], Training] = {}
@@ -141,11 +148,8 @@ def expand(
         if key not in trainings:
             model = models[variant.name, corpus]
             trainings[key] = _build_training(study, variant, task, model, root, stamps)
-        cells.append(
-            Cell(
-                variant.name, _shown(variant, corpus), task.name, seed, trainings[key].seeded(seed)
-            )
-        )
+        step = trainings[key].seeded(seed, names)
+        cells.append(Cell(variant.name, _shown(variant, corpus), task.name, seed, step))
     made = {step.name: step for step in models.values() if step is not None}
     return Grid(study, made, tuple(cells))
 
@@ -174,7 +178,9 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
     return chosen
 
 
-def _build_model(study: Study, variant: Variant, corpus: str, stamps: "Stamps") -> StudyStep | None:
+def _build_model(
+    study: Study, variant: Variant, corpus: str, stamps: "Stamps", names: "_Names"
+) -> StudyStep | None:
     """Return the step that adapts the model of a variant; None for a model as it is."""
     if not variant.is_adapted:
         return None
@@ -189,13 +195,14 @@ def _build_model(study: Study, variant: Variant, corpus: str, stamps: "Stamps") 
         inputs = {"model": variant.model, "target": given.get("target", "")}
         inputs |= {"vectors": given.get("vectors", ""), "text": given.get("corpus", ())}
         spec = Spec("model", settings, inputs, casing=given.get("casing", ""))
+        check_model_step(StepContext(spec, Path(), None, silent), settings)
+        seen = stamps.of(spec)
     except InputError as error:
         raise InputError(
             f"Variant {variant.name}: {error.problem}", error.remedy, error.setting
         ) from error
-    seen = stamps.of(spec)
     digest = compute_digest(spec, seen, study.threads)
-    return StudyStep(_name_step((variant.name, corpus), digest), spec, stamps=seen)
+    return StudyStep(names.find((variant.name, corpus), digest), spec, stamps=seen)
 
 
 @dataclass(frozen=True)
@@ -208,11 +215,11 @@ class Training:
     needs: str
     stamps: Mapping[str, str]
 
-    def seeded(self, seed: int) -> StudyStep:
-        """Return the step of one seed."""
+    def seeded(self, seed: int, names: "_Names | None" = None) -> StudyStep:
+        """Return the step of one seed. names: those known in a study's folder."""
         spec = replace(self.spec, settings=replace(self.spec.settings, seeds=(seed,)))
         digest = blake2b(self.digested + str(seed).encode(), digest_size=DIGEST // 2).hexdigest()
-        name = _name_step((*self.names, f"seed-{seed}"), digest)
+        name = (names or _Names()).find((*self.names, f"seed-{seed}"), digest)
         return StudyStep(name, spec, self.needs, self.stamps)
 
 
@@ -238,7 +245,8 @@ def _build_training(
         settings = FinetuneStep(
             tuning, kind=task.kind, weights=study.keep_weights, **read_given(given, FinetuneStep)
         )
-        spec = Spec("finetune", settings, {"model": place, **stamps.find_task(task)})
+        inputs: dict[str, Any] = {"model": place, **stamps.find_task(task)}
+        spec = Spec("finetune", settings, inputs)
         return identify_training((variant.name, task.name), spec, stamps, study.threads, model)
     except InputError as error:
         raise InputError(
@@ -281,10 +289,27 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
     return blake2b(text.encode(), digest_size=DIGEST // 2).hexdigest()
 
 
-def _name_step(parts: Sequence[str], digest: str) -> str:
-    """Return the name of a step: green-linnaeus-seed-1-0a1b2c3d4e."""
-    words = simplify_name("-".join(filter(None, parts)))
-    return f"{words[:LONGEST].rstrip('-_.')}-{digest}"
+class _Names:
+    """Names of steps in the folder of a study: a step whose digest is known there keeps its name."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._known: dict[str, str] = {}
+        if root is None:
+            return
+        names: list[str] = []
+        for kind in ("jobs", "models", "runs"):
+            with suppress(OSError):  # there is no such folder yet
+                names += sorted(os.listdir(root / kind))
+        for name in names:
+            if match := NAMED.fullmatch(name):
+                self._known[match[1]] = name
+
+    def find(self, parts: Sequence[str], digest: str) -> str:
+        """Return the name of a step: green-linnaeus-seed-1-0a1b2c3d4e5f6a7b."""
+        if digest not in self._known:
+            words = simplify_name("-".join(filter(None, parts)))
+            self._known[digest] = f"{words[:LONGEST].rstrip('-_.')}-{digest}"
+        return self._known[digest]
 
 
 class Stamps:
@@ -311,12 +336,11 @@ class Stamps:
     def _find(self, role: str, paths: tuple[str, ...]) -> str:
         if (role, paths) not in self._known:
             places = [Path(path) for path in paths]
-            stamp = " ".join(paths)  # a hub name stands for itself
-            if all(place.exists() for place in places):
-                if role == "task":
-                    places = list_task_files(places[0])
-                stamp = record_input(places).stamp
-            self._known[role, paths] = stamp
+            if role in MODELS:  # it may be the hub name of a model
+                places = [open_model(paths[0]).path]
+            elif role == "task":
+                places = list_task_files(places[0])
+            self._known[role, paths] = record_input(places).stamp
         return self._known[role, paths]
 
 

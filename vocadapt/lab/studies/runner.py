@@ -143,6 +143,9 @@ def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
             schedule.fail(step, f"{changed} was changed while the study ran: run it again")
         return
     status = job.status()
+    if status.state == "canceled":
+        schedule.fail(step, "it was canceled: run the study again")
+        return
     # The same input fails again: another attempt helps against what comes from outside only.
     if schedule.attempts[step.name] <= retries and not status.rejected:
         schedule.waiting.appendleft(step)

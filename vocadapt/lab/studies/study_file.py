@@ -17,7 +17,8 @@
 
 Keys are called as the flags of the commands adapt (variants) and finetune (tasks and settings), with
 _ for -. Paths are relative to the file. A task's settings go before those of the study, and a
-variant's before both.
+variant's before both; `settings` of a variant or a task is a table of keys of finetune, or the name
+of a preset of fine-tuning.
 """
 
 import os
@@ -34,7 +35,7 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import CASINGS
 from vocadapt.lab.workspace.workspace import check_name
-from vocadapt.recipe_changes import CHANGED
+from vocadapt.recipe_changes import CHANGED, DEFAULT_PRESET, choose_recipe
 from vocadapt.settings import MAX_SEED, Setting, check_settings, setting, show_value
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FinetuneSettings
@@ -46,6 +47,8 @@ MAX_EXTENDED = 10  # files that extend one another
 SOURCES = ("preset", "recipe", "target", "vectors", "corpus")  # of an adaptation
 AXES = ("variant", "task", "seed", "corpus")  # what a rule may name
 UNSET = ("finetune", "kind", "seeds", "weights")  # settings of a fine-tuning that are not keys
+# Keys whose values are paths.
+PATHS = ("model", "recipe", "target", "vectors", "corpus", "files", "task", *SPLITS)
 
 
 @dataclass(frozen=True)
@@ -138,10 +141,14 @@ def read_study(path: Path) -> Study:
             raise InputError(f"{reader.where}: the study has no {what}.", f"Add [[{what}]].")
 
     # 3. Its rules and numbers.
-    seeds = tuple(reader.items(table, "seeds") or (1,))
+    seeds = (1,)
+    if "seeds" in table:
+        seeds = tuple(reader.items(table, "seeds"))
+    if not seeds:
+        raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
     if len(set(map(repr, seeds))) < len(seeds):
         raise InputError(f"{reader.where}: a seed is given twice.", "Give each seed once.")
-    known = {
+    known: dict[str, Sequence[Any]] = {
         "variant": [one.name for one in variants],
         "task": [one.name for one in tasks],
         "seed": list(seeds),
@@ -174,7 +181,7 @@ def read_study(path: Path) -> Study:
 
 def declare_adapting() -> dict[str, Setting]:
     """Return key → setting of what a variant may say about its adaptation."""
-    declared = {}
+    declared: dict[str, Setting] = {}
     for settings, names in CHANGED:
         declared |= declare_keys(settings, names)
     for name, initializer in INITIALIZERS.items():
@@ -202,50 +209,102 @@ def _read_variant(
     model = reader.text(entry, "model")
     if not model:
         raise InputError(f"{reader.where}: {where} has no model.", 'Add model = "…".')
-    adapting, training = ADAPTING(), TRAINING()
+    declared, training = ADAPTING(), TRAINING()
     own = ("name", "model", "settings", "corpora", "casing", *SOURCES)
-    reader.check_keys(entry, (*own, *adapting, *training), where)
+    reader.check_keys(entry, (*own, *declared, *training), where)
 
-    # 1. What it is adapted by: sources and settings.
-    given: dict[str, Any] = {}
-    for key in SOURCES:
-        if key == "corpus" and key in entry:
-            given[key] = reader.paths(entry, key)
-        elif key in entry:
-            text = reader.text(entry, key)
-            given[key] = text if key == "preset" else reader.path(text)
-    given |= reader.given({key: entry[key] for key in entry if key in adapting}, ADAPTING, where)
+    # 1. What it is adapted by. Without a source or setting of an adaptation the model is taken as
+    #    it is, and keys of both commands, such as num_epochs, belong to its fine-tuning.
+    given = _read_sources(reader, entry)
+    adapting = {key: entry[key] for key in entry if key in declared}
+    if not given and "corpora" not in entry and adapting.keys() <= training.keys():
+        adapting = {}
+    given |= reader.given(adapting, ADAPTING, where)
 
-    # 2. The texts of the study: all of them unless it names some, none if it has its own source.
-    named = tuple(reader.items(entry, "corpora"))
-    for one in named:
-        reader.check_known(one, corpora, "text")
-    if not named and given and "corpus" not in given and "vectors" not in given:
-        named = tuple(corpora)
+    # 2. The texts of the study that it is adapted to.
+    named = _choose_corpora(reader, entry, given, corpora, where)
 
-    # 3. How it is read and fine-tuned.
+    # 3. How it is fine-tuned, and how a bare vocabulary is read.
     tuned = {key: entry[key] for key in entry if key in training and key not in adapting}
-    tuned |= reader.table(entry, "settings")
-    casing = reader.text(entry, "casing")
-    if casing:
+    tuned |= reader.nested(entry)
+    if casing := reader.text(entry, "casing"):
         reader.check_known(casing, CASINGS, "casing")
+        if not given:
+            raise reader.error(f"{where}: a casing applies to an adaptation, and it has none.")
         given["casing"] = casing
     return Variant(
         name, reader.path(model, missing=True), given, reader.given(tuned, TRAINING, where), named
     )
 
 
+def _read_sources(reader: "_Reader", entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what a variant is adapted from."""
+    given: dict[str, Any] = {}
+    for key in SOURCES:
+        if key == "corpus" and key in entry:
+            given[key] = reader.paths(entry, key)
+        elif key == "preset" and key in entry:
+            given[key] = reader.text(entry, key)
+        elif key in entry:
+            given[key] = reader.path(reader.text(entry, key), missing=key == "target")
+    return given
+
+
+def _choose_corpora(
+    reader: "_Reader",
+    entry: Mapping[str, Any],
+    given: dict[str, Any],
+    corpora: Sequence[str],
+    where: str,
+) -> tuple[str, ...]:
+    """Return the texts of the study that a variant is adapted to: those that it names, or all if it
+    needs a text and has none of its own.
+    """
+    named = reader.items(entry, "corpora")
+    for one in named:
+        reader.check_known(one, corpora, "text", where)
+    if len(set(named)) < len(named):
+        raise reader.error(f"{where}: a text is named twice.", "Name each text once.")
+    if "corpus" in given and named:
+        raise reader.error(
+            f"{where}: it has a corpus of its own, and names texts of the study.",
+            "Leave out one of them.",
+        )
+    if named and not given:
+        given["preset"] = DEFAULT_PRESET
+    if named or not given or "corpus" in given or not corpora:
+        return tuple(named)
+    try:
+        needs = choose_recipe(given).needs
+    except InputError as error:
+        raise InputError(f"{reader.where}: {where}: {error.problem}", error.remedy) from error
+    wanted = needs & {"text", "counts"}
+    if "vectors" not in given:
+        wanted |= needs & {"vectors"}
+    return tuple(corpora) if wanted else ()
+
+
 def _read_task(reader: "_Reader", name: str, entry: Mapping[str, Any]) -> StudyTask:
     """Read a task: a kind with its files, or a task file (by default the one of its name)."""
     where = f"task {name}"
     training = TRAINING()
-    reader.check_keys(entry, ("name", "kind", "task", *SPLITS, *training), where)
-    given = reader.given({key: entry[key] for key in entry if key in training}, TRAINING, where)
+    reader.check_keys(entry, ("name", "kind", "task", "settings", *SPLITS, *training), where)
+    tuned = {key: entry[key] for key in entry if key in training}
+    tuned |= reader.nested(entry)
+    given = reader.given(tuned, TRAINING, where)
     kind = reader.text(entry, "kind")
     if not kind:
+        for split in SPLITS:
+            if split in entry:
+                raise reader.error(
+                    f"{where} has a {split} file, but no kind.",
+                    f"Add kind, one of: {', '.join(TASK_KINDS)}.",
+                )
         place = reader.text(entry, "task", default=name)
         return StudyTask(name, {"task": reader.path(place, missing=True)}, "", given)
-    reader.check_known(kind, list(TASK_KINDS), "kind of task")
+    reader.check_known(kind, list(TASK_KINDS), "kind of task", where)
+    if "task" in entry:
+        raise reader.error(f"{where} names a task file, and a kind.", "Leave out one of them.")
     files = {split: reader.path(reader.text(entry, split)) for split in SPLITS if split in entry}
     for split in ("train", "test"):
         if split not in files:
@@ -262,9 +321,11 @@ def _read_rules(
         reader.check_keys(entry, AXES, key)
         rule = {}
         for axis, value in entry.items():
-            names = tuple(value) if isinstance(value, list) else (value,)
+            names = (value,)
+            if isinstance(value, list):
+                names = tuple(value)
             for one in names:
-                reader.check_known(one, known[axis], axis)
+                reader.check_known(one, known[axis], axis, key)
             rule[axis] = names
         rules.append(rule)
     return tuple(rules)
@@ -293,17 +354,40 @@ def _read_extended(path: Path, above: tuple[Path, ...]) -> tuple[dict[str, Any],
     below, files = _read_extended(place.parent / base, (*above, place))
     if files[0].parent != place.parent:
         below = _make_absolute(below, files[0].parent)
+    below.pop("name", None)  # a study of its own fills a folder of its own
     return _merge(below, table), (place, *files)
 
 
-def _make_absolute(value: Any, folder: Path) -> Any:
-    """Return a table with every text that is a path of an existing file made absolute."""
-    if isinstance(value, Mapping):
-        return {key: _make_absolute(one, folder) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_make_absolute(one, folder) for one in value]
-    if isinstance(value, str) and value and os.path.exists(folder / value):
-        return str(folder / value)
+def _make_absolute(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a file's table with the paths in its texts, variants and tasks made absolute."""
+    changed = dict(table)
+    for part in ("corpora", "variants", "tasks"):
+        if isinstance(entries := table.get(part), list):
+            changed[part] = [_make_entry_absolute(entry, folder, part) for entry in entries]
+    return changed
+
+
+def _make_entry_absolute(entry: Any, folder: Path, part: str) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    changed = dict(entry)
+    if part == "tasks" and "kind" not in entry and "name" in entry:
+        changed.setdefault("task", entry["name"])  # such a task is found by its name
+    for key in PATHS:
+        value = changed.get(key)
+        if isinstance(value, list):
+            changed[key] = [_find_beside(one, folder) for one in value]
+        elif key in changed:
+            changed[key] = _find_beside(value, folder)
+    return changed
+
+
+def _find_beside(value: Any, folder: Path) -> Any:
+    """Return a path in a folder as an absolute one; what is no path, such as a hub name, as it is."""
+    if isinstance(value, str) and value:
+        place = folder / expand_path(value)
+        if os.path.exists(place):
+            return str(place)
     return value
 
 
@@ -314,19 +398,30 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
         old = merged.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             merged[key] = _merge(old, value)
-        elif _are_named(old) and _are_named(value):
-            by_name = {one["name"]: one for one in old}
-            for one in value:
-                by_name[one["name"]] = _merge(by_name.get(one["name"], {}), one)
-            merged[key] = list(by_name.values())
+        elif old is not None and _are_named(old) and _are_named(value):
+            merged[key] = _merge_named(old, value)
         else:
             merged[key] = value
     return merged
 
 
+def _merge_named(
+    below: Sequence[Mapping[str, Any]], above: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return tables merged over those of the same name, new ones last."""
+    changes = {one["name"]: one for one in above}
+    known = {one["name"] for one in below}
+    merged = [_merge(one, changes.get(one["name"], {})) for one in below]
+    # A name that is given twice stays so: the reader refuses it.
+    repeated = [one for one in above if one is not changes[one["name"]]]
+    return [*merged, *(one for one in above if one["name"] not in known), *repeated]
+
+
 def _are_named(value: Any) -> bool:
     """Return whether a value is a list of tables that all have a name."""
-    return isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value)
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) for one in value
+    )
 
 
 @dataclass(frozen=True)
@@ -390,6 +485,13 @@ class _Reader:
         if not isinstance(value, dict):
             raise self.error(f"{key}: expected a table, got {show_value(value)}.")
         return value
+
+    def nested(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings of a variant or a task: a table, or the name of a preset."""
+        value = table.get("settings", {})
+        if isinstance(value, str):
+            return {"settings": value}
+        return self.table(table, "settings")
 
     def tables(self, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         """Return a list of tables; empty if there is none."""

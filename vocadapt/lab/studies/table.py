@@ -1,6 +1,6 @@
 """The table of a study: a row for each variant and task, with means over seeds and paired tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -155,11 +155,3 @@ def correct_after_holm(values: Sequence[float]) -> list[float]:
 def to_json(rows: Sequence[Row]) -> dict[str, Any]:
     """Return a table as JSON values."""
     return {"rows": [asdict(row) for row in rows]}
-
-
-def count_by_state(states: Mapping[str, str]) -> dict[str, int]:
-    """Return state → number of cells."""
-    counts: dict[str, int] = {}
-    for state in states.values():
-        counts[state] = counts.get(state, 0) + 1
-    return counts
