@@ -1,0 +1,168 @@
+"""The file of a study, and which of its results a changed file finds again."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import sentences, write_conll
+from vocadapt.errors import InputError
+from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.studies.table import correct_after_holm
+
+FILE = """
+name = "s"
+seeds = [1, 2]
+[settings]
+num_epochs = 2
+[[variants]]
+name = "plain"
+model = "model"
+[[variants]]
+name = "other"
+model = "model"
+num_epochs = 1
+[[tasks]]
+name = "toy"
+kind = "ner"
+train = "train.tsv"
+test = "test.tsv"
+"""
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    build_tiny_bert(folder / "model")
+    write_conll(folder / "train.tsv", sentences(4))
+    write_conll(folder / "test.tsv", sentences(4, 1))
+    return folder
+
+
+@pytest.fixture
+def folder(material, tmp_path):
+    shutil.copytree(material, tmp_path / "study")
+    return tmp_path / "study"
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "s.toml").write_text(text, encoding="utf-8")
+    return folder / "s.toml"
+
+
+def digests(file: Path, root: Path) -> list[str]:
+    return [cell.step.digest for cell in expand(read_study(file), root).cells]
+
+
+def test_the_smallest_file_is_a_grid(folder, tmp_path):
+    grid = expand(read_study(write(folder, FILE)), tmp_path / "out")
+    assert [(c.variant, c.task, c.seed) for c in grid.cells] == [
+        ("plain", "toy", 1),
+        ("plain", "toy", 2),
+        ("other", "toy", 1),
+        ("other", "toy", 2),
+    ]
+    assert not grid.models  # num_epochs alone adapts nothing: it is a setting of the fine-tuning
+    assert [c.step.spec.settings.finetune.epochs for c in grid.cells] == [2, 2, 1, 1]
+
+
+def test_a_renamed_variant_and_a_moved_file_find_their_results(folder, tmp_path):
+    root = tmp_path / "out"
+    file = write(folder, FILE)
+    before = expand(read_study(file), root)
+    for step in before.steps:
+        step.find_folder(root).mkdir(parents=True)
+        (step.find_folder(root) / "manifest.json").write_text("{}")
+    write(folder, FILE.replace('"plain"', '"renamed"'))
+    moved = folder.rename(folder.with_name("moved"))
+    after = expand(read_study(moved / "s.toml"), root)
+    assert [cell.step.name for cell in after.cells] == [cell.step.name for cell in before.cells]
+    assert all(cell.step.is_whole(root) for cell in after.cells)
+
+
+def test_variants_that_differ_in_their_name_alone_share_their_cells(folder, tmp_path):
+    grid = expand(read_study(write(folder, FILE.replace("num_epochs = 1\n", ""))), tmp_path / "out")
+    assert (len(grid.cells), len(grid.steps)) == (4, 2)
+
+
+def test_a_change_is_seen_by_what_depends_on_it(folder, tmp_path):
+    root = tmp_path / "out"
+    before = digests(write(folder, FILE), root)
+    other = digests(write(folder, FILE.replace("num_epochs = 1", "num_epochs = 3")), root)
+    assert other[:2] == before[:2]
+    assert not set(other[2:]) & set(before)
+    write(folder, FILE)
+    write_conll(folder / "test.tsv", sentences(5, 2))
+    assert not set(digests(folder / "s.toml", root)) & set(before)
+
+
+def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
+    write(folder, FILE)
+    (folder / "plain").mkdir()  # a folder that is called as a variant is not its name
+    above = tmp_path / "above.toml"
+    above.write_text('extends = "study/s.toml"\nseeds = [7]\n')
+    study = read_study(above)
+    assert (study.name, study.seeds) == ("above", (7,))
+    assert [one.name for one in study.variants] == ["plain", "other"]
+    assert study.variants[0].model == str(folder / "model")
+    assert study.tasks[0].inputs["train"] == str(folder / "train.tsv")
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        ("num_epochs = 2", "num_epoch = 2", "Did you mean num_epochs?"),
+        ("num_epochs = 2", 'num_epochs = "x"', "expected a whole number"),
+        ('"other"', '"plain"', "two variants have the name"),
+        ('kind = "ner"', 'kind = "nerr"', "Did you mean ner?"),
+        ("seeds = [1, 2]", "seeds = []", "no seeds"),
+        ("seeds = [1, 2]", "seeds = [1, 1]", "seed is given twice"),
+        ("seeds = [1, 2]", 'seeds = "x"', "expected a list"),
+        ("seeds = [1, 2]", "seeds = [true]", "seeds"),
+        ('name = "plain"', 'name = "\\u202e"', "cannot be a name"),
+        ('name = "plain"', "name = [1]", "expected a text"),
+        ('"train.tsv"', '"missing.tsv"', "there is no file or folder"),
+        ('kind = "ner"\n', "", "no kind"),
+        ('model = "model"', 'model = "model"\npreset = "green-bert"', "Variant plain"),
+        ("num_epochs = 1", "num_epochs = -1", "Variant other, task toy"),
+        ("[settings]", 'baseline = "pla"\n[settings]', "Did you mean plain?"),
+        ("[settings]", '[[include]]\nvariant = "plan"\n[settings]', "Did you mean plain?"),
+        ("[settings]", '[[exclude]]\ntask = "toy"\n[settings]', "no cells"),
+        ("[settings]", "= [", "not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_told(folder, tmp_path, old, new, told):
+    file = write(folder, FILE.replace(old, new, 1))
+    with pytest.raises(InputError) as error:
+        expand(read_study(file), tmp_path / "out")
+    assert told in f"{error.value.problem} {error.value.remedy}"
+
+
+def test_two_variants_of_one_name_above_an_extended_file_are_told(folder, tmp_path):
+    write(folder, FILE)
+    twice = '[[variants]]\nname = "plain"\nnum_epochs = 3\n' * 2
+    (folder / "above.toml").write_text(f'extends = "s.toml"\n{twice}')
+    with pytest.raises(InputError, match="two variants have the name"):
+        read_study(folder / "above.toml")
+
+
+def test_more_than_ten_thousand_cells_are_confirmed(folder, tmp_path):
+    seeds = ", ".join(map(str, range(1000)))
+    tasks = "".join(
+        f'[[tasks]]\nname = "toy {n}"\nkind = "ner"\ntrain = "train.tsv"\ntest = "test.tsv"\n'
+        for n in range(5)
+    )
+    study = read_study(write(folder, FILE.replace("[1, 2]", f"[{seeds}]") + tasks))
+    with pytest.raises(InputError, match="up to 12,000 cells"):
+        expand(study, tmp_path / "out")
+    start = time.perf_counter()
+    assert len(expand(study, tmp_path / "out", confirmed=12_000).cells) == 12_000
+    assert time.perf_counter() - start < 10
+
+
+def test_p_values_are_corrected_after_holm():
+    assert correct_after_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert correct_after_holm([0.9, 0.8]) == [1.0, 1.0]
