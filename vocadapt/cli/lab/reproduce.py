@@ -193,7 +193,8 @@ def _render(one: Reproduction) -> str:
             (row, column, published, _format(compared.ours), _format_change(compared), compared.why)
         )
     notes = [f"Note: {note}." for note in table.notes]
-    unit = f"Published and ours in {table.facts.unit}." if table.facts.unit != "text" else ""
+    units = dict.fromkeys(cell.facts.unit for cell in table.cells)
+    unit = f"Units of published and ours: {', '.join(units)}."
     if one.collapsed:
         notes.append(
             f"Note: {one.collapsed:,} cells have collapsed runs: this model needs a larger scale."
