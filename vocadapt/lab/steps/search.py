@@ -205,6 +205,7 @@ SEARCH = Step(
     seed="search_seed",
     command=("search",),
     part="studies",
+    selected_by="studies_study",
     grows=True,
     start_up=8.0,
 )
@@ -218,6 +219,7 @@ SEEDS = Step(
     takes=TASK_ROLES,
     command=("search", "seeds"),
     part="studies",
+    selected_by="studies_study",
     grows=True,
     start_up=8.0,
 )
