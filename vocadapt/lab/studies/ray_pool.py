@@ -113,7 +113,7 @@ class RayPool:
         except (ConnectionError, ray.exceptions.RaySystemError) as error:
             raise InputError(
                 f"The connection to the Ray cluster was lost ({error}).",
-                "Run the study again: it goes on where it stopped.",
+                "Run the study again: it continues where it stopped.",
             ) from None
         folders = []
         for task in ended:
