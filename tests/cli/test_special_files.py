@@ -83,6 +83,17 @@ score --gold tagged.tsv --predicted tagged.tsv --against pipe --kind ner
 score --gold pipe --predicted pipe --kind qa
 score --gold pipe.jsonl --predicted pipe.jsonl --kind relations
 demo --out pipe
+study plan pipe.toml
+study run pipe.toml --out out
+study status pipe.toml
+study table pipe.toml
+study report pipe.toml
+study cell pipe.toml 0 --of 1 --out out
+search --model {model} --task pipe.toml --out out
+search --model pipe --task ner --train tagged.tsv --dev tagged.tsv --test tagged.tsv --out out
+search seeds --model {model} --task pipe.toml --out out
+reproduce fast-2.1 --data pipe --out out
+reproduce fast-2.1 --import pipe --out out
 vocabulary compare pipe vocab.txt
 vocabulary study --model {model} --corpus pipe
 vocabulary study --model pipe --corpus {text}

@@ -150,6 +150,37 @@ score --gold good.vec --predicted good.vec --kind ner --rounds -1
 score --gold good.vec --predicted good.vec --kind ner --confidence-level 95
 score --gold good.vec --predicted good.vec --kind ner --seed -1
 score --gold good.vec --predicted good.vec --kind ner --against good.vec --rounds 0
+study plan missing.toml
+study plan vocab.txt
+study plan empty.txt
+study plan vocab.txt --workers x
+study run missing.toml --out out
+study run vocab.txt --out out
+study run binary.txt --out out
+study run empty.txt --on mars --out out
+study status missing.toml
+study status vocab.txt
+study status empty.txt
+study table missing.toml
+study table vocab.txt
+study table binary.txt
+study report missing.toml --to out.html
+study report vocab.txt --to out.html
+study report empty.txt --format word
+study cell missing.toml 0 --of 1 --out out
+study cell vocab.txt 0 --of 1 --out out
+study cell empty.txt x --of 1 --out out
+search --model {model} --task missing.toml --out out
+search --model {model} --task nothing --out out
+search --model missing --task ner --out out
+search --model {model} --task ner --trials -1 --out out
+search seeds --model {model} --task missing.toml --out out
+search seeds --model {model} --task nothing --out out
+search seeds --model {model} --task ner --seeds x --out out
+reproduce nothing --out out
+reproduce fast-2.1 --scale huge --out out
+reproduce fast-2.1 --data missing --out out
+reproduce fast-2.1 --model missing --out out
 demo now
 demo --out vocab.txt
 demo --steps 3

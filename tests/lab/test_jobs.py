@@ -109,7 +109,7 @@ def test_a_job_that_fails_says_why_and_leaves_nothing(workspace, quick, text):
 def test_a_bug_in_a_job_keeps_its_trace_in_the_log(workspace, quick, monkeypatch, capsys):
     job = start(workspace, quick, "mine")
     job.wait(LONG)
-    monkeypatch.setattr(worker, "run_step", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(worker, "run_step", lambda *given, **more: 1 / 0)
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     assert worker.run_job(job.folder) == 1
     assert job.status().state == "failed" and "ZeroDivisionError" in job.status().error

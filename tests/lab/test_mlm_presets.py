@@ -11,7 +11,6 @@ import torch
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW
 from vocadapt.cli import main
-from vocadapt.cli.vocabulary.adapt import _change_pretraining
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -19,6 +18,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, WITH_PRETRAINING, get_preset, is_preset
+from vocadapt.recipe_changes import _change_pretraining
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.settings import find_new_ids
 
@@ -187,7 +187,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
         ),
     )
     options = Namespace(stage=None, num_epochs=3.0, learning_rate=None)
-    training = _change_pretraining(recipe, options).further.training
+    training = _change_pretraining(recipe, vars(options)).further.training
     assert (training.budget, training.epochs, training.tokens, training.hours) == (
         "epochs",
         3.0,
@@ -195,7 +195,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
         0.0,
     )
     options.num_epochs, options.learning_rate = None, 2e-3
-    training = _change_pretraining(recipe, options).further.training
+    training = _change_pretraining(recipe, vars(options)).further.training
     assert (training.budget, training.tokens, training.lr) == (
         "tokens",
         5_000_000,

@@ -56,7 +56,7 @@ def study(tmp_path: Path) -> tuple[Grid, Path]:
         if place in SCORES:
             finish(cell, root, SCORES[place])
     failed = grid.cells[3]
-    job = prepare_cell(Workspace(root), failed.step.spec, failed.step.name)
+    job = prepare_cell(Workspace(root), failed.step.spec, failed.step.name, 1)
     broken = {**vars(read_status(job.folder)), "state": "failed", "error": "<b>no weights</b>"}
     write_status(job.folder, type(read_status(job.folder))(**broken))
     return grid, root

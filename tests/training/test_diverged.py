@@ -185,7 +185,7 @@ def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged)
 def test_a_job_canceled_before_it_starts_does_not_run(queue, text, monkeypatch):
     """A short step is over before its progress looks at the flag."""
     ran = []
-    monkeypatch.setattr(worker, "run_step", lambda *given: ran.append(given))
+    monkeypatch.setattr(worker, "run_step", lambda *given, **more: ran.append(given))
     job, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "c", canceled=True)
     assert ending == {"state": "canceled"}
     assert not ran and not job.target.exists()

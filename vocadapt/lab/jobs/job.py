@@ -86,6 +86,11 @@ class Job:
         return self._read_number("work", 0.0)
 
     @property
+    def threads(self) -> int:
+        """The number of threads that a study's cell is computed with; 0 where it is not fixed."""
+        return int(self._read_number("threads", 0.0))
+
+    @property
     def slowdown(self) -> float:
         """How many times longer work took under the load of the machine when the job was ordered."""
         return self._read_number("slowdown", 1.0)

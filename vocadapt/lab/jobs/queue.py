@@ -80,12 +80,19 @@ def resume(workspace: Workspace, job: Job) -> Job:
     return job
 
 
-def prepare_cell(workspace: Workspace, spec: Spec, name: str) -> Job:
+def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> Job:
     """Prepare the job of a study's cell, which a worker of the study runs; its folder has the cell's
     name, and keeps the checkpoint of an earlier run.
+
+    threads: number of threads that the cell is computed with, also if it is resumed alone.
     """
     folder = workspace.folder("jobs", name)
-    order = {"spec": spec.to_dict(), "target": f"{spec.kind}/{name}", "overwrite": False}
+    order = {
+        "spec": spec.to_dict(),
+        "target": f"{spec.kind}/{name}",
+        "overwrite": False,
+        "threads": threads,
+    }
     past: tuple[tuple[str, float], ...] = ()
     if (folder / SPEC).exists():
         status = Job(folder).status()

@@ -107,12 +107,11 @@ class Reporter:
             log.info("%s", message)
 
 
-def run_job(folder: Path, waits: bool = True, threads: int = 0) -> int:
+def run_job(folder: Path, waits: bool = True) -> int:
     """Run the job of a folder; return the exit code: 0 done, 1 failed, 130 stopped.
 
     waits: for the other jobs of the workspace; the cells of a study do not, since the study holds
-    the lock. threads: number of threads of this process, if it was fixed. A process may run several
-    jobs, one after the other.
+    the lock. A process may run several jobs, one after the other.
     """
     # 1. Make the job cancelable by flag and by signal, even if its step does not respond.
     job, ended = Job(folder), threading.Event()
@@ -122,7 +121,7 @@ def run_job(folder: Path, waits: bool = True, threads: int = 0) -> int:
     log.info("%s: %s", job.id, f"run {past + 1}" if past else "waiting")
 
     # 2. Run the step and record the final status, which a late signal must not interrupt.
-    ending = _run_job(job, reporter, waits, threads)
+    ending = _run_job(job, reporter, waits)
     ended.set()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
@@ -144,7 +143,7 @@ def install_signal_handler() -> threading.Event:
     return terminated
 
 
-def _run_job(job: Job, reporter: Reporter, waits: bool = True, threads: int = 0) -> dict[str, Any]:
+def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]:
     """Wait for the job's turn, run its step, and return the final status."""
     try:
         # 1. Wait for the job's turn, and run its step.
@@ -155,6 +154,9 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True, threads: int = 0)
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             _check_promised_inputs(job)
+            threads = job.threads
+            if threads:
+                fix_threads(threads)
             with _watchdog(job):
                 run_step(job.spec, job.target, reporter, job.overwrite, job.folder, threads=threads)
 
@@ -182,6 +184,13 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True, threads: int = 0)
             "error": f"{type(error).__name__}: {error}",
             "remedy": "See the traceback in the log.",
         }
+
+
+def fix_threads(threads: int) -> None:
+    """Make torch compute with a number of threads: equal bits need equal threads."""
+    import torch
+
+    torch.set_num_threads(threads)
 
 
 def _check_promised_inputs(job: Job) -> None:

@@ -44,31 +44,22 @@ def set_thread_variables(threads: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def run_cells(connection: Connection, threads: int) -> None:
+def run_cells(connection: Connection) -> None:
     """Run the cells whose folders arrive on a connection, and send each folder back when it ended.
 
     Ends with its parent process, even if that is killed.
     """
     end_with_parent()
-    fix_threads(threads)
     try:
         while folder := connection.recv():
-            run_cell(Path(folder), threads)
+            run_cell(Path(folder))
             connection.send(folder)
     except (EOFError, OSError, KeyboardInterrupt):  # the study has ended
         return
 
 
-def fix_threads(threads: int) -> None:
-    """Make torch compute with a number of threads: equal bits need equal threads."""
-    import torch
-
-    torch.set_num_threads(threads)
-
-
 def run_cell(
     folder: Path,
-    threads: int,
     prepare: Callable[[], object] = lambda: None,
     patience: float = PATIENCE,
 ) -> int:
@@ -87,7 +78,7 @@ def run_cell(
         _record_loss(folder)
         prepare()
         with _log_to(folder / LOG):
-            return run_job(folder, waits=False, threads=threads)
+            return run_job(folder, waits=False)
     finally:
         os.close(lock)
 

@@ -1,13 +1,13 @@
 """How long a study takes and how much it writes, before it starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from vocadapt.footprint import Footprint, estimate_footprint
-from vocadapt.lab.steps.finetune import limit_task, load_task
+from vocadapt.lab.steps.finetune import limit_task, list_folds, load_task
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.studies.grid import Cell, Grid
 from vocadapt.lab.workspace.disk_space import measure_weights
@@ -20,6 +20,7 @@ from vocadapt.training.tasks.task import Task
 
 START_UP = 6.0  # seconds in which a worker imports its libraries, once
 ADAPTING = 15.0  # seconds to adapt a model with given vectors; training vectors takes longer
+Limited = tuple[str, int, int]  # task, limit of its examples, fold
 THREADS_OF_SPEED = 2  # threads that the modeled speed was measured with
 
 
@@ -46,7 +47,7 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     models = [step for step in grid.models.values() if not step.is_whole(root)]
     known = _measure_finished(grid, root)
     modeled: dict[tuple[str, str], float] = {}
-    tasks: dict[str, Task] = {}
+    tasks: dict[Limited, Task] = {}
     seconds = ADAPTING * len(models)
     for cell in left:
         place = (cell.row, cell.task)
@@ -57,6 +58,8 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     if modeled:
         basis = "a model of the cost" if not known else "finished cells and a model of the cost"
     written = sum(measure_weights(step.spec.inputs["model"][0]) for step in models)
+    if grid.study.keep_weights:
+        written += sum(_measure_weights(cell, grid) for cell in left)
     alone = seconds + (START_UP if left else 0.0)
     return GridEstimate(
         len(left), alone, seconds / max(1, workers) + (START_UP if left else 0.0), written, basis
@@ -66,6 +69,18 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
 def estimate_energy(cost: GridEstimate, grid: Grid, root: Path) -> Footprint:
     """Estimate energy and CO2 of what is left of a study, with the rates of its workspace."""
     return estimate_footprint(cost.seconds_alone, grid.study.threads, read_workspace_rates(root))
+
+
+def _measure_weights(cell: Cell, grid: Grid) -> int:
+    """Return the bytes of the weights of a cell's model, at least those of the original."""
+    return measure_weights(_find_source(cell, grid).inputs["model"][0])
+
+
+def _find_source(cell: Cell, grid: Grid) -> Spec:
+    """Return the step whose input is the original model: an adapted one has the same layers."""
+    if cell.step.needs:
+        return grid.models[cell.step.needs].spec
+    return cell.step.spec
 
 
 def _measure_finished(grid: Grid, root: Path) -> dict[tuple[str, str], float]:
@@ -78,20 +93,24 @@ def _measure_finished(grid: Grid, root: Path) -> dict[tuple[str, str], float]:
     return {place: mean(own) for place, own in taken.items()}
 
 
-def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[str, Task]) -> float:
+def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[Limited, Task]) -> float:
     """Return the modeled seconds of a cell, from its task and the network's size."""
     settings = cell.step.spec.settings
-    if cell.task not in tasks:
-        context = StepContext(cell.step.spec, root, root, silent)
-        tasks[cell.task] = limit_task(load_task(context, settings), settings.limit)[0]
-    task = tasks[cell.task]
-    source = cell.step.spec
-    if cell.step.needs:  # an adapted model has the layers of the original
-        source = grid.models[cell.step.needs].spec
-    speed = estimate_finetuning_speed(task, settings.finetune, _read_config(source))
+    # 1. The examples: with several folds those of the first one, for each fold.
+    context = StepContext(cell.step.spec, root, root, silent)
+    folds = list_folds(context, settings)
+    key = (cell.task, settings.limit, folds[0])
+    if key not in tasks:
+        first = load_task(context, replace(settings, fold=folds[0]))
+        tasks[key] = limit_task(first, settings.limit)[0]
+    task = tasks[key]
+
+    # 2. The speed.
+    config = _read_config(_find_source(cell, grid))
+    speed = estimate_finetuning_speed(task, settings.finetune, config)
     speed *= grid.study.threads / THREADS_OF_SPEED
     tokenization = settings.tokenization or "base"
-    return estimate(task, settings.finetune, tokenization, 1, speed, "").seconds
+    return len(folds) * estimate(task, settings.finetune, tokenization, 1, speed, "").seconds
 
 
 def _read_config(spec: Spec) -> Mapping[str, Any]:

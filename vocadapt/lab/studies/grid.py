@@ -45,13 +45,15 @@ class StudyStep:
     """A step of a study: what it runs, and the name of its artifact.
 
     `needs`: name of the adapted model that it starts from; "" for a model that is there already.
-    `stamps`: role → stamp of the inputs that the study does not make itself.
+    `stamps`: role → stamp of the inputs that the study does not make itself. `threads`: number of
+    threads that it is computed with.
     """
 
     name: str
     spec: Spec
     needs: str = ""
     stamps: Mapping[str, str] = field(default_factory=dict)
+    threads: int = 1
 
     @property
     def digest(self) -> str:
@@ -202,7 +204,7 @@ def _build_model(
             f"Variant {variant.name}: {error.problem}", error.remedy, error.setting
         ) from error
     digest = compute_digest(spec, seen, study.threads)
-    return StudyStep(names.find((variant.name, corpus), digest), spec, stamps=seen)
+    return StudyStep(names.find((variant.name, corpus), digest), spec, "", seen, study.threads)
 
 
 @dataclass(frozen=True)
@@ -214,13 +216,14 @@ class Training:
     digested: bytes
     needs: str
     stamps: Mapping[str, str]
+    threads: int
 
     def seeded(self, seed: int, names: "_Names | None" = None) -> StudyStep:
         """Return the step of one seed. names: those known in a study's folder."""
         spec = replace(self.spec, settings=replace(self.spec.settings, seeds=(seed,)))
         digest = blake2b(self.digested + str(seed).encode(), digest_size=DIGEST // 2).hexdigest()
         name = (names or _Names()).find((*self.names, f"seed-{seed}"), digest)
-        return StudyStep(name, spec, self.needs, self.stamps)
+        return StudyStep(name, spec, self.needs, self.stamps, self.threads)
 
 
 def _build_training(
@@ -274,7 +277,7 @@ def identify_training(
     digested = compute_digest(spec, seen, threads).encode()
     needs = model.name if model else ""
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
-    return Training(names, spec, digested, needs, outside)
+    return Training(names, spec, digested, needs, outside, threads)
 
 
 def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:

@@ -92,7 +92,7 @@ class LocalPool:
         # A new interpreter, not a copy of this one: a fork of a process with threads may hang.
         context = get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=run_cells, args=(theirs, self.threads), daemon=False)
+        process = context.Process(target=run_cells, args=(theirs,), daemon=False)
         with set_thread_variables(self.threads):
             process.start()
         theirs.close()

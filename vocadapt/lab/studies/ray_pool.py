@@ -9,7 +9,7 @@ lost, Ray runs its task again on another, where the cell resumes from its checkp
 
 import time
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +174,7 @@ def run_cell_in_child(folder: str, threads: int) -> None:
         pass
 
 
-@cache
+@lru_cache(maxsize=1)
 def _open_own_pool(threads: int) -> LocalPool:
     """Return the pool of one child that this Ray worker keeps."""
     return LocalPool(1, threads)

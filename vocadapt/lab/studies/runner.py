@@ -116,7 +116,7 @@ def is_collapsed(step: StudyStep, root: Path) -> bool:
 
 def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
     """Give a step to the pool; `workspace` is the folder of the study."""
-    job = prepare_cell(workspace, step.spec, step.name)
+    job = prepare_cell(workspace, step.spec, step.name, step.threads)
     schedule.attempts[step.name] += 1
     schedule.running[job.folder] = step
     pool.submit(job.folder)

@@ -2,7 +2,7 @@
 
 Task i of n runs the cells i, i + n, i + 2n, … in the order of the file. A cell whose adapted model is
 missing makes it; tasks that need the same model wait for the one that makes it. So there are no
-dependencies between jobs, and a task that was preempted goes on from its checkpoint when SLURM runs
+dependencies between jobs, and a task that was preempted continues from its checkpoint when SLURM runs
 it again.
 """
 
@@ -17,7 +17,7 @@ import vocadapt
 from vocadapt.errors import Canceled
 from vocadapt.lab.jobs.queue import prepare_cell
 from vocadapt.lab.jobs.worker import EXITS
-from vocadapt.lab.studies.cell_worker import THREADS, fix_threads, run_cell
+from vocadapt.lab.studies.cell_worker import THREADS, run_cell
 from vocadapt.lab.studies.grid import Grid, StudyStep
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -109,7 +109,6 @@ def run_share(grid: Grid, root: Path, index: int, tasks: int) -> ShareOutcome:
 
     A cell that fails is tried again as often as the study says, and does not stop the others.
     """
-    fix_threads(grid.study.threads)
     cells = grid.cells[index::tasks]
     for cell in cells:
         steps = [cell.step]
@@ -134,8 +133,7 @@ def _run_step(step: StudyStep, root: Path, grid: Grid) -> bool:
             return True
         code = run_cell(
             folder,
-            grid.study.threads,
-            lambda: prepare_cell(workspace, step.spec, step.name),
+            lambda: prepare_cell(workspace, step.spec, step.name, step.threads),
             MODEL_PATIENCE,
         )
         if code == EXITS["interrupted"]:

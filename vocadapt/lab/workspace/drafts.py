@@ -67,10 +67,12 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 def open_growing(folder: Path) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
-    What a run has finished stays when the next one is killed. Raises InputError if another process
-    fills it, if it cannot be created, and if it holds what vocadapt did not write.
+    What a run has finished stays when the next one is killed; a run that fails before it has
+    finished anything leaves nothing. Raises InputError if another process fills it, if it cannot be
+    created, and if it holds what vocadapt did not write.
     """
     folder = Path(os.path.abspath(folder))
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
     if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
         raise InputError(
             f"{folder} was not written by vocadapt, so nothing is added to it.",
@@ -85,6 +87,13 @@ def open_growing(folder: Path) -> Iterator[Path]:
         )
     try:
         yield folder
+    except BaseException:
+        if missing and {path.name for path in folder.iterdir()} <= {MANIFEST}:
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # only the parents created above that are still empty
+                for parent in missing[1:]:
+                    parent.rmdir()
+        raise
     finally:
         os.close(lock)
 

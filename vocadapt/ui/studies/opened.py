@@ -49,7 +49,8 @@ class OpenedStudy:
     def stamp(self) -> str:
         """Changes with the file of the study, and with the number of finished cells."""
         file = compute_seen_stamp([self.file]) if self.file else ""
-        return f"{self.root} {self.artifact.stamp} {file} {len(self.states) - self.n_left}"
+        n_done = len(self.states) - self.n_left
+        return f"{self.root} {self.artifact.stamp} {file} {n_done}"
 
 
 def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:

@@ -1,0 +1,167 @@
+"""Running a study: what is there is skipped, a killed study continues, a failing cell stops no other."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import mean, stdev
+
+import psutil
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import sentences, write_conll
+from vocadapt.cli import main
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.studies.estimates import estimate_grid
+from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.workspace.manifest import Manifest
+
+FILE = """
+name = "s"
+seeds = [1, 2, 3]
+retries = 0
+[settings]
+num_epochs = 2
+learning_rate = 0.003
+[[variants]]
+name = "plain"
+model = "model"
+[[variants]]
+name = "frozen"
+model = "model"
+freeze = "head"
+[[tasks]]
+name = "toy"
+kind = "ner"
+train = "train.tsv"
+test = "test.tsv"
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    build_tiny_bert(folder / "model")
+    write_conll(folder / "train.tsv", sentences(40))
+    write_conll(folder / "test.tsv", sentences(20, 1))
+    (folder / "s.toml").write_text(FILE, encoding="utf-8")
+    return folder / "s.toml"
+
+
+def answer(capsys, *arguments: str) -> tuple[int, dict]:
+    capsys.readouterr()
+    code = main([*arguments, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_study_runs_once_and_its_table_is_that_of_its_runs(file, tmp_path, capsys):
+    out = tmp_path / "out"
+    place = ("--out", str(out))
+    code, first = answer(capsys, "study", "run", str(file), *place, "--workers", "1")
+    assert code == 0 and first["cells"] == first["done"] == 6
+    assert first["failed"] == first["skipped"] == 0 and Path(first["manifest"]).is_file()
+
+    # The table is computed from the saved runs, in the order of the file.
+    grid = expand(read_study(file), out)
+    _, table = answer(capsys, "study", "table", str(file), *place)
+    assert [(row["variant"], row["task"], row["n"]) for row in table["rows"]] == [
+        ("plain", "toy", 3),
+        ("frozen", "toy", 3),
+    ]
+    for number, row in enumerate(table["rows"]):
+        folders = [cell.step.find_folder(out) for cell in grid.cells[3 * number : 3 * number + 3]]
+        records = [json.loads((folder / "run.json").read_text()) for folder in folders]
+        scores = [record["scores"]["base"]["f1"] for record in records]
+        assert row["mean"] == pytest.approx(mean(scores))
+        assert row["sd"] == pytest.approx(stdev(scores))
+        assert row["collapsed"] == sum(record["collapsed"] for record in records)
+    plain, frozen = table["rows"]
+    assert plain["delta"] is None and plain["p"] is None
+    assert frozen["delta"] == pytest.approx(frozen["mean"] - plain["mean"])
+    assert 0 < frozen["p"] <= 1
+
+    # Each cell was computed with one thread, and would be if it were resumed alone.
+    for cell in grid.cells:
+        assert Manifest.load(cell.step.find_folder(out)).threads == 1
+        assert Job(out / "jobs" / cell.step.name).threads == 1
+
+    code, again = answer(capsys, "study", "run", str(file), *place, "--workers", "1")
+    assert code == 0 and again["skipped"] == 6 and again["done"] == 0
+    assert answer(capsys, "study", "table", str(file), *place)[1] == table
+
+
+def test_a_failing_cell_stops_no_other(file, tmp_path, capsys):
+    """The second task has a tag that is none; its cells are not tried again: the file is at fault."""
+    bad = file.parent / "bad.tsv"
+    bad.write_text("Fever\tQ-Disease\n\n", encoding="utf-8")
+    task = f'[[tasks]]\nname = "bad"\nkind = "ner"\ntrain = "{bad.name}"\ntest = "{bad.name}"\n'
+    exclude = '[[exclude]]\nvariant = "frozen"\n[[exclude]]\ntask = "toy"\nseed = [2, 3]\n'
+    other = file.with_name("failing.toml")
+    other.write_text(FILE.replace("retries = 0", "retries = 3") + task + exclude)
+    place = ("--out", str(tmp_path / "out"))
+    code, found = answer(capsys, "study", "run", str(other), *place, "--workers", "1")
+    assert code == 1
+    assert (found["cells"], found["done"], found["failed"]) == (4, 1, 3)
+    assert {one["attempts"] for one in found["failures"]} == {1}
+    assert all("Q-Disease" in one["problem"] for one in found["failures"])
+    _, table = answer(capsys, "study", "table", str(other), *place)
+    good, failed = table["rows"]
+    assert good["n"] == 1 and good["sd"] is None
+    assert (failed["n"], failed["mean"], failed["p"]) == (0, None, None)
+
+
+def test_all_folds_count_in_the_estimate(tmp_path):
+    build_tiny_bert(tmp_path / "model")
+    for fold in (1, 2):
+        write_conll(tmp_path / f"train{fold}.tsv", sentences(40))
+        write_conll(tmp_path / f"test{fold}.tsv", sentences(20, 1))
+    (tmp_path / "task.toml").write_text(
+        'name = "folds"\nkind = "ner"\nfolds = 2\n[splits]\n'
+        'train = "train{fold}.tsv"\ntest = "test{fold}.tsv"\n'
+    )
+    text = 'seeds = [1]\n[[variants]]\nname = "plain"\nmodel = "model"\n'
+    text += '[[tasks]]\nname = "folds"\ntask = "task.toml"\nfold = {}\n'
+    seconds = []
+    for fold in ("1", '"all"'):
+        (tmp_path / "s.toml").write_text(text.format(fold))
+        grid = expand(read_study(tmp_path / "s.toml"), tmp_path / "out")
+        cost = estimate_grid(grid, tmp_path / "out", 1)
+        seconds.append(cost.seconds)
+    start_up = 6.0
+    assert seconds[1] - start_up == pytest.approx(2 * (seconds[0] - start_up))
+
+
+@pytest.mark.slow
+def test_a_killed_study_continues_and_equals_an_uninterrupted_one(file, tmp_path, capsys):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert main(["study", "run", str(file), "--out", str(whole), "--workers", "1"]) == 0
+
+    # 1. Kill the study when the first cells are there. Its workers end within 5 s.
+    command = [sys.executable, "-m", "vocadapt", "study", "run", str(file), "--out", str(killed)]
+    study = subprocess.Popen([*command, "--workers", "2"], start_new_session=True)
+    while len(list(killed.glob("runs/*/manifest.json"))) < 2:
+        assert study.poll() is None
+        time.sleep(0.05)
+    workers = psutil.Process(study.pid).children(recursive=True)
+    os.kill(study.pid, signal.SIGKILL)
+    study.wait()
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert not alive
+
+    # 2. Run it again: it makes only what is missing, and everything is the same.
+    there = len(list(killed.glob("runs/*/manifest.json")))
+    code, again = answer(capsys, "study", "run", str(file), "--out", str(killed), "--workers", "2")
+    assert code == 0 and again["skipped"] == there and again["done"] == 6 - there
+    tables = [
+        answer(capsys, "study", "table", str(file), "--out", str(o))[1] for o in (whole, killed)
+    ]
+    assert tables[0] == tables[1]
+    files = sorted(path.relative_to(whole) for path in whole.glob("runs/*/predictions.jsonl"))
+    assert len(files) == 6
+    for path in files:
+        assert (whole / path).read_bytes() == (killed / path).read_bytes()
