@@ -81,9 +81,9 @@ class Materials:
                 raise InputError(
                     f"{show_path(folder)}: there is no such folder.", "Give a folder that is there."
                 )
-        for folder in self.data:
-            if not expand_path(folder).is_dir():
-                raise InputError(f"{show_path(folder)}: is not a folder.", "Give a folder of data.")
+        for place in self.data:
+            if not expand_path(place).is_dir():
+                raise InputError(f"{show_path(place)}: is not a folder.", "Give a folder of data.")
 
     def find_vocabulary(self, name: str) -> LanguageModel | None:
         """Return the vocabulary of a model: of its weights if they are there, else a bare file."""
