@@ -34,6 +34,7 @@ TITLES = {
         "Hubs in Space: Popular Nearest Neighbors in High-Dimensional Data"
     ),
     "Rudman et al. 2022": "IsoScore: Measuring the Uniformity of Embedding Space Utilization",
+    "Strubell et al. 2019": "Energy and Policy Considerations for Deep Learning in NLP",
     "Tai et al. 2020": (
         "exBERT: Extending Pre-trained Models with Domain-specific Vocabulary Under Constrained"
         " Training Resources"
