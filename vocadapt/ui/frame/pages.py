@@ -593,7 +593,12 @@ PUBLISHED = Page(
             ("benchmark card", "collapsed", "scorer"),
             (),
             (NextPart("studies", "Define a study that computes such scores."),),
-            sources=("Fast 2023", "Poerner et al. 2020", "Tai et al. 2020"),
+            sources=(
+                "Fast 2023",
+                "Poerner et al. 2020",
+                "Strubell et al. 2019",
+                "Tai et al. 2020",
+            ),
         ),
     ),
 )
