@@ -44,16 +44,16 @@ MODELS = ("model", "target")  # roles of models
 class StudyStep:
     """A step of a study: what it runs, and the name of its artifact.
 
-    `needs`: name of the adapted model that it starts from; "" for a model that is there already.
-    `stamps`: role → stamp of the inputs that the study does not make itself. `threads`: number of
-    threads that it is computed with.
+    `threads`: number of threads that it is computed with. `needs`: name of the adapted model that it
+    starts from; "" for a model that is there already. `stamps`: role → stamp of the inputs that the
+    study does not make itself.
     """
 
     name: str
     spec: Spec
+    threads: int
     needs: str = ""
     stamps: Mapping[str, str] = field(default_factory=dict)
-    threads: int = 1
 
     @property
     def digest(self) -> str:
@@ -204,7 +204,7 @@ def _build_model(
             f"Variant {variant.name}: {error.problem}", error.remedy, error.setting
         ) from error
     digest = compute_digest(spec, seen, study.threads)
-    return StudyStep(names.find((variant.name, corpus), digest), spec, "", seen, study.threads)
+    return StudyStep(names.find((variant.name, corpus), digest), spec, study.threads, stamps=seen)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Training:
         spec = replace(self.spec, settings=replace(self.spec.settings, seeds=(seed,)))
         digest = blake2b(self.digested + str(seed).encode(), digest_size=DIGEST // 2).hexdigest()
         name = (names or _Names()).find((*self.names, f"seed-{seed}"), digest)
-        return StudyStep(name, spec, self.needs, self.stamps, self.threads)
+        return StudyStep(name, spec, self.threads, self.needs, self.stamps)
 
 
 def _build_training(
