@@ -1,6 +1,7 @@
 """Reproducing published tables: what is found, computed, compared, and not begun."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,23 @@ from vocadapt.lab.published.materials import Materials, is_name_of
 from vocadapt.lab.published.measures import MEASURES
 from vocadapt.lab.published.plan import find_missing, plan_table
 from vocadapt.lab.published.reproduce import reproduce
-from vocadapt.lab.published.trainings import METHOD, SCALES, Scale, plan_trainings
+from vocadapt.lab.published.trainings import (
+    METHOD,
+    SCALES,
+    Scale,
+    format_file,
+    list_stages,
+    plan_trainings,
+)
+from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.presets import get_preset
+from vocadapt.published import base_models
+from vocadapt.published.base_models import digest_tokens, find_contradiction
 from vocadapt.published.reader import find_table, load_tables
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 
@@ -46,6 +59,15 @@ def data(tmp_path: Path) -> Path:
             content = SENTENCE * sentences
             (folder / "ner" / name / f"{split}.tsv").write_text(content, encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def known(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vocabularies of the folder of data are those of the published models."""
+    names = {"bert-base-uncased": "bert-base-uncased", FULLTEXT: "pubmedbert-abstract-fulltext"}
+    for name, file in names.items():
+        digest = digest_tokens(open_model(data / "vocab" / f"{file}.txt").vocabulary.tokens)
+        monkeypatch.setitem(base_models.VOCABULARIES, name.rpartition("/")[2], digest)
 
 
 def materials(folder: Path, model: Path | str = "") -> Materials:
@@ -84,7 +106,9 @@ def test_a_file_is_named_after_a_model(file: str, model: str, same: bool) -> Non
     assert is_name_of(file, model) == same
 
 
-def test_common_tokens_are_compared_where_both_vocabularies_are_there(data: Path) -> None:
+def test_common_tokens_are_compared_where_both_vocabularies_are_there(
+    data: Path, known: None
+) -> None:
     found = run("fast-3.1", materials(data)).comparisons
     # 7 of the 10 tokens of the first vocabulary are in the second.
     one = found["BERT", "PubMedBERT-fulltext"]
@@ -94,7 +118,29 @@ def test_common_tokens_are_compared_where_both_vocabularies_are_there(data: Path
     assert other.ours is None and other.why.startswith("not available: the vocabulary of bluebert")
 
 
-def test_terms_are_tokenized_as_the_table_prints_them(data: Path) -> None:
+def test_a_vocabulary_is_recognized_by_its_content(data: Path, known: None) -> None:
+    file = data / "vocab" / "bert-base-uncased.txt"
+    assert find_contradiction("bert-base-uncased", open_model(file)) == ""
+    assert find_contradiction("google/bert-base-uncased", open_model(file)) == ""
+    other = "its vocabulary is another one"
+    assert find_contradiction(FULLTEXT, open_model(file)) == other
+    assert find_contradiction("bionlp/bluebert", open_model(file)) is None
+    # A file of another content is not taken for what it is named after.
+    file.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n", encoding="utf-8")
+    assert materials(data).find_vocabulary("bert-base-uncased") is None
+    one = run("fast-3.1", materials(data)).comparisons["BERT", "BERT"]
+    assert one.ours is None and one.why.startswith("not available: the vocabulary of bert-base")
+
+
+def test_a_name_alone_is_not_compared(data: Path, known: None) -> None:
+    (data / "vocab" / "bert-base-uncased.txt").rename(data / "vocab" / "bluebert.txt")
+    (data / "vocab" / "scibert.txt").write_bytes((data / "vocab" / "bluebert.txt").read_bytes())
+    found = run("fast-2.1", materials(data)).comparisons["hypertension", "SciBERT"]
+    assert found.ours == "hyper-tension" and found.equal is None
+    assert "nothing but its name says that it is SciBERT" in found.why
+
+
+def test_terms_are_tokenized_as_the_table_prints_them(data: Path, known: None) -> None:
     found = run("fast-2.1", materials(data)).comparisons
     assert found["hypertension", "BERT"].ours == "hyper-tension"
     assert found["hypertension", "BERT"].equal is True
@@ -103,7 +149,7 @@ def test_terms_are_tokenized_as_the_table_prints_them(data: Path) -> None:
     assert found["hypertension", "SciBERT"].ours is None
 
 
-def test_a_text_that_is_not_the_published_one_is_not_compared(data: Path) -> None:
+def test_a_text_that_is_not_the_published_one_is_not_compared(data: Path, known: None) -> None:
     found = run("fast-6.10-totals", materials(data)).comparisons
     one = found["PubMed abstracts", "BERT"]
     assert one.ours == pytest.approx(20 / 1e6)  # the, hyper, ##tension, of: five times
@@ -141,13 +187,20 @@ def test_a_stand_in_is_measured_and_not_compared(data: Path, tiny_bert: Path) ->
     assert found["BlueBERT", "BlueBERT"].why.startswith("not available: the weights of bluebert")
 
 
-def test_a_named_model_is_the_published_one(data: Path, tiny_bert: Path) -> None:
-    named = Materials(None, (data,), {"bert-base-uncased": str(tiny_bert)})
+def test_a_model_is_what_the_user_says_unless_its_content_contradicts(
+    data: Path, tiny_bert: Path
+) -> None:
+    with pytest.raises(InputError, match="is not bert-base-uncased: its vocabulary is another"):
+        Materials(None, (data,), {"bert-base-uncased": str(tiny_bert)})
+    # Nothing is known of the content of this one.
+    blue = "bluebert_pubmed_uncased_L-12_H-768_A-12"
+    named = Materials(None, (data,), {blue: str(tiny_bert)})
     found = reproduce(find_table("fast-3.3"), named, TINY, Path("unused")).comparisons
-    assert found["BERT", "BERT"].difference == 0
+    one = found["BlueBERT", "BlueBERT"]
+    assert one.difference == 0 and one.remark == f"taken to be {blue} because you said so"
 
 
-def test_a_plan_agrees_with_what_is_computed(data: Path) -> None:
+def test_a_plan_agrees_with_what_is_computed(data: Path, known: None) -> None:
     given = materials(data)
     for name in ("fast-2.1", "fast-3.1", "fast-3.2", "fast-6.10-totals", "poerner-ia"):
         table = find_table(name)
@@ -180,7 +233,9 @@ def test_the_full_scale_has_the_seeds_and_settings_of_the_publication(
     assert len(plan.study.tasks) == 2 and len(plan.study.variants) == 13
 
 
-def test_a_target_that_is_not_the_published_one_is_named(data: Path, tiny_bert: Path) -> None:
+def test_a_target_that_is_not_the_published_one_is_named(
+    data: Path, tiny_bert: Path, known: None
+) -> None:
     table = find_table("fast-6.6")
     published = plan_trainings(table, materials(data, tiny_bert), SCALES["full"])
     names = {one.variant.name: one.base_model for one in published.variants.values()}
@@ -224,6 +279,10 @@ def finish_cells(name: str, given: Materials, scores: dict[str, float], collapse
         f1 = scores[cell.variant] + cell.seed / 100
         numbers = {"mean": {"f1": f1}, "scorer": "entity-strict", "collapsed": collapsed}
         Manifest("runs", cell.step.name, {}, numbers=numbers).save(folder)
+        if cell.step.needs:
+            model = root / "models" / cell.step.needs
+            model.mkdir(parents=True, exist_ok=True)
+            Manifest("models", cell.step.needs, {}).save(model)
     Manifest("studies", "s", {}).save(root, lists_files=False)
 
 
@@ -240,14 +299,42 @@ def test_scores_are_means_over_seeds_and_changes_are_against_the_plain_model(
     assert found["Mean (all)", "BERT"].why == "not available: 1 of 18 tasks are computed"
 
 
-def test_a_collapsed_run_is_not_compared(data: Path, tiny_bert: Path) -> None:
+def test_a_collapsed_run_makes_the_scale_too_small(data: Path, tiny_bert: Path) -> None:
     given = materials(data, tiny_bert)
     scores = {"tiny-bert-plain": 0.0, "tiny-bert-reduced-last-25": 0.0}
     finish_cells("fast-6.4", given, scores, collapsed=1)
-    all_cells = run("fast-6.4", given)
-    assert all_cells.collapsed == 2 and all_cells.comparable == 0
-    found = all_cells.comparisons["NCBI-disease", "BERT"]
-    assert found.why == "not comparable: 3 of 3 runs collapsed" and found.difference is None
+    found = run("fast-6.4", given)
+    assert found.why.startswith("needs ") and found.computed == 0 and found.plan.hours > 0
+    assert found.why.endswith("at scale small: 6 of 6 runs collapsed at this one")
+    # At the largest scale they are shown, and not compared.
+    largest = run("fast-6.4", given, replace(TINY, larger=""))
+    assert largest.collapsed == 2 and largest.comparable == 0
+    one = largest.comparisons["NCBI-disease", "BERT"]
+    assert one.why == "not comparable: 3 of 3 runs collapsed" and one.difference is None
+
+
+def test_the_file_of_the_trainings_is_the_study_that_was_planned(
+    data: Path, tiny_bert: Path, known: None, tmp_path: Path
+) -> None:
+    given = materials(data, tiny_bert)
+    for scale in (TINY, SCALES["full"]):
+        study = plan_trainings(find_table("fast-6.6"), given, scale).study
+        assert study is not None
+        path = tmp_path / "s.toml"
+        path.write_text(format_file(study), encoding="utf-8")
+        planned, read = (expand(one, tmp_path) for one in (study, read_study(path)))
+        assert [one.name for one in read.steps] == [one.name for one in planned.steps]
+        first, whole = list_stages(study)
+        assert whole == study and [one.name for one in first.variants] == ["tiny-bert-plain"]
+
+
+def test_trainings_run_where_a_study_runs(data: Path, tiny_bert: Path) -> None:
+    given = materials(data, tiny_bert)
+    assert given.workspace is not None
+    root = given.workspace.folder("studies", "s")
+    found = reproduce(find_table("fast-6.4"), given, TINY, root, StudyRun(on="slurm"))
+    assert found.computed == 0 and Path(found.script).is_file()
+    assert str(root / "study.toml") in Path(found.script).read_text(encoding="utf-8")
 
 
 def test_imported_values_fill_empty_cells(tmp_path: Path) -> None:
@@ -263,7 +350,7 @@ def test_imported_values_fill_empty_cells(tmp_path: Path) -> None:
         fill_imported(find_table("poerner-ablation"), workspace)
 
 
-def test_the_command_lists_all_tables(data: Path, tmp_path: Path, capsys) -> None:
+def test_the_command_lists_all_tables(data: Path, known: None, tmp_path: Path, capsys) -> None:
     place = ["--workspace", str(tmp_path / "w"), "--data", str(data)]
     assert main(["reproduce", *place, "--json"]) == 0
     found = {one["table"]: one for one in json.loads(capsys.readouterr().out)["tables"]}

@@ -20,7 +20,7 @@ class Score:
     sd: over n seeds, None for one. data: a benchmark card or another version of data, as in
     `Facts`. scorer: a name such as "entity-strict"; figure: which of its figures.
     base_model: the model that was adapted or fine-tuned. is_change: whether the value is a change
-    against another score.
+    against another score. remark: what a comparison rests on, such as a statement of the user.
     """
 
     value: Value
@@ -32,6 +32,7 @@ class Score:
     sd: float | None = None
     figure: str = "f1"
     is_change: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Comparison:
 
     sd: of ours over n seeds, in the same unit. For text, `difference` is None and `equal` says
     whether both are the same. why: "" if comparable; else why not, or why a value is missing.
+    remark: what a comparison rests on.
     """
 
     published: Value | None
@@ -50,6 +52,7 @@ class Comparison:
     n: int = 0
     why: str = ""
     imported: str = ""
+    remark: str = ""
 
     @property
     def is_comparable(self) -> bool:
@@ -78,7 +81,9 @@ def compare(cell: PublishedCell, ours: Score | None, unavailable: str = "") -> C
     elif cell.value is not None:
         # Without the noise of binary fractions: 85.3 - 85.2 is 0.1.
         difference = round(value - cell.value, 10)
-    return Comparison(cell.value, value, difference, equal, sd, ours.n, imported=cell.imported)
+    return Comparison(
+        cell.value, value, difference, equal, sd, ours.n, "", cell.imported, ours.remark
+    )
 
 
 def find_obstacle(cell: PublishedCell, ours: Score) -> str:

@@ -1,11 +1,18 @@
 """reproduce: published tables, ours, and their differences."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command, Options, option
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
@@ -14,6 +21,8 @@ from vocadapt.lab.published.materials import Materials
 from vocadapt.lab.published.plan import TablePlan, plan_table
 from vocadapt.lab.published.reproduce import Reproduction, reproduce
 from vocadapt.lab.published.trainings import SCALES, STUDY
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.studies.places import check_place
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import part
 from vocadapt.published.comparison import Comparison
@@ -21,7 +30,6 @@ from vocadapt.published.reader import find_table, load_tables
 from vocadapt.published.tables import PublishedTable
 
 ALL = "all"
-HOUR = 3600
 COLUMNS = ("row", "column", "published", "ours", "difference", "note")
 PLAN_COLUMNS = ("table", "cells", "published", "computable", "hours", "is computed by")
 
@@ -41,6 +49,11 @@ def _reproduce(options: Options) -> Answer:
     if not options.tables:
         return _list(materials, root, options)
     return _run(_find_tables(options.tables), materials, root, options)
+
+
+def _read_place(options: Options) -> StudyRun:
+    place = read_settings(options, StudyRun)
+    return replace(place, on=check_place(place.on))
 
 
 def _find_tables(names: Sequence[str]) -> tuple[PublishedTable, ...]:
@@ -76,8 +89,9 @@ def _import(options: Options) -> Answer:
 
 def _list(materials: Materials, root: Path, options: Options) -> Answer:
     """List the tables with what each can do here."""
+    place = _read_place(options)
     plans = [
-        plan_table(table, materials, SCALES[options.scale], root, options.workers)
+        plan_table(table, materials, SCALES[options.scale], root, place.workers)
         for table in load_tables().values()
     ]
     rows = [
@@ -106,7 +120,7 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer:
 def _format_hours(plan: TablePlan) -> str:
     if not plan.hours:
         return "–"
-    mark = ", too long" if plan.too_long else ""
+    mark = ", not begun" if plan.refusal else ""
     return f"{plan.hours:.2f}{mark}"
 
 
@@ -128,7 +142,8 @@ def _describe_plan(plan: TablePlan) -> dict[str, Any]:
         "method": plan.about,
         "study": table.study,
         "hours": plan.hours,
-        "too_long": plan.too_long,
+        "trainings": plan.trainings,
+        "refusal": plan.refusal,
         "needs": list(plan.needs),
         "command": plan.command,
     }
@@ -138,13 +153,13 @@ def _run(
     tables: Sequence[PublishedTable], materials: Materials, root: Path, options: Options
 ) -> Answer:
     """Reproduce tables one after the other."""
-    done = []
+    done, place = [], _read_place(options)
     for number, table in enumerate(tables):
         progress = part(
             options.progress, number / len(tables), (number + 1) / len(tables), table.id
         )
         scale = SCALES[options.scale]
-        done.append(reproduce(table, materials, scale, root, options.workers, progress))
+        done.append(reproduce(table, materials, scale, root, place, progress))
     answer = {
         "scale": options.scale,
         "out": str(root),
@@ -170,6 +185,7 @@ def _describe(one: Reproduction) -> dict[str, Any]:
         "comparable": one.comparable,
         "failed": one.failed,
         "collapsed": one.collapsed,
+        "script": one.script,
         "seconds": one.seconds,
         "rows": cells,
     }
@@ -184,13 +200,16 @@ def _render(one: Reproduction) -> str:
         "seconds": round(one.seconds, 1),
     }
     if one.why:
-        return f"{head}\n\n{one.why[:1].upper()}{one.why[1:]}.\n\n{format_facts(facts)}"
+        reason = f"{one.why[:1].upper()}{one.why[1:]}."
+        return "\n\n".join([head, _format_published(table), reason, format_facts(facts)])
+    if one.script:
+        facts["script"] = one.script
     rows = []
     for (row, column), compared in one.comparisons.items():
         cell = table.grid[row, column]
-        published = cell.format_value() or "–"
+        published, note = cell.format_value() or "–", compared.why or compared.remark
         rows.append(
-            (row, column, published, _format(compared.ours), _format_change(compared), compared.why)
+            (row, column, published, _format(compared.ours), _format_change(compared), note)
         )
     notes = [f"Note: {note}." for note in table.notes]
     units = dict.fromkeys(cell.facts.unit for cell in table.cells)
@@ -201,6 +220,15 @@ def _render(one: Reproduction) -> str:
         )
     parts = [head, format_table(COLUMNS, rows), "\n".join(filter(None, [unit, *notes]))]
     return "\n\n".join(filter(None, [*parts, format_facts(facts)]))
+
+
+def _format_published(table: PublishedTable) -> str:
+    """Format the table as it is printed: rows by columns, – for a value that is not at hand."""
+    rows = []
+    for row in table.row_names:
+        cells = [table.grid.get((row, column)) for column in table.column_names]
+        rows.append((row, *("" if cell is None else cell.format_value() or "–" for cell in cells)))
+    return format_table(("", *table.column_names), rows)
 
 
 def _summarize(done: Sequence[Reproduction]) -> str:
@@ -263,13 +291,7 @@ REPRODUCE = Command(
         ),
         option("--target", metavar="DIR", help="model whose vocabulary is transferred"),
         option("--vectors", metavar="DIR", help="word vectors of the domain"),
-        option(
-            "--workers",
-            between=(1, 1024),
-            default=1,
-            metavar="N",
-            help="trainings at once (default 1)",
-        ),
+        setting_options(StudyRun, "on", "workers", "gpus"),
         option("--out", metavar="DIR", help="folder of the trainings (default: in the workspace)"),
         option(
             "--import",

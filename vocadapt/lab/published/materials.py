@@ -3,9 +3,12 @@
 A folder of data is searched by name:
 
     DIR/vocab/bert-base-uncased.txt     vocabulary of a model
-    DIR/models/bert-base-uncased        its weights
+    DIR/models/bert-base-uncased/       its weights
     DIR/text/…abstracts….txt.gz         a text
     DIR/ner/NCBI-disease/train.tsv      a benchmark, in any folder of DIR, with test.tsv beside it
+
+A model is compared with a published one if its content fits what is known of that (`base_models`),
+if it was downloaded under its name, or if the user says so (NAME=DIR).
 """
 
 import re
@@ -21,6 +24,7 @@ from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.tasks import DOWNLOAD
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.published.base_models import find_contradiction, shorten_name
 from vocadapt.training.tasks.benchmarks import Card, cards, checksum
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import TASK, Task, build_task, read_task
@@ -31,13 +35,24 @@ GENERIC = ("model", "final", "checkpoint")  # names of folders that any model ma
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model folder. name: what its scores are reported under; is_stand_in: whether it takes the
-    place of a model that is not there.
+    """A model folder. name: what its scores are reported under, the published name only if it may be
+    compared under it; is_stand_in: whether it takes the place of a model that is not there; remark:
+    why it goes by its name, "" if that is plain.
     """
 
     name: str
     folder: str
     is_stand_in: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class NamedVocabulary:
+    """A vocabulary. name, remark: as of a NamedModel."""
+
+    name: str
+    model: LanguageModel
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,33 +99,55 @@ class Materials:
         for place in self.data:
             if not expand_path(place).is_dir():
                 raise InputError(f"{show_path(place)}: is not a folder.", "Give a folder of data.")
+        for name, folder in self.models.items():
+            if contradiction := find_contradiction(name, open_model(folder)):
+                raise InputError(
+                    f"{show_path(folder)} is not {name}: {contradiction}.",
+                    "Give it without a name: then it stands in for the model, and is not compared.",
+                )
 
-    def find_vocabulary(self, name: str) -> LanguageModel | None:
-        """Return the vocabulary of a model: of its weights if they are there, else a bare file."""
+    def find_vocabulary(self, name: str) -> NamedVocabulary | None:
+        """Return the vocabulary of a model: of its weights if they are there, else a bare file that
+        is named after it, and whose content does not contradict the name.
+        """
         model = self.find_model(name)
         if model is not None:
-            return open_model(model.folder, offline=True)
+            opened = open_model(model.folder, offline=True)
+            return NamedVocabulary(model.name, opened, model.remark)
         files = [path for folder in self.data for path in sorted((folder / "vocab").glob("*.txt"))]
-        found = next((path for path in files if is_name_of(path.stem, name)), None)
-        return open_model(found) if found else None
+        for path in files:
+            if is_name_of(path.stem, name):
+                opened = open_model(path)
+                if named := _choose_name(name, opened, f"the file {path.name}"):
+                    return NamedVocabulary(named, opened)
+        return None
 
     def find_model(self, name: str, stand_in: bool = False) -> NamedModel | None:
         """Return the weights of a model by its published name; None if they are not there.
 
         stand_in: whether another model may take its place.
         """
-        # 1. As given, in a folder of data, or downloaded earlier.
+        # 1. As given: the user's statement, which the content does not contradict.
         for given, model in self.models.items():
             if given in (name, shorten_name(name)):
-                return NamedModel(name, model)
+                remark = f"taken to be {shorten_name(name)} because you said so"
+                return NamedModel(name, model, remark=remark)
+
+        # 2. In a folder of data. A name alone proves nothing.
         for folder in self.data:
             for place in sorted((folder / "models").glob("*")):
                 if place.is_dir() and is_name_of(place.name, name):
-                    return NamedModel(name, str(place))
-        with suppress(InputError):
-            return NamedModel(name, str(open_model(name, offline=True).path))
+                    named = _choose_name(name, open_model(place), f"the folder {place.name}")
+                    if named:
+                        return NamedModel(named, str(place))
 
-        # 2. A stand-in keeps its own name.
+        # 3. Downloaded earlier, from the repository of this name.
+        with suppress(InputError):
+            opened = open_model(name, offline=True)
+            if opened.hub_name:
+                return NamedModel(name, str(opened.path))
+
+        # 4. A stand-in keeps its own name.
         if stand_in and self.stand_in:
             return NamedModel(name_model(self.stand_in), self.stand_in, is_stand_in=True)
         return None
@@ -194,9 +231,14 @@ def name_model(folder: str) -> str:
     return place.parent.name if place.name in GENERIC else place.name
 
 
-def shorten_name(name: str) -> str:
-    """Return a base model's name without its owner and without a remark."""
-    return name.partition(";")[0].rpartition("/")[2]
+def _choose_name(name: str, model: LanguageModel, place: str) -> str:
+    """Return the name that a model of some name goes by: the published one if its content fits it,
+    its place if nothing is known of the published one, "" if its content contradicts it.
+    """
+    contradiction = find_contradiction(name, model)
+    if contradiction is None:
+        return f"{place} (nothing but its name says that it is {shorten_name(name)})"
+    return "" if contradiction else name
 
 
 def is_name_of(short: str, name: str) -> bool:

@@ -16,13 +16,13 @@ from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.published.materials import (
     Materials,
     NamedModel,
+    NamedVocabulary,
     advise_model,
     advise_task,
-    shorten_name,
 )
-from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
+from vocadapt.published.base_models import shorten_name
 from vocadapt.published.comparison import Score
 from vocadapt.published.tables import PublishedCell, PublishedTable, Value
 from vocadapt.training.tasks.benchmarks import Card, cards
@@ -79,14 +79,14 @@ def measure_tokenization(table: PublishedTable, materials: Materials, progress: 
         if opened is None:
             found[cell.row, cell.column] = _advise_vocabulary(cell.facts.base_model)
             continue
-        tokens = [
-            token
-            for word in opened.splitter.words(cell.row)
-            for token in opened.vocabulary.tokenize(word)
-        ]
-        pieces = HYPHEN.join(map(opened.vocabulary.body, tokens))
-        shown = WHOLE if len(tokens) == 1 else pieces
-        found[cell.row, cell.column] = _score(cell, shown, _name_vocabulary(cell, opened))
+        vocabulary = opened.model.vocabulary
+        tokens: list[str] = []
+        for word in opened.model.splitter.words(cell.row):
+            tokens += vocabulary.tokenize(word)
+        shown = HYPHEN.join(map(vocabulary.body, tokens))
+        if len(tokens) == 1:
+            shown = WHOLE
+        found[cell.row, cell.column] = _score(cell, shown, opened)
     return found
 
 
@@ -98,13 +98,15 @@ def measure_common_tokens(table: PublishedTable, materials: Materials, progress:
     names = {column.name: column.base_model for column in table.columns}
     found: dict[Place, Score | str] = {}
     for cell in table.cells:
-        missing = [name for name in (cell.row, cell.column) if vocabularies[name] is None]
-        if missing:
-            found[cell.row, cell.column] = _advise_vocabulary(names[missing[0]])
+        first, second = vocabularies[cell.row], vocabularies[cell.column]
+        if first is None or second is None:
+            missing = cell.row if first is None else cell.column
+            found[cell.row, cell.column] = _advise_vocabulary(names[missing])
             continue
-        pair = [vocabularies[name] for name in (cell.row, cell.column)]
-        share = measure_overlap([one.vocabulary for one in pair if one]).share[0][1]
-        found[cell.row, cell.column] = _score(cell, share, cell.facts.base_model)
+        share = measure_overlap([first.model.vocabulary, second.model.vocabulary]).share[0][1]
+        # The cell declares the model of its column; that of its row must be the published one, too.
+        weaker = second if first.name == names[cell.row] else first
+        found[cell.row, cell.column] = _score(cell, share, weaker)
     return found
 
 
@@ -128,7 +130,10 @@ def measure_cosines(
         if value is None:
             found[cell.row, cell.column] = "the two models have different dimensions"
             continue
-        found[cell.row, cell.column] = _score(cell, value, models[cell.column].name)
+        weaker = models[cell.column]
+        if models[cell.row].name != _base_of(table, cell.row):
+            weaker = models[cell.row]
+        found[cell.row, cell.column] = _score(cell, value, weaker)
     return found
 
 
@@ -152,7 +157,7 @@ def measure_pair_cosines(table: PublishedTable, materials: Materials, progress: 
             found[row, column] = "one of the words is not a token of the model"
             if cosine.corrected is not None:
                 cell = table.grid[row, column]
-                found[row, column] = _score(cell, cosine.corrected, models[column].name)
+                found[row, column] = _score(cell, cosine.corrected, models[column])
     return found
 
 
@@ -175,14 +180,14 @@ def measure_parameters(table: PublishedTable, materials: Materials, progress: Pr
             continue
         keep = 1 - get_preset(cell.facts.recipe).vocabulary.removed
         part = compute_parameter_fraction(parameters, config.vocab_size, config.hidden_size, keep)
-        found[cell.row, cell.column] = _score(cell, -part, ARCHITECTURE)
+        found[cell.row, cell.column] = _score(cell, -part, NamedModel(ARCHITECTURE, ""))
     return found
 
 
 def measure_growth(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
     """Measure how much longer a smaller vocabulary makes a text of abstracts."""
     found: dict[Place, Score | str] = {}
-    reducers: dict[str, Reducer | str] = {}
+    reducers: dict[str, NamedReducer | str] = {}
     for number, cell in enumerate(table.cells):
         progress(number / len(table.cells), f"{cell.row}, {cell.column}")
         name = cell.facts.base_model
@@ -195,7 +200,7 @@ def measure_growth(table: PublishedTable, materials: Materials, progress: Progre
         plan = get_preset(cell.facts.recipe).vocabulary
         settings = ReductionSettings(plan.cut, 1 - plan.removed, SEEDS[0], plan.count_marks)
         try:
-            growth = measure_growth_over_seeds(reducer, settings, SEEDS)
+            growth = measure_growth_over_seeds(reducer.reducer, settings, SEEDS)
         except InputError as error:
             found[cell.row, cell.column] = error.problem
             continue
@@ -206,8 +211,9 @@ def measure_growth(table: PublishedTable, materials: Materials, progress: Progre
             _name_text(materials),
             cell.facts.split,
             cell.facts.scorer,
-            name,
+            reducer.vocabulary.name,
             growth.sd,
+            remark=reducer.vocabulary.remark,
         )
     return found
 
@@ -225,18 +231,14 @@ def measure_tokens(table: PublishedTable, materials: Materials, progress: Progre
         if why:
             found[cell.row, cell.column] = why
             continue
-        counts = [one.tokens for one in reducers.values() if isinstance(one, Reducer)]
-        value = counts[0] / counts[1] - 1
-        if cell.column in reducers:
-            value = counts[list(reducers).index(cell.column)] / MILLION
-        found[cell.row, cell.column] = Score(
-            value,
-            1,
-            _name_text(materials),
-            cell.facts.split,
-            cell.facts.scorer,
-            cell.facts.base_model,
-        )
+        counts = [one.reducer.tokens for one in reducers.values() if isinstance(one, NamedReducer)]
+        value, reducer = counts[0] / counts[1] - 1, reducers.get(cell.column)
+        base_model = cell.facts.base_model
+        if isinstance(reducer, NamedReducer):
+            value = reducer.reducer.tokens / MILLION
+            base_model = reducer.vocabulary.name
+        given = (_name_text(materials), cell.facts.split, cell.facts.scorer, base_model)
+        found[cell.row, cell.column] = Score(value, 1, *given)
     return found
 
 
@@ -318,7 +320,15 @@ def _open_spaces(
     return models, {name: open_space(model.folder, True) for name, model in models.items()}
 
 
-def _open_reducer(name: str, materials: Materials) -> Reducer | str:
+@dataclass(frozen=True)
+class NamedReducer:
+    """A reducer, and the vocabulary that it reduces."""
+
+    vocabulary: NamedVocabulary
+    reducer: Reducer
+
+
+def _open_reducer(name: str, materials: Materials) -> NamedReducer | str:
     """Return a reducer of a vocabulary on the text of abstracts, or what is missing."""
     opened = materials.find_vocabulary(name)
     if opened is None:
@@ -329,18 +339,13 @@ def _open_reducer(name: str, materials: Materials) -> Reducer | str:
             f'a text of PubMed abstracts (a file with "{ABSTRACTS}" in its name, in a folder text)'
         )
     root = materials.workspace.root if materials.workspace else None
-    counts = load_or_count_words(root, read_corpus([text]), opened.splitter)
-    return Reducer(opened.vocabulary, counts.counts)
+    counts = load_or_count_words(root, read_corpus([text]), opened.model.splitter)
+    return NamedReducer(opened, Reducer(opened.model.vocabulary, counts.counts))
 
 
 def _name_text(materials: Materials) -> str:
     text = materials.find_text(ABSTRACTS)
     return f"all lines of {text.name}" if text else ""
-
-
-def _name_vocabulary(cell: PublishedCell, opened: LanguageModel) -> str:
-    """Return the published name of a vocabulary, unless that leaves open which one is meant."""
-    return cell.facts.base_model if ";" not in cell.facts.base_model else opened.name
 
 
 def _advise_vocabulary(name: str) -> str:
@@ -356,10 +361,11 @@ def _split_pair(row: str) -> tuple[str, str]:
     return first, second
 
 
-def _score(cell: PublishedCell, value: Value, base_model: str) -> Score:
+def _score(cell: PublishedCell, value: Value, model: NamedModel | NamedVocabulary) -> Score:
     """Return a score on what the table declares as its data."""
     facts = cell.facts
-    return Score(value, 1, facts.data, facts.split, facts.scorer, base_model)
+    given = (facts.data, facts.split, facts.scorer, model.name)
+    return Score(value, 1, *given, remark=model.remark)
 
 
 MEASURES: dict[str, Measure] = {

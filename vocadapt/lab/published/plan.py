@@ -8,12 +8,19 @@ from vocadapt.lab.published.materials import (
     Materials,
     advise_model,
     advise_task,
-    shorten_name,
 )
 from vocadapt.lab.published.measures import ABSTRACTS, DISEASES, MEASURES, Place
-from vocadapt.lab.published.trainings import METHOD, Scale, plan_trainings
+from vocadapt.lab.published.trainings import (
+    METHOD,
+    SCALES,
+    Scale,
+    count_collapsed,
+    plan_trainings,
+)
 from vocadapt.lab.studies.estimates import estimate_grid
 from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.places import count_workers
+from vocadapt.published.base_models import shorten_name
 from vocadapt.published.tables import PublishedCell, PublishedTable
 
 HOUR = 3600
@@ -23,7 +30,8 @@ HOUR = 3600
 class TablePlan:
     """What a table can do here. cells: with a printed place; published: cells whose published value
     is at hand; computable: cells that this machine can compute; needs: what the others lack, and
-    how to get it; hours: of training, 0 without any; too_long: whether it is not begun.
+    how to get it; hours: of training, 0 without any; trainings: left of it; refusal: why nothing is
+    computed, "" if something is.
     """
 
     table: PublishedTable
@@ -32,7 +40,8 @@ class TablePlan:
     computable: int
     needs: tuple[str, ...]
     hours: float = 0.0
-    too_long: bool = False
+    trainings: int = 0
+    refusal: str = ""
 
     @property
     def cells(self) -> int:
@@ -46,25 +55,23 @@ class TablePlan:
 
 
 def plan_table(
-    table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int = 1
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int = 0
 ) -> TablePlan:
     """Find out which cells of a table can be computed here, and how long their training takes.
 
-    root: folder of the study that trains them.
+    root: folder of the study that trains them. workers: trainings at once, 0 for as many as fit.
     """
     published = sum(cell.at_hand for cell in table.cells)
     if table.method == METHOD:
         return _plan_trained(table, materials, scale, root, workers, published)
     if table.method not in MEASURES:
-        return TablePlan(table, "not computed here", published, 0, (table.needs,))
+        refusal = f"not available: it needs {table.needs}"
+        return TablePlan(table, "not computed here", published, 0, (table.needs,), refusal=refusal)
     missing = find_missing(table, materials)
-    return TablePlan(
-        table,
-        MEASURES[table.method].about,
-        published,
-        len(table.cells) - len(missing),
-        tuple(dict.fromkeys(missing.values())),
-    )
+    needs = tuple(dict.fromkeys(missing.values()))
+    computable = len(table.cells) - len(missing)
+    about, refusal = MEASURES[table.method].about, _refuse_without(computable, needs)
+    return TablePlan(table, about, published, computable, needs, refusal=refusal)
 
 
 def _plan_trained(
@@ -75,17 +82,49 @@ def _plan_trained(
     workers: int,
     published: int,
 ) -> TablePlan:
+    """Plan the trainings of a table. It is not begun if it takes too long, or if one of its runs
+    collapsed: then the smallest honest version is that of a larger scale.
+    """
     plan = plan_trainings(table, materials, scale)
     needs = tuple(dict.fromkeys(plan.missing.values()))
-    about = f"fine-tune {len(plan.variants)} models on {len(plan.tasks)} tasks"
     if plan.study is None:
-        return TablePlan(table, "fine-tune its models on its tasks", published, 0, needs)
+        about, refusal = "fine-tune its models on its tasks", _refuse_without(0, needs)
+        return TablePlan(table, about, published, 0, needs, refusal=refusal)
+    about = f"fine-tune {len(plan.variants)} models on {len(plan.tasks)} tasks"
     grid = expand(plan.study, root, workspace=materials.workspace)
-    seconds = estimate_grid(grid, root, workers).seconds
-    too_long = bool(scale.seconds) and seconds > scale.seconds
-    return TablePlan(
-        table, about, published, len(plan.cells), needs, seconds / HOUR, too_long=too_long
-    )
+    cost = estimate_grid(grid, root, count_workers(workers, plan.study))
+    hours, refusal = cost.seconds / HOUR, ""
+    collapsed, finished = count_collapsed(grid, root)
+    if scale.larger and collapsed:
+        hours = estimate_hours(table, materials, SCALES[scale.larger], root, workers)
+        refusal = (
+            f"needs {_format_hours(hours)}, at scale {scale.larger}: {collapsed:,} of {finished:,}"
+            " runs collapsed at this one"
+        )
+    elif scale.seconds and cost.seconds > scale.seconds:
+        refusal = f"needs {_format_hours(hours)}"
+    return TablePlan(table, about, published, len(plan.cells), needs, hours, cost.cells, refusal)
+
+
+def estimate_hours(
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
+) -> float:
+    """Estimate the hours that the trainings of a table take at a scale."""
+    study = plan_trainings(table, materials, scale).study
+    if study is None:
+        return 0.0
+    grid = expand(study, root, workspace=materials.workspace)
+    return estimate_grid(grid, root, count_workers(workers, study)).seconds / HOUR
+
+
+def _format_hours(hours: float) -> str:
+    return f"{hours:.1f} hours"
+
+
+def _refuse_without(computable: int, needs: Sequence[str]) -> str:
+    if computable:
+        return ""
+    return f"not available: it needs {'; '.join(needs)}"
 
 
 def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str]:

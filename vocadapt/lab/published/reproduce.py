@@ -13,12 +13,16 @@ from vocadapt.lab.published.plan import TablePlan, plan_table
 from vocadapt.lab.published.trainings import (
     METHOD,
     Scale,
+    TrainingPlan,
+    list_stages,
     plan_trainings,
     run_trainings,
     score_trainings,
 )
+from vocadapt.lab.steps.step import Numbers
+from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.grid import expand
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, part, silent
 from vocadapt.published.comparison import Comparison, Score, compare
 from vocadapt.published.means import list_groups
 from vocadapt.published.tables import PublishedTable
@@ -30,7 +34,8 @@ class Reproduction:
 
     comparisons: by row and column, in the order of the cells. why: why nothing was computed; "" if
     something was. failed: number of trainings without a result; collapsed: number of cells some of
-    whose runs never left the majority baseline.
+    whose runs never left the majority baseline. script: written for SLURM instead of training; ""
+    otherwise.
     """
 
     plan: TablePlan
@@ -39,6 +44,7 @@ class Reproduction:
     why: str = ""
     failed: int = 0
     collapsed: int = 0
+    script: str = ""
 
     @property
     def table(self) -> PublishedTable:
@@ -61,49 +67,106 @@ def reproduce(
     materials: Materials,
     scale: Scale,
     root: Path,
-    workers: int = 1,
+    place: StudyRun | None = None,
     progress: Progress = silent,
 ) -> Reproduction:
     """Compute the cells of a table that this machine can, and compare them with the published ones.
 
-    root: folder of the study that all tables share; a training that is there is not repeated. A
-    table whose trainings take longer than the scale allows is not begun.
+    root: folder of the study that all tables share; a training that is there is not repeated.
+    place: where trainings run. A table whose trainings take longer than the scale allows is not
+    begun, and ends with the first variant if that collapses.
 
     1. Plan. Nothing runs if nothing can, or if it would take too long.
     2. Compute the cells.
     3. Average them, as the table does, and compare.
     """
     # 1. The plan.
-    start = time.perf_counter()
+    start, place = time.perf_counter(), place or StudyRun()
     table = fill_imported(table, materials.workspace)
-    plan = plan_table(table, materials, scale, root, workers)
-    why = ""
-    if plan.too_long:
-        why = f"needs {plan.hours:.1f} hours"
-    elif not table.method:
-        why = f"needs {table.needs}"
-    elif not plan.computable:
-        why = f"not available: {'; '.join(plan.needs)}"
-    if why:
-        reason = why.removeprefix("not available: ")
-        nothing = {(c.row, c.column): compare(c, None, reason) for c in table.cells}
-        return Reproduction(plan, nothing, time.perf_counter() - start, why)
+    plan = plan_table(table, materials, scale, root, place.workers)
+    if plan.refusal:
+        return _refuse(plan, start)
 
     # 2. The cells.
     found: dict[Place, Score | str] = {}
     collapsed: dict[Place, int] = {}
-    failed = 0
+    failed, script = 0, ""
     if table.method == METHOD:
         trainings = plan_trainings(table, materials, scale)
-        if trainings.study is not None:
-            grid = expand(trainings.study, root, workspace=materials.workspace)
-            failed = run_trainings(grid, root, workers, progress).failed
-            found, collapsed = score_trainings(table, trainings, grid, root)
+        numbers = _train(trainings, materials, scale, root, place, progress)
+        failed, script = int(numbers["failed"]), str(numbers.get("script") or "")
+        if scale.larger and numbers["collapsed"] and not script:
+            plan = plan_table(table, materials, scale, root, place.workers)
+            return replace(_refuse(plan, start), failed=failed)
+        found, collapsed = _read_scores(table, trainings, materials, root)
     else:
         found = dict(MEASURES[table.method].compute(table, materials, progress))
 
     # 3. The comparison.
-    found |= _average(table, found)
+    comparisons = compare_cells(table, found, collapsed)
+    seconds = time.perf_counter() - start
+    return Reproduction(
+        plan, comparisons, seconds, failed=failed, collapsed=len(collapsed), script=script
+    )
+
+
+def read_trained(
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path
+) -> dict[Place, Comparison]:
+    """Compare the cells of a table with the trainings that are there, without running any."""
+    trainings = plan_trainings(table, materials, scale)
+    if trainings.study is None:
+        return {}
+    return compare_cells(table, *_read_scores(table, trainings, materials, root))
+
+
+def _refuse(plan: TablePlan, start: float) -> Reproduction:
+    """Return a table of which nothing is computed."""
+    nothing = {
+        (cell.row, cell.column): compare(cell, None, plan.refusal.removeprefix("not available: "))
+        for cell in plan.table.cells
+    }
+    return Reproduction(plan, nothing, time.perf_counter() - start, plan.refusal)
+
+
+def _train(
+    trainings: TrainingPlan,
+    materials: Materials,
+    scale: Scale,
+    root: Path,
+    place: StudyRun,
+    progress: Progress,
+) -> Numbers:
+    """Run the trainings of a table: the first variant, then all, unless the first one collapses."""
+    assert trainings.study is not None
+    stages = [trainings.study]
+    if scale.larger and place.on != "slurm":
+        stages = list_stages(trainings.study)
+    numbers: Numbers = {}
+    for number, study in enumerate(stages):
+        own = part(progress, number / len(stages), (number + 1) / len(stages))
+        numbers = run_trainings(study, root, materials, place, own)
+        if scale.larger and numbers["collapsed"]:
+            break
+    return numbers
+
+
+def _read_scores(
+    table: PublishedTable, trainings: TrainingPlan, materials: Materials, root: Path
+) -> tuple[dict[Place, Score | str], dict[Place, int]]:
+    assert trainings.study is not None
+    grid = expand(trainings.study, root, workspace=materials.workspace)
+    return score_trainings(table, trainings, grid, root)
+
+
+def compare_cells(
+    table: PublishedTable, found: Mapping[Place, Score | str], collapsed: Mapping[Place, int]
+) -> dict[Place, Comparison]:
+    """Compare all cells of a table with our values, and the means that it prints with ours.
+
+    found: our scores, or why there is none. collapsed: number of collapsed runs.
+    """
+    found = {**found, **_average(table, found)}
     comparisons = {}
     for cell in table.cells:
         place = cell.row, cell.column
@@ -116,8 +179,7 @@ def reproduce(
             reason = f"not comparable: {collapsed[place]} of {ours.n} runs collapsed"
             compared = replace(compared, difference=None, why=reason)
         comparisons[place] = compared
-    seconds = time.perf_counter() - start
-    return Reproduction(plan, comparisons, seconds, failed=failed, collapsed=len(collapsed))
+    return comparisons
 
 
 def _average(table: PublishedTable, found: Mapping[Place, Score | str]) -> dict[Place, Score | str]:

@@ -6,31 +6,34 @@ tables need is run once.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.given_settings import Given
 from vocadapt.lab.published.materials import (
     Materials,
     NamedTask,
     advise_model,
     advise_task,
-    shorten_name,
 )
 from vocadapt.lab.published.measures import ABSTRACTS, Place
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.grid import Grid
-from vocadapt.lab.studies.pools import LocalPool
-from vocadapt.lab.studies.runner import Outcome, run_grid
+from vocadapt.lab.studies.grid import Grid, expand
+from vocadapt.lab.studies.runner import is_collapsed, look_at_grid
+from vocadapt.lab.studies.saved import FILE, KIND, format_study
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant
-from vocadapt.lab.workspace.drafts import open_growing
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.workspace import simplify_name
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
+from vocadapt.published.base_models import shorten_name
 from vocadapt.published.comparison import Score
 from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.recipe import Recipe
@@ -45,7 +48,7 @@ STUDY = "published-tables"  # name of the study that all tables share
 class Scale:
     """How much of a table is trained. tasks, variants: at most so many, 0 for all; seeds: () for
     those of the publication, and its settings; seconds: a table that takes longer is not begun, 0
-    for no limit.
+    for no limit; larger: the scale that a table needs whose runs collapse at this one.
     """
 
     about: str
@@ -54,16 +57,18 @@ class Scale:
     seeds: tuple[int, ...] = ()
     settings: Given = field(default_factory=dict)
     seconds: int = 0
+    larger: str = ""
 
 
 SCALES = {
     "tiny": Scale(
-        "one task, two variants, three seeds, 400 examples; at most 20 minutes a table",
+        "one task, two variants, three seeds, 300 examples; at most 20 minutes a table",
         1,
         2,
         (1, 2, 3),
-        {"limit": 400, "num_epochs": 4},
+        {"limit": 300, "num_epochs": 3},
         20 * 60,
+        "small",
     ),
     "small": Scale(
         "three tasks, all variants, three seeds, 3,000 examples; at most 8 hours a table",
@@ -72,6 +77,7 @@ SCALES = {
         (1, 2, 3),
         {"limit": 3000, "num_epochs": 4},
         8 * 3600,
+        "full",
     ),
     "full": Scale("all tasks and variants, with the seeds and settings of the publication"),
 }
@@ -79,10 +85,13 @@ SCALES = {
 
 @dataclass(frozen=True)
 class NamedVariant:
-    """A variant of the study, and the name that its scores are compared under."""
+    """A variant of the study, and the name that its scores are compared under. remark: what that
+    name rests on.
+    """
 
     variant: Variant
     base_model: str
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,20 +163,65 @@ def plan_trainings(table: PublishedTable, materials: Materials, scale: Scale) ->
     return TrainingPlan(study, cells, missing, chosen, chosen_tasks)
 
 
-def run_trainings(grid: Grid, root: Path, workers: int, progress: Progress) -> Outcome:
-    """Run the cells of a study that are not there yet, in the folder that all tables share."""
-    with open_growing(root) as folder:
+def list_stages(study: Study) -> list[Study]:
+    """Return what runs one after the other: the first variant, which the others are judged by, then
+    all.
+    """
+    first = replace(study, variants=study.variants[:1])
+    return [study] if first == study else [first, study]
+
+
+def write_file(study: Study, root: Path) -> Path:
+    """Write the file of a study into its folder, which all tables share; return it."""
+    with open_growing(root) as folder, convert_write_errors(folder):
         if not (folder / MANIFEST).exists():
-            Manifest("studies", STUDY, asdict(StudyRun()), step="study").save(
-                folder, lists_files=False
-            )
-        pool = LocalPool(workers, grid.study.threads)
-        outcome = run_grid(grid, folder, pool, progress)
-        numbers = outcome.to_dict()
-        Manifest("studies", STUDY, asdict(StudyRun()), numbers=numbers, step="study").save(
-            folder, lists_files=False
-        )
-    return outcome
+            begun = Manifest(KIND, folder.name, asdict(StudyRun()), step="study")
+            begun.save(folder, lists_files=False)
+        (folder / FILE).write_text(format_file(study), encoding="utf-8")
+    return root / FILE
+
+
+def format_file(study: Study) -> str:
+    """Return the file of a study of a table, with absolute paths."""
+    variants = []
+    for one in study.variants:
+        sources = dict(one.adapting)
+        for key in ("target", "vectors"):
+            if key in sources:
+                sources[key] = _make_absolute(sources[key])
+        if "corpus" in sources:
+            sources["corpus"] = [_make_absolute(path) for path in sources["corpus"]]
+        variants.append({"name": one.name, "model": _make_absolute(one.model), **sources})
+    # A preset of fine-tuning is named by each task: the settings of a study are single ones.
+    settings = dict(study.settings)
+    preset = {"settings": settings.pop("settings")} if "settings" in settings else {}
+    tasks = []
+    for task in study.tasks:
+        kind = {"kind": task.kind} if task.kind else {}
+        files = {role: _make_absolute(path) for role, path in task.inputs.items()}
+        tasks.append({"name": task.name, **kind, **files, **preset})
+    return format_study(study.name, study.seeds, settings, variants, tasks)
+
+
+def _make_absolute(path: str) -> str:
+    return str(expand_path(path).absolute())
+
+
+def run_trainings(
+    study: Study, root: Path, materials: Materials, place: StudyRun, progress: Progress
+) -> Numbers:
+    """Run the cells of a study that are not there yet, as `study run` does; return its numbers."""
+    grid = expand(study, root, workspace=materials.workspace)
+    if all(step.is_whole(root) for step in grid.steps):
+        return look_at_grid(grid, root).to_dict()
+    spec = Spec("study", place, {"file": (str(write_file(study, root)),)}).absolute()
+    return dict(run_step(spec, root, progress).manifest.numbers)
+
+
+def count_collapsed(grid: Grid, root: Path) -> tuple[int, int]:
+    """Return how many of the finished runs of a study collapsed, and how many are finished."""
+    whole = [cell.step for cell in grid.cells if cell.step.is_whole(root)]
+    return sum(is_collapsed(step, root) for step in whole), len(whole)
 
 
 def score_trainings(
@@ -183,7 +237,7 @@ def score_trainings(
         runs = _read_runs(grid, root, variant, task)
         values = [float(run["mean"][cell.facts.figure or "f1"]) for run in runs]
         if not runs:
-            found[place] = "its training failed"
+            found[place] = "its training has no result"
             continue
         value, sd = mean(values), stdev(values) if len(values) > 1 else None
         if cell.facts.change_from:
@@ -207,6 +261,7 @@ def score_trainings(
             sd,
             cell.facts.figure or "f1",
             bool(cell.facts.change_from),
+            plan.variants[variant].remark,
         )
     return found, collapsed
 
@@ -242,7 +297,7 @@ def _find_variant(
         given["preset"] = recipe
         name = ", ".join((name, *remarks))
     title = simplify_name(f"{shorten_name(model.name)}-{recipe or 'plain'}")
-    return NamedVariant(Variant(title, model.folder, given), name)
+    return NamedVariant(Variant(title, model.folder, given), name, model.remark)
 
 
 def _find_sources(
@@ -255,19 +310,9 @@ def _find_sources(
     given: dict[str, Any] = {}
     remarks: list[str] = []
     if "target" in recipe.needs:
-        published = materials.find_model(table.target) if table.target else None
-        bare = None
-        if not recipe.needs_similar_tokens and recipe.rows.method != "target":
-            bare = materials.find_vocabulary(table.target)
-        if published is not None:
-            given["target"] = published.folder
-        elif bare is not None:
-            given["target"] = str(bare.path)
-        elif materials.target:
-            given["target"] = materials.target
-            remarks.append(f"target {Path(materials.target).name}")
-        else:
-            raise InputError(f"a target model, {shorten_name(table.target)}")
+        given["target"], name = _find_target(recipe, table, materials)
+        if name != table.target:
+            remarks.append(f"target {name}")
     if "vectors" in recipe.needs:
         if not materials.vectors:
             raise InputError("word vectors of the domain")
@@ -280,3 +325,16 @@ def _find_sources(
         given["corpus"] = (str(text),)
         remarks.append(f"text {text.name}")
     return given, remarks
+
+
+def _find_target(recipe: Recipe, table: PublishedTable, materials: Materials) -> tuple[str, str]:
+    """Return the folder or file of a target model, and its name; raises InputError without one."""
+    if published := materials.find_model(table.target):
+        return published.folder, published.name
+    # A recipe that reads no embeddings of the target needs its vocabulary alone.
+    bare = materials.find_vocabulary(table.target)
+    if bare and not recipe.needs_similar_tokens and recipe.rows.method != "target":
+        return str(bare.model.path), bare.name
+    if not materials.target:
+        raise InputError(f"a target model, {shorten_name(table.target)}")
+    return materials.target, Path(materials.target).name
