@@ -2,10 +2,10 @@
 
 Read `tables` (source, table, cell) and `reader` (TOML → tables, checked; the files are in the
 folder tables) first; then `csv_values` (a CSV that fills empty cells), `comparison` (a published
-cell and our score), `base_models` (what a model's content says against its name), `means` (group means, recomputed), `coverage` (how much of a gap between two
-models a third one covers), `model_sizes` (scores by module size and by training hours),
-`costs` (CO2 by Strubell's formula), `styles` (bold, underlined and colored
-cells) and `html_table` (a table in these styles).
+cell and our score), `base_models` (what a model's content says against its name), `means` (group
+means, recomputed), `coverage` (how much of a gap between two models a third one covers),
+`model_sizes` (scores by module size, training hours and epochs), `costs` (CO2 by Strubell's
+formula), `styles` (bold, underlined and colored cells) and `html_table` (a table in these styles).
 
 No value is from memory. One that is in none of the texts stays empty, with its reason.
 """
