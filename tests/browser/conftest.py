@@ -1,4 +1,4 @@
-"""A real Chromium and a fresh server for each test that requests them."""
+"""A real Chromium, and a server that the tests share; a fresh one for each test that requests it."""
 
 import os
 import shutil
@@ -75,38 +75,77 @@ def an_error(message) -> bool:
     return message.type == "error" and not message.text.startswith("Failed to load resource")
 
 
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server that all tests share, since it takes seconds to start: its address, and a link that
+    leads to the workspace that it begins with.
+    """
+    folder = tmp_path_factory.mktemp("lab")
+    link = folder / "now"  # the server looks up at each visit where it leads to
+    server, address = start_server(link, folder)
+    yield address, link
+    stop_server(server)
+
+
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
+def serve(lab: tuple[str, Path], tmp_path: Path) -> Callable[..., str]:
+    """Let the shared server begin with a workspace, and give its address."""
+    address, link = lab
+
+    def lead(workspace: Path | None = None) -> str:
+        link.unlink(missing_ok=True)
+        link.symlink_to(workspace or tmp_path / "workspace")
+        return address
+
+    return lead
+
+
+@pytest.fixture
+def serve_anew(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Start a fresh server on a workspace and give its address; stopped after the test.
-    `serve.servers`: their processes.
+    `serve_anew.servers`: their processes.
     """
     servers: list[subprocess.Popen] = []
 
     def start(workspace: Path | None = None) -> str:
-        port = free_port()
-        command = [
-            sys.executable,
-            "-m",
-            "vocadapt.ui.serving.server",
-            "--no-browser",
-            "--port",
-            str(port),
-        ]
-        command += ["--workspace", str(workspace or tmp_path / "workspace")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-        # Another working folder on purpose: nothing may depend on standing in the repository.
-        servers.append(
-            subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
-        )
-        address = f"http://127.0.0.1:{port}"
-        wait_until_up(address, servers[-1])
+        server, address = start_server(workspace or tmp_path / "workspace", tmp_path)
+        servers.append(server)
         return address
 
     start.servers = servers
     yield start
     for server in servers:
-        server.terminate()
-        server.wait(timeout=20)
+        stop_server(server)
+
+
+def start_server(workspace: Path, folder: Path) -> tuple[subprocess.Popen, str]:
+    """Start a server on a workspace, in a working folder that is not the repository: nothing may
+    depend on standing there. Return it, and its address, when it answers.
+    """
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "vocadapt.ui.serving.server",
+        "--no-browser",
+        "--port",
+        str(port),
+    ]
+    command += ["--workspace", str(workspace)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_until_up(address, server)
+    except BaseException:
+        stop_server(server)
+        raise
+    return server, address
+
+
+def stop_server(server: subprocess.Popen) -> None:
+    server.terminate()
+    server.wait(timeout=20)
 
 
 def free_port() -> int:

@@ -8,6 +8,8 @@ from vocadapt.ui.frame.pages import HOME, PAGES
 pytestmark = pytest.mark.browser
 
 ADDRESSES = ["" if page is HOME else page.name for page in PAGES]
+IN_THE_GATE = ["", "try_it"]  # the first page, and the one whose libraries are imported ahead
+IN_THE_NIGHT = [path for path in ADDRESSES if path not in IN_THE_GATE]
 TABS = {
     f"{page.name}?{urlencode({page.tab_key: part.title})}": part.title
     for page in PAGES
@@ -15,18 +17,26 @@ TABS = {
 }
 
 
-@pytest.mark.parametrize("path", ADDRESSES)
-def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve, page, path):
-    page.goto(f"{serve()}/{path}")
+@pytest.mark.parametrize(
+    "path",
+    [*IN_THE_GATE, *(pytest.param(path, marks=pytest.mark.slow) for path in IN_THE_NIGHT)],
+)
+def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve_anew, page, path):
+    page.goto(f"{serve_anew()}/{path}")
     check_first_visit(page)
 
 
-def test_a_visit_may_be_a_deep_link_to_a_tab(serve, page):
+def test_every_part_comes_by_its_link_and_asks_no_other_machine_for_anything(serve, page):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
     address = serve()
-    for path, title in TABS.items():
+    for path in (*ADDRESSES, *TABS):
         page.goto(f"{address}/{path}")
         check_first_visit(page)
-        page.get_by_role("tab", name=title, exact=True, selected=True).wait_for()
+        if path in TABS:
+            page.get_by_role("tab", name=TABS[path], exact=True, selected=True).wait_for()
+    assert asked
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
 
 def check_first_visit(page):
@@ -49,15 +59,3 @@ def test_first_text_comes_within_three_seconds(serve, page):
         page.get_by_role("heading", level=1).wait_for()
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 3
-
-
-def test_no_page_asks_another_machine_for_anything(serve, page):
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    address = serve()
-    for path in (*ADDRESSES, *TABS):
-        page.goto(f"{address}/{path}")
-        page.get_by_role("heading", level=1).wait_for()
-        page.wait_for_timeout(500)
-    assert asked
-    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []

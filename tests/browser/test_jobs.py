@@ -88,13 +88,13 @@ def test_two_tabs_see_the_same_job(serve, browser, page, workspace, tiny_bert):
     other.context.close()
 
 
-def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve, page, workspace, tiny_bert):
-    page.goto(f"{serve(workspace.root)}/jobs")
+def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve_anew, page, workspace, tiny_bert):
+    page.goto(f"{serve_anew(workspace.root)}/jobs")
     job = start_endless(workspace, tiny_bert)
     page.reload()
     in_state(page, "running").first.wait_for()
-    serve.servers[0].kill()
-    serve.servers[0].wait(timeout=20)
+    serve_anew.servers[0].kill()
+    serve_anew.servers[0].wait(timeout=20)
     page.goto("about:blank")
     before = job.status()
     end = time.monotonic() + 20
@@ -102,7 +102,7 @@ def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve, page, workspa
         time.sleep(0.2)
     assert job.status().state == "running" and job.status().updated > before.updated
 
-    page.goto(f"{serve(workspace.root)}/vectors")
+    page.goto(f"{serve_anew(workspace.root)}/vectors")
     page.get_by_test_id("stSidebar").get_by_role("button", name="Cancel").wait_for()
     go(page, "Jobs")
     in_state(page, "running").first.wait_for()

@@ -9,6 +9,7 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.text import shards
 from vocadapt.text.corpus import CorpusSettings, open_corpus
+from vocadapt.text.formats import text_file
 from vocadapt.text.shards import add_counts, count_words_in_parallel, divide_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words, tally_words
@@ -21,6 +22,7 @@ WORDS = ["acid", "Don't", "β-blocker", "naïve", "\ufeffmark", "\x85", "中文"
 def small_parts(monkeypatch):
     """Parts of any size: the texts of these tests are small."""
     monkeypatch.setattr(shards, "SMALLEST", 1)
+    monkeypatch.setattr(shards, "UNIT", 1000)
 
 
 def make_lines(seed=1, lines=400):
@@ -108,8 +110,10 @@ def test_lines_that_depend_on_others_are_not_divided(tmp_path, settings, small_p
     assert describe(counts) == describe(count_words(corpus, SPLITTER))
 
 
-def test_two_processes_count_a_file_and_a_compressed_one(tmp_path, small_parts):
+def test_two_processes_count_a_file_and_a_compressed_one(tmp_path, small_parts, monkeypatch):
+    monkeypatch.setattr(text_file, "BLOCK", 1000)
     plain = open_corpus([write(tmp_path / "a.txt", make_lines())])
+    assert len(list(plain.passages())) > 5
     packed = tmp_path / "b.txt.gz"
     packed.write_bytes(gzip.compress(plain.files[0].read_bytes()))
     expected = describe(count_words(plain, SPLITTER))

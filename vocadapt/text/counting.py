@@ -74,8 +74,12 @@ class ChunkCounter(LineCounter):
     def word_counts(self) -> Counter[str]:
         """Split and clear the distinct chunks so far, and return the word counts."""
         for chunk, count in self.chunks.items():
+            if chunk.isascii():
+                self.words[chunk] += count
+                continue
             for word in self.splitter.words(chunk):
                 self.words[word] += count
+        del self.words[""]  # the end of a block is an empty chunk
         self.chunks.clear()
         return self.words
 

@@ -1,30 +1,33 @@
-"""Word counting by several processes: the parts of a corpus are counted apart, and added up.
+"""Word counting by several processes: units of a corpus are counted apart, and added up.
 
 The sum is exactly the count of a single pass: words never reach over the end of a line, and all
-parts begin and end with a line.
+units begin and end with a line.
 
-    corpus ── divide_corpus ──> parts ── tally_words, one process each ──> add_counts ──> WordCounts
+    corpus ──> units ──┬─> this process, whenever no other one waits for a unit ──┬─> add_counts
+                       └─> other processes, two units ahead each ─────────────────┘
 
+A unit is a small part of the corpus, which the process that counts it reads itself (`divide_corpus`).
 A file that cannot be divided (compressed, a table, Parquet), and lines that depend on others (a
-random sample, the main language), are read by this process, which sends blocks of whole lines to the
-others: only the words are counted in parallel.
+random sample, the main language), are read by this process: then a unit is a block of lines.
 """
 
+import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from queue import Queue
 
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.processes import end_with_parent
-from vocadapt.progress import Progress, silent
-from vocadapt.text.corpus import Corpus, may_divide
-from vocadapt.text.counting import build_word_counter
+from vocadapt.progress import Progress, report_block, silent
+from vocadapt.text.corpus import Corpus, Passage, may_divide
+from vocadapt.text.counting import LineCounter, build_word_counter
 from vocadapt.text.formats.readers import NO_ARTICLES
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import (
@@ -36,8 +39,12 @@ from vocadapt.text.words import (
 )
 
 SMALLEST = 4 << 20  # bytes of a part: a smaller one is not worth a process
+UNIT = 1 << 20  # bytes of a unit: so small that all processes end at about the same time
+AHEAD = 2  # units that a process is given before it has counted them: it never waits for the next
 LOOK_EVERY = 0.2  # seconds between reports of progress
 NO_COUNTS = WordCounts({}, 0, 0)
+
+Unit = Corpus | Passage
 
 
 def divide_corpus(corpus: Corpus, parts: int, smallest: int = SMALLEST) -> tuple[Corpus, ...]:
@@ -80,15 +87,7 @@ def add_counts(parts: Sequence[WordCounts]) -> WordCounts:
     words: Counter[str] = Counter()
     for part in parts:
         words.update(part.counts)
-    return sort_counts(
-        WordCounts(
-            words,
-            sum(part.lines for part in parts),
-            sum(part.bytes for part in parts),
-            sum(part.lines_read for part in parts),
-            sum((part.articles for part in parts), NO_ARTICLES),
-        )
-    )
+    return sort_counts(replace(_add_sizes(parts), counts=words))
 
 
 def count_words_in_parallel(
@@ -100,78 +99,140 @@ def count_words_in_parallel(
     """
     if workers == 1 or corpus.bytes < 2 * SMALLEST:
         return count_words(corpus, splitter, progress)
-    parts = divide_corpus(corpus, workers)
+    parts = divide_corpus(corpus, -(-corpus.bytes // UNIT), UNIT)
+    units: Iterator[Unit] = iter(parts)
+    if len(parts) == 1:
+        units = corpus.passages()
     try:
-        if len(parts) == 1:
-            return _count_blocks(corpus, splitter, workers, progress)
-        return _count_parts(parts, splitter, workers, progress)
-    except _PartError:
+        return _count_units(units, len(parts), splitter, workers, progress)
+    except _UnitError:
         # A single pass meets the same mistake and names its place in the whole text.
         return count_words(corpus, splitter, progress)
 
 
-class _PartError(Exception):
-    """A part could not be counted."""
+class _UnitError(Exception):
+    """A unit could not be counted."""
 
 
 @dataclass(eq=False)
 class _Counter:
-    """A process that counts words, and the connection to it."""
+    """A process that counts words, the connection to it, and the number of answers that it owes:
+    one for each unit, and as many as it may have units as soon as it has started.
+    """
 
     process: BaseProcess
     connection: Connection
+    waiting: int = AHEAD
+
+    def send(self, unit: Unit | None) -> None:
+        """Give it a unit, or None after the last one."""
+        with _convert_loss():
+            self.connection.send(unit)
+        self.waiting += 1
+
+    def receive(self) -> WordCounts:
+        """Return the next answer: the size of a unit, and after the last one the counts of all."""
+        with _convert_loss():
+            found: WordCounts | None = self.connection.recv()
+        if found is None:
+            raise _UnitError
+        self.waiting -= 1
+        return found
 
 
-def _count_parts(
-    parts: Sequence[Corpus], splitter: Splitter, workers: int, progress: Progress
+@dataclass(eq=False)
+class _Division:
+    """The units that are left, the processes that count them, and what they have answered."""
+
+    units: Iterator[Unit]
+    number: int  # of units; 1 if they are blocks of lines
+    counters: Sequence[_Counter]
+    found: list[WordCounts] = field(default_factory=list)
+    total: WordCounts = NO_COUNTS  # size of all units that were counted
+    fraction: float = 0.0
+    taken: int = 0
+
+    def take(self) -> Unit | None:
+        """Return the next unit; None if there is none."""
+        unit = next(self.units, None)
+        if unit is None:
+            return None
+        self.taken += 1
+        self.fraction = self.taken / self.number
+        if isinstance(unit, Passage):
+            self.fraction = unit.fraction
+        return unit
+
+    def feed(self) -> None:
+        """Take in the answers that are there, and give every process the units that it may have."""
+        for counter in self.counters:
+            while counter.waiting and counter.connection.poll():
+                self.add(counter.receive())
+            while counter.waiting < AHEAD and (unit := self.take()) is not None:
+                counter.send(unit)
+
+    def finish(self, progress: Progress) -> None:
+        """Wait for the counts of all processes."""
+        for counter in self.counters:
+            counter.send(None)
+        for counter in self.counters:
+            while counter.waiting:
+                if counter.connection.poll(LOOK_EVERY):
+                    self.add(counter.receive())
+                self.report(progress)
+
+    def add(self, found: WordCounts) -> None:
+        """Take in an answer."""
+        self.found.append(found)
+        self.total = _add_sizes((self.total, found))
+
+    def report(self, progress: Progress) -> None:
+        """Report the lines that were read."""
+        total = self.total
+        message = describe_lines(total.lines, total.lines_read, total.articles)
+        progress(self.fraction, message)
+
+
+def _count_units(
+    units: Iterator[Unit], number: int, splitter: Splitter, workers: int, progress: Progress
 ) -> WordCounts:
-    """Count each part in a process of its own, as many at once as there are workers."""
-    found: list[WordCounts] = []
-    with _start_counters(min(workers, len(parts)), splitter) as counters:
-        waiting = list(reversed(parts))
-        busy = [counter.connection for counter in counters]
-        for connection in busy:
-            connection.send(waiting.pop())
-        while busy:
-            ready = wait(busy, LOOK_EVERY)
-            for connection in [one for one in busy if one in ready]:
-                found.append(_receive(connection))
-                if waiting:
-                    connection.send(waiting.pop())
-                else:
-                    busy.remove(connection)
-            lines = sum(part.lines for part in found)
-            read = sum(part.lines_read for part in found)
-            progress(len(found) / len(parts), describe_lines(lines, read))
-    return add_counts(found)
+    """Count units by this process and `workers` - 1 others, which begin some tenths of a second
+    later.
+    """
+    tally = build_word_counter(splitter)
+    with _start_counters(workers - 1, splitter) as counters:
+        division = _Division(units, number, counters)
+        division.feed()
+        while (unit := division.take()) is not None:
+            for size in _convert_mistakes(_count_unit(unit, tally)):
+                division.add(size)
+                division.feed()
+                division.report(progress)
+        own = replace(NO_COUNTS, counts=tally.word_counts())
+        division.finish(progress)
+    return add_counts([own, *division.found])
 
 
-def _count_blocks(
-    corpus: Corpus, splitter: Splitter, workers: int, progress: Progress
-) -> WordCounts:
-    """Read a corpus in this process, and have its blocks counted by others, each in its turn."""
-    total = NO_COUNTS
-    with _start_counters(workers, splitter) as counters:
-        for number, passage in enumerate(corpus.passages()):
-            with _convert_loss():
-                counters[number % workers].connection.send(passage.text)
-            total = WordCounts(
-                {},
-                total.lines + passage.text.count("\n"),
-                total.bytes + len(passage.text.encode()),
-                total.lines_read + passage.read,
-                total.articles + passage.articles,
-            )
-            progress(
-                passage.fraction, describe_lines(total.lines, total.lines_read, total.articles)
-            )
-        found = [total]
-        for counter in counters:
-            with _convert_loss():
-                counter.connection.send(None)
-        for counter in counters:
-            found.append(_receive(counter.connection))
-    return add_counts(found)
+def _count_unit(unit: Unit, tally: LineCounter) -> Iterator[WordCounts]:
+    """Count the words of a unit; yield the sizes of its passages."""
+    passages: Iterable[Passage] = (unit,) if isinstance(unit, Passage) else unit.passages()
+    for passage in passages:
+        with report_block(passage.where):
+            tally.count(passage.text)
+        text = passage.text
+        lines, size = text.count("\n"), len(text.encode())
+        yield WordCounts({}, lines, size, passage.read, passage.articles)
+
+
+def _add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
+    """Add the sizes of parts, without their words."""
+    return WordCounts(
+        {},
+        sum(part.lines for part in parts),
+        sum(part.bytes for part in parts),
+        sum(part.lines_read for part in parts),
+        sum((part.articles for part in parts), NO_ARTICLES),
+    )
 
 
 @contextmanager
@@ -196,20 +257,32 @@ def _start_counters(number: int, splitter: Splitter) -> Iterator[list[_Counter]]
 
 
 def _run_counter(connection: Connection, splitter: Splitter) -> None:
-    """Count what arrives on a connection: a part of a corpus, answered with its counts, or blocks of
-    lines, whose counts are sent after None.
+    """Count the units that arrive on a connection, after AHEAD answers that ask for the first ones.
+
+    Each is answered with its size, None if it cannot be read; after the last one, None, the counts
+    of all are sent.
     """
     end_with_parent()
     tally = build_word_counter(splitter)
-    with suppress(EOFError, OSError):  # the other side has ended
-        while True:
-            given = connection.recv()
-            if isinstance(given, str):
-                tally.count(given)
-            elif given is None:
-                connection.send(replace(NO_COUNTS, counts=tally.word_counts()))
-            else:
-                connection.send(tally_part(given, splitter))
+    units: Queue[Unit | None] = Queue()
+    threading.Thread(target=_receive_units, args=(connection, units), daemon=True).start()
+    with suppress(OSError):  # the other side has ended
+        for _ in range(AHEAD):
+            connection.send(NO_COUNTS)
+        while (unit := units.get()) is not None:
+            try:
+                connection.send(_add_sizes(list(_count_unit(unit, tally))))
+            except InputError:
+                connection.send(None)
+        connection.send(replace(NO_COUNTS, counts=tally.word_counts()))
+
+
+def _receive_units(connection: Connection, units: "Queue[Unit | None]") -> None:
+    """Receive units while others are counted: so the other side never waits to get rid of them."""
+    with suppress(EOFError, OSError):
+        while (unit := connection.recv()) is not None:
+            units.put(unit)
+    units.put(None)
 
 
 def tally_part(part: Corpus, splitter: Splitter) -> WordCounts | None:
@@ -220,12 +293,12 @@ def tally_part(part: Corpus, splitter: Splitter) -> WordCounts | None:
         return None
 
 
-def _receive(connection: Connection) -> WordCounts:
-    with _convert_loss():
-        found: WordCounts | None = connection.recv()
-    if found is None:
-        raise _PartError
-    return found
+def _convert_mistakes(sizes: Iterator[WordCounts]) -> Iterator[WordCounts]:
+    """Convert the errors of a unit, whose places are those in the unit."""
+    try:
+        yield from sizes
+    except InputError:
+        raise _UnitError from None
 
 
 @contextmanager
@@ -234,7 +307,7 @@ def _convert_loss() -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError):
-        raise _PartError from None
+        raise _UnitError from None
 
 
 def _find_spans(path: Path, number: int) -> list[tuple[int, int]]:
