@@ -338,13 +338,18 @@ class Stamps:
 
     def _find(self, role: str, paths: tuple[str, ...]) -> str:
         if (role, paths) not in self._known:
-            places = [Path(path) for path in paths]
-            if role in MODELS:  # it may be the hub name of a model
-                places = [open_model(paths[0]).path]
-            elif role == "task":
-                places = list_task_files(places[0])
-            self._known[role, paths] = record_input(places).stamp
+            self._known[role, paths] = stamp_input(role, paths)
         return self._known[role, paths]
+
+
+def stamp_input(role: str, paths: tuple[str, ...]) -> str:
+    """Return the stamp of an input as it is now; raises InputError if it cannot be read."""
+    places = [Path(path) for path in paths]
+    if role in MODELS:  # it may be the hub name of a model
+        places = [open_model(paths[0]).path]
+    elif role == "task":
+        places = list_task_files(places[0])
+    return record_input(places).stamp
 
 
 def describe_grid(grid: Grid, root: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Where the cells of a study run: a pool takes the folders of cells and tells which have ended."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -52,12 +53,14 @@ class LocalPool:
 
     def submit(self, folder: Path) -> None:
         """Give a cell to an idle worker, or to a new one."""
+        self._workers = [one for one in self._workers if one.folder or one.process.is_alive()]
         idle = next((worker for worker in self._workers if worker.folder is None), None)
         if idle is None:
             idle = self._start()
             self._workers.append(idle)
         idle.folder = folder
-        idle.connection.send(str(folder))
+        with suppress(OSError):  # it died meanwhile: `wait_for_ended` sees that
+            idle.connection.send(str(folder))
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
         """Return the folders of cells that have ended; wait for one, at most so long."""

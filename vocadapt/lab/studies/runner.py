@@ -2,20 +2,25 @@
 
 import shutil
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import prepare_cell, remove_remains
-from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.studies.grid import Grid, StudyStep
+from vocadapt.lab.jobs.status import write_status
+from vocadapt.lab.steps.run import CHECKPOINT
+from vocadapt.lab.studies.grid import Grid, StudyStep, stamp_input
 from vocadapt.lab.studies.pools import Pool
-from vocadapt.lab.workspace.manifest import read_manifest
+from vocadapt.lab.workspace.manifest import Input, read_manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
 
 LOOK_EVERY = 0.5  # seconds between reports of progress
+CHANGED = "{} was changed while the study ran: run it again"
+LOST_REMEDY = "Free memory or use fewer workers if it was killed for its memory, then run it again."
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,12 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     # 1. What is there.
     workspace = Workspace(root)
     remove_remains(workspace)
-    missing = [step for step in grid.steps if not step.is_whole(root)]
+    missing = []
+    for one in grid.steps:
+        if not one.is_whole(root):
+            missing.append(one)
+        else:  # its process may have been killed before it removed its checkpoint
+            shutil.rmtree(root / "jobs" / one.name / CHECKPOINT, ignore_errors=True)
     skipped = sum(cell.step.is_whole(root) for cell in grid.cells)
     schedule = Schedule(deque(missing))
 
@@ -85,7 +95,10 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     try:
         while schedule.waiting or schedule.running:
             while len(schedule.running) < pool.capacity and (step := _take_next(schedule, root)):
-                start_step(step, schedule, workspace, pool)
+                if changed := find_changed_input(step, root):
+                    schedule.fail(step, CHANGED.format(changed))
+                else:
+                    start_step(step, schedule, workspace, pool)
             _report(schedule, len(missing), progress)
             for folder in pool.wait_for_ended(LOOK_EVERY):
                 judge_end(schedule, Job(folder), root, grid.study.retries)
@@ -123,14 +136,17 @@ def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: 
 
 
 def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
-    """Take the first waiting step whose model is there; give up those whose model has failed."""
+    """Take the first waiting step whose model is there; give up those whose model has failed, or
+    was removed.
+    """
+    to_come = {step.name for step in (*schedule.waiting, *schedule.running.values())}
     for step in list(schedule.waiting):
-        if step.needs in schedule.failures:
-            schedule.waiting.remove(step)
-            schedule.fail(step, f"its model {step.needs} was not made")
-        elif not step.needs or (root / "models" / step.needs).is_dir():
+        if not step.needs or (root / "models" / step.needs).is_dir():
             schedule.waiting.remove(step)
             return step
+        if step.needs not in to_come:
+            schedule.waiting.remove(step)
+            schedule.fail(step, f"its model {step.needs} was not made")
     return None
 
 
@@ -140,7 +156,7 @@ def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
     if step.is_whole(root):
         if changed := find_changed_input(step, root):
             shutil.rmtree(step.find_folder(root))
-            schedule.fail(step, f"{changed} was changed while the study ran: run it again")
+            schedule.fail(step, CHANGED.format(changed))
         return
     status = job.status()
     if status.state == "canceled":
@@ -150,18 +166,29 @@ def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
     if schedule.attempts[step.name] <= retries and not status.rejected:
         schedule.waiting.appendleft(step)
         return
-    schedule.fail(step, _explain(status))
-
-
-def _explain(status: Status) -> str:
-    return " ".join(filter(None, (status.error or f"it is {status.state}", status.remedy)))
+    if status.alive:
+        schedule.fail(step, "another process still computes it: run the study again")
+        return
+    schedule.fail(step, " ".join(filter(None, (status.error, status.remedy))))
+    if status.state == "interrupted":  # whoever looks at the study sees that it was given up
+        write_status(job.folder, replace(status, state="failed", remedy=LOST_REMEDY))
 
 
 def find_changed_input(step: StudyStep, root: Path) -> str:
-    """Return the role of an input that is not the one that the study was expanded with; "" if none."""
-    for role, given in read_manifest(step.find_folder(root)).inputs.items():
-        expected = step.stamps.get(role)
-        if expected is not None and given.stamp != expected:
+    """Return the role of an input that is not what the study was expanded with, now or when the
+    result of the step was made; "" if none.
+    """
+    made: Mapping[str, Input] = {}
+    if step.is_whole(root):
+        made = read_manifest(step.find_folder(root)).inputs
+    for role, expected in step.stamps.items():
+        if role in made and made[role].stamp != expected:
+            return role
+        try:
+            current = stamp_input(role, step.spec.inputs[role])
+        except InputError:  # it was removed
+            return role
+        if current != expected:
             return role
     return ""
 

@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import shutil
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,11 +15,13 @@ from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, show_path
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left behind by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
+HOLDER = ".holder"  # in a folder that grows: which process fills it
 # Names of drafts and replaced folders; group 1: the name of the artifact.
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)
 WRITE_REMEDY = "Free some disk space, change the permissions, or choose another workspace."
@@ -73,7 +77,7 @@ def open_growing(folder: Path) -> Iterator[Path]:
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
+    if folder.is_dir() and _list_names(folder) - {HOLDER} and not _is_ours(folder):
         raise InputError(
             f"{folder} was not written by vocadapt, so nothing is added to it.",
             "Choose another place.",
@@ -83,19 +87,41 @@ def open_growing(folder: Path) -> Iterator[Path]:
     lock = acquire_lock(folder, patience=GROWING_PATIENCE)
     if lock is None:
         raise InputError(
-            f"Another process is filling {folder}.", "Wait for it, or stop it, then run this again."
+            f"Another process is filling {folder}{_describe_holder(folder)}.",
+            "Wait for it, or stop it, then run this again.",
         )
     try:
+        with convert_write_errors(folder, "cannot be written", "Choose another place."):
+            strict_json.write(
+                folder / HOLDER,
+                {"process": os.getpid(), "machine": socket.gethostname(), "since": time.time()},
+            )
         yield folder
     except BaseException:
-        if missing and {path.name for path in folder.iterdir()} <= {MANIFEST}:
+        if missing and _list_names(folder) <= {MANIFEST, HOLDER}:
             shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):  # only the parents created above that are still empty
                 for parent in missing[1:]:
                     parent.rmdir()
         raise
     finally:
+        with suppress(OSError):
+            (folder / HOLDER).unlink(missing_ok=True)
         os.close(lock)
+
+
+def _list_names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def _describe_holder(folder: Path) -> str:
+    """Return which process fills a folder: ": process 12 on lab-1, since 23 November 14:05"."""
+    try:
+        holder = strict_json.read(folder / HOLDER)
+        since = time.strftime("%d %B %H:%M", time.localtime(float(holder["since"])))
+        return f": process {int(holder['process'])} on {holder['machine']:.60}, since {since}"
+    except (InputError, OSError, KeyError, TypeError, ValueError):
+        return ""
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:

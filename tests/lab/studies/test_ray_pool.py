@@ -13,8 +13,9 @@ import pytest
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
+from tests.material.ray_nodes import find_raylet, needs_ray
+from tests.material.studies import find_begun_cell, read_results, wait_for
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.pools import LocalPool
 from vocadapt.lab.studies.runner import run_grid
@@ -24,15 +25,9 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
 
-ROOT = Path(__file__).parents[2]
 LONG = 300.0  # seconds
 PART = 0.2  # of a cell that is done when its node dies
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not any(Path(place, "ray").is_dir() for place in sys.path), reason="Ray is not installed"
-    ),
-]
+pytestmark = [pytest.mark.slow, needs_ray]
 STUDY = """
 name = "s"
 seeds = [1, 2, 3]
@@ -60,21 +55,6 @@ def study_file(tmp_path):
     return tmp_path / "s.toml"
 
 
-@pytest.fixture
-def cluster(monkeypatch):
-    from ray.cluster_utils import Cluster
-
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=node)
-    for _ in range(2):
-        cluster.add_node(**{name: node[name] for name in ("num_cpus", "object_store_memory")})
-    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-    yield cluster
-    cluster.shutdown()
-
-
 def open_grid(file, out):
     """The grid of the study, with a checkpoint every few steps."""
     out.mkdir(exist_ok=True)
@@ -98,50 +78,13 @@ def run_on_ray(file, out):
 
 
 def start_study(file, out):
-    code = "import sys; from tests.lab.test_ray_pool import run_on_ray; run_on_ray(*sys.argv[1:])"
+    code = f"import sys; from {__name__} import run_on_ray; run_on_ray(*sys.argv[1:])"
     return subprocess.Popen(
         [sys.executable, "-c", code, str(file), str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def find_cell_on(node, out):
-    """The job of the cell that a node has computed a part of; None if there is none yet."""
-    raylet = node.all_processes["raylet"][0].process.pid
-    for folder in out.glob("jobs/*/"):
-        job = Job(folder)
-        status = job.status()
-        if not job.has_checkpoint or status.state != "running" or (status.fraction or 0) < PART:
-            continue
-        try:
-            above = psutil.Process(job.status().pid).parents()
-        except psutil.NoSuchProcess:
-            continue
-        if raylet in {process.pid for process in above}:
-            return job
-    return None
-
-
-def wait_for(look, process=None):
-    """Look until something is found, or the time or the process is over."""
-    end = time.monotonic() + LONG
-    while not (found := look()):
-        assert time.monotonic() < end
-        assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    return found
-
-
-def read_results(out):
-    """Predictions of all cells as bytes, by cell and file."""
-    files = [path for path in out.glob("runs/*/**/*") if path.is_file()]
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in files
-        if path.name not in ("manifest.json", "run.json", "log.txt")
-    }
 
 
 def test_a_node_killed_in_mid_cell(study_file, cluster, tmp_path):
@@ -154,7 +97,7 @@ def test_a_node_killed_in_mid_cell(study_file, cluster, tmp_path):
     out = tmp_path / "out"
     process = start_study(study_file, out)
     victim = cluster.list_all_nodes()[-1]
-    job = wait_for(lambda: find_cell_on(victim, out), process)
+    job = wait_for(lambda: find_begun_cell(out, PART, find_raylet(victim)), process)
     pid = job.status().pid
     cluster.remove_node(victim, allow_graceful=False)
     wait_for(lambda: not psutil.pid_exists(pid))
@@ -176,7 +119,11 @@ def test_cells_end_with_a_study_that_is_killed(study_file, cluster, tmp_path):
     process = start_study(study_file, tmp_path / "out")
     nodes = cluster.list_all_nodes()
     jobs = wait_for(
-        lambda: [job for node in nodes if (job := find_cell_on(node, tmp_path / "out"))],
+        lambda: [
+            job
+            for raylet in map(find_raylet, nodes)
+            if (job := find_begun_cell(tmp_path / "out", PART, raylet))
+        ],
         process,
     )
     pids = [job.status().pid for job in jobs]

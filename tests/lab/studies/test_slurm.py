@@ -16,7 +16,7 @@ from vocadapt.lab.studies.places import check_place
 from vocadapt.lab.studies.slurm import Allocation, join_ranges, write_script
 from vocadapt.lab.studies.study_file import read_study
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 STUDY = """
 name = "s"
 seeds = [1, 2, 3]
