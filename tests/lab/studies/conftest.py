@@ -1,5 +1,8 @@
 """A Ray cluster of three nodes on this machine."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from tests.material.studies import ROOT
