@@ -11,6 +11,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.published_scores import OwnScore, match_scores, read_own_scores
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
+from vocadapt.lab.published.imports import import_values
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.report import build_report
 from vocadapt.lab.studies.saved import FILE, find_study_file, point_to, save_study
@@ -21,6 +22,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.comparison import Score, compare
 from vocadapt.published.reader import load_tables
 from vocadapt.ui.frame import address
+from vocadapt.ui.published.figures import collect_group_means
 from vocadapt.ui.published.ours import format_difference, format_ours
 
 TEXT = """name = "s"
@@ -198,6 +200,79 @@ def test_imported_values_fill_empty_cells_and_are_marked(open_page, own, tmp_pat
     drawn = next(one.proto.body for one in app.get("html") if "published-table" in one.proto.body)
     assert "1234" in drawn and "<small>imported</small>" in drawn
     assert drawn.count('class="va-empty"') == len(table.empty) - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "charts"),
+    [("exbert-1", 1), ("exbert-2b", 1), ("poerner-coverage", 1), ("fast-6.6", 1), ("fast-3.1", 0)],
+)
+def test_a_figure_of_a_publication_is_drawn(name, charts, open_page, own):
+    app = open_page("published", own, published_table=name)
+    assert not app.exception and not app.error
+    assert len(app.get("plotly_chart")) == charts
+    if name == "fast-6.6":  # a drop is red, and the deeper the larger
+        assert "rgb(204 60 60 / 0.45)" in markup(app)
+
+
+def test_figures_are_drawn_of_imported_values(open_page, own, tmp_path):
+    columns = [
+        "BERT (Lee et al. 2019), F1",
+        "BioBERTv1.0 (Lee et al. 2019), F1",
+        "GreenBioBERT, F1",
+    ]
+    lines = [
+        f'{task},"{column}",{value}\n'
+        for task, values in {"NCBI-disease": (80, 90, 85), "BC2GM": (80, 79, 85)}.items()
+        for column, value in zip(columns, values, strict=True)
+    ]
+    file = tmp_path / "values.csv"
+    file.write_text(f"row,column,value\n{''.join(lines)}", encoding="utf-8")
+    import_values("poerner-ner", file, own)
+    app = open_page("published", own, published_table="poerner-ner")
+    assert not app.exception and len(app.get("plotly_chart")) == 1
+    found = " ".join(texts(app))
+    assert "Mean of the shares: 50%" in found and "Defined for 1 of 2 tasks" in found
+    assert "Not defined: there is no gap." in found
+
+
+def test_means_over_groups_are_those_of_the_table():
+    groups = collect_group_means(load_tables()["fast-6.6"])
+    assert list(groups) == [row.name for row in load_tables()["fast-6.6"].rows if row.mean_of]
+    assert groups["Mean (all)"]["+ target WE"] == -19.70 and "BERT" not in groups["Mean (all)"]
+    assert collect_group_means(load_tables()["exbert-1"]) == {}
+
+
+def test_cells_without_training_are_computed_on_click(open_page, own):
+    app = open_page("published", own, published_table="fast-4.1")
+    assert not app.exception and not app.error
+    assert any("**54 of 54** cells" in text for text in texts(app))
+    app.button(key="published_compute").click().run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    shown = app.dataframe[0].value
+    domains = shown[shown["column"] == "Domain"]
+    assert len(shown) == 54 and set(domains["difference"]) == {"equal"}
+    assert set(domains["note"]) == {""}
+
+
+def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr("vocadapt.ui.jobs.panel.launch", lambda *given: started.append(given))
+    folder = tmp_path / "data" / "NCBI-disease"
+    folder.mkdir(parents=True)
+    for split in ("train", "devel", "test"):
+        (folder / f"{split}.tsv").write_text("leukemia\tB-Disease\n\n" * 8, encoding="utf-8")
+    app = open_page("published", own, published_table="fast-6.4")
+    app.text_input(key="published_data").set_value(str(tmp_path / "data")).run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert any("**6** trainings left" in text for text in texts(app))
+    app.button(key="published_start").click().run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    ((_, spec, name, *_),) = started
+    study = read_study(own.folder("studies", name) / FILE)
+    assert spec.step == "study" and [one.name for one in study.variants] == [
+        "demo-bert-plain",
+        "demo-bert-reduced-last-25",
+    ]
 
 
 def make_own(base_model: str, **more) -> OwnScore:

@@ -1,5 +1,5 @@
-"""Scores by the size of exBERT's module and by hours of pretraining, as values for a figure
-(Tai et al. 2020, figures 2 and 3).
+"""Scores by the size of exBERT's module and by hours of pretraining (Tai et al. 2020, figures 2 and 3),
+and by number of epochs (Fast 2023, figure 6.1), as values for a figure.
 """
 
 import math
@@ -13,11 +13,14 @@ REFERENCE_GPUS = 4  # V100 of Tai et al. 2020, which their hours are counted in
 V100_PER_DEVICE = {"V100": 1.0, "TPU core": 2.0}  # a TPU core counted as two V100
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 HOURS = re.compile(r"(\d+) hrs")
+EPOCHS = re.compile(r"(\d+) epochs")
 
 
 @dataclass(frozen=True)
 class Point:
-    """A score. x: module size in percent of a layer, or hours. series: the model it belongs to."""
+    """A score. x: module size in percent of a layer, hours, or epochs. series: the model (and seed)
+    that it belongs to.
+    """
 
     series: str
     x: float
@@ -56,6 +59,11 @@ def list_module_points(table: PublishedTable) -> tuple[Point, ...]:
 def list_hour_points(table: PublishedTable) -> tuple[Point, ...]:
     """Return the scores of a table with hours as columns, such as exbert-2a."""
     return _list_points(table, HOURS)
+
+
+def list_epoch_points(table: PublishedTable) -> tuple[Point, ...]:
+    """Return the scores of a table with numbers of epochs as columns, such as fast-figure-6.1."""
+    return _list_points(table, EPOCHS)
 
 
 def list_discs(table: PublishedTable) -> tuple[Disc, ...]:

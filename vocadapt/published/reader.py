@@ -26,8 +26,10 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.published.tables import (
     KINDS,
+    PLOTS,
     TEXT,
     Facts,
+    Gap,
     Heading,
     LeftOut,
     PublishedCell,
@@ -69,6 +71,8 @@ class TableDeclaration(Facts):
     settings: str = ""
     target: str = ""
     needs: str = ""
+    plot: str = ""
+    gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     decimals: int = 2
     ranked: bool = False
@@ -164,6 +168,8 @@ def _build_table(
         declared.settings,
         declared.target,
         declared.needs,
+        declared.plot,
+        declared.gaps,
     )
     single = {(one.row, one.column): one for one in declared.cells}
     cells = []
@@ -287,6 +293,7 @@ def _check_declaration(declared: TableDeclaration, place: str) -> None:
         if not getattr(declared, key):
             raise InputError(f"{place}: the key {key!r} is missing.")
     check_name(declared.kind, tuple(KINDS), f"kind in {place}")
+    check_name(declared.plot, ("", *PLOTS), f"plot in {place}")
     rows = tuple(row.name for row in declared.rows)
     columns = tuple(column.name for column in declared.columns)
     _check_unique(rows, f"{place}: rows")
@@ -304,6 +311,8 @@ def _check_declaration(declared: TableDeclaration, place: str) -> None:
     for left in declared.leaves_out:
         named["row"] += [(name, "leaves_out") for name in (*left.rows, *left.means)]
         named["column"] += [(name, "leaves_out") for name in left.columns]
+    for gap in declared.gaps:
+        named["column"] += [(name, "gaps") for name in (gap.low, gap.high, gap.ours)]
     groups = {ALL, *(group for row in declared.rows for group in row.groups)}
     known = {"row": rows, "column": columns, "group": tuple(groups)}
     for kind, names in named.items():

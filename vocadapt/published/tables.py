@@ -16,6 +16,13 @@ KINDS = {
     "prose": "numbers that are printed in sentences",
     "frame": "a table or figure whose values are not at hand",
 }
+PLOTS = {  # what a publication draws of a table
+    "module sizes": "F1 by the size of exBERT's module",
+    "hours": "F1 by hours of pretraining",
+    "discs": "F1 by hours of pretraining, a disc for each model",
+    "epochs": "F1 by number of epochs, a line for each seed",
+    "shares": "share of the gap that is covered",
+}
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,18 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Three columns: the gap between the scores of `low` and `high`, and `ours`, which covers a share
+    of it.
+    """
+
+    name: str
+    low: str
+    high: str
+    ours: str
+
+
+@dataclass(frozen=True)
 class PublishedTable:
     """A table, or the numbers of a figure or a section.
 
@@ -144,6 +163,8 @@ class PublishedTable:
     method: how its cells are computed, a name that `vocadapt.lab.published` knows; "" for a table
     that is not computed, for which `needs` says what is missing. settings: fine-tuning preset of the
     publication. target: model whose vocabulary is transferred.
+
+    plot: what the publication draws of it, a key of PLOTS; gaps: shares that follow from its columns.
     """
 
     id: str
@@ -164,6 +185,8 @@ class PublishedTable:
     settings: str = ""
     target: str = ""
     needs: str = ""
+    plot: str = ""
+    gaps: tuple[Gap, ...] = ()
 
     @cached_property
     def grid(self) -> dict[tuple[str, str], PublishedCell]:

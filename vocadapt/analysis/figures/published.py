@@ -1,5 +1,5 @@
 """Figures of publications, drawn from values: how much of a gap is covered, scores by module size and
-by hours, and scores by seed and number of epochs.
+by hours, scores by seed and number of epochs, and means over groups of tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,5 +108,25 @@ def plot_discs(marks: Sequence[DiscMark], metric: str = "F1") -> go.Figure:
             name=name,
             marker={"color": color, "size": LARGEST_DISC * mark.diameter, "opacity": 0.6},
             hovertemplate=f"%{{x}} hours: %{{y:.4f}}<extra>{name}</extra>",
+        )
+    return figure
+
+
+def plot_group_means(groups: Mapping[str, Mapping[str, float]], x_title: str) -> go.Figure:
+    """Plot means over groups of tasks: a row for each model, a mark for each group.
+
+    groups: name of a group → model → its mean.
+    """
+    models = list(dict.fromkeys(model for means in groups.values() for model in means))
+    rows = build_name_axis([escape_name(model) for model in models], 0.5)
+    figure = build_figure(x_title, "", 90 + 27 * len(models), None, rows)
+    for (name, means), (color, symbol) in zip(groups.items(), cycle(LINE_STYLES), strict=False):
+        figure.add_scatter(
+            x=list(means.values()),
+            y=[models.index(model) for model in means],
+            mode="markers",
+            name=escape_name(name),
+            marker={"color": color, "symbol": symbol, "size": 10},
+            hovertemplate=f"%{{x:.2f}}<extra>{escape_name(name)}</extra>",
         )
     return figure

@@ -13,7 +13,9 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.model_folder import name_of
+from vocadapt.published.base_models import find_contradiction
 from vocadapt.published.comparison import Score
 from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.training.tasks.benchmarks import cards
@@ -24,12 +26,15 @@ Place = tuple[str, str]  # row and column
 
 @dataclass(frozen=True)
 class OwnScore:
-    """A score of a run. card: the benchmark of its task; recipe: "" for a model as it is."""
+    """A score of a run. card: the benchmark of its task; recipe: "" for a model as it is; model: the
+    folder of its base model, None for a model of the hub.
+    """
 
     run: str
     card: str
     recipe: str
     score: Score
+    model: LanguageModel | None = None
 
 
 def read_own_scores(runs: Iterable[RunSet], workspace: Workspace) -> list[OwnScore]:
@@ -58,12 +63,20 @@ def match_scores(
 
 
 def _name_base_model(one: OwnScore, cell: PublishedCell) -> OwnScore:
-    """Return a score under the published name of its base model, if that is the name of its folder
-    without the owner.
+    """Return a score under the published name of its base model, if its base model is a model of the
+    hub by that name, or a folder of that name whose content fits it.
     """
-    if _shorten(one.score.base_model) != _shorten(cell.facts.base_model):
+    published = cell.facts.base_model
+    if _shorten(one.score.base_model) != _shorten(published):
         return one
-    return replace(one, score=replace(one.score, base_model=cell.facts.base_model))
+    base_model = published
+    if one.model is not None:
+        against = find_contradiction(published, one.model)
+        if against is None:
+            against = "nothing but its name says which model it is"
+        if against:
+            base_model = f"the folder {one.score.base_model} ({against})"
+    return replace(one, score=replace(one.score, base_model=base_model))
 
 
 def _shorten(model: str) -> str:
@@ -109,8 +122,12 @@ def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
         recipe = str(manifest.numbers.get("preset", ""))
         if "model" in manifest.inputs:
             base = manifest.inputs["model"].paths[0]
-    is_hub_name = not (workspace.root / base).exists()
-    base_model = base if is_hub_name else name_of(Path(base))
+    base_model, opened = base, None
+    if (workspace.root / base).exists():
+        opened = open_model(workspace.root / base)
+        base_model = opened.hub_name or name_of(Path(base))
+        if opened.hub_name:
+            opened = None
     # 3. The score.
     summary = run.summary()
     score = Score(
@@ -123,4 +140,4 @@ def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
         summary.sd,
         run.metric,
     )
-    return OwnScore(run.name, card, recipe, score)
+    return OwnScore(run.name, card, recipe, score, opened)

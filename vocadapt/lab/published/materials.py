@@ -22,7 +22,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.tasks import DOWNLOAD
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.published.base_models import find_contradiction, shorten_name
 from vocadapt.training.tasks.benchmarks import Card, cards, checksum
@@ -77,9 +77,10 @@ class NamedTask:
 
 @dataclass(frozen=True)
 class Materials:
-    """What the user has. data: folders; models: base model → folder; stand_in: model that takes the
-    place of a table's first base model if that is not there; target, vectors: folders that recipes
-    need.
+    """What the user has, beside what lies in the workspace.
+
+    data: folders; models: base model → folder; stand_in: model that takes the place of a table's
+    first base model if that is not there; target, vectors: folders that recipes need.
     """
 
     workspace: Workspace | None = None
@@ -133,13 +134,12 @@ class Materials:
                 remark = f"taken to be {shorten_name(name)} because you said so"
                 return NamedModel(name, model, remark=remark)
 
-        # 2. In a folder of data. A name alone proves nothing.
-        for folder in self.data:
-            for place in sorted((folder / "models").glob("*")):
-                if place.is_dir() and is_name_of(place.name, name):
-                    named = _choose_name(name, open_model(place), f"the folder {place.name}")
-                    if named:
-                        return NamedModel(named, str(place))
+        # 2. In a folder of data, or in the workspace. A name alone proves nothing.
+        for place in self._model_folders:
+            if is_name_of(place.name, name):
+                named = _choose_name(name, open_model(place), f"the folder {place.name}")
+                if named:
+                    return NamedModel(named, str(place))
 
         # 3. Downloaded earlier, from the repository of this name.
         with suppress(InputError):
@@ -162,7 +162,21 @@ class Materials:
     def find_text(self, word: str) -> Path | None:
         """Return the first text whose name contains a word."""
         files = [path for folder in self.data for path in sorted((folder / "text").glob("*"))]
+        if self.workspace is not None:
+            files += [one.folder for one in self.workspace.artifacts("corpora")]
         return next((path for path in files if word in path.name.lower()), None)
+
+    @cached_property
+    def _model_folders(self) -> tuple[Path, ...]:
+        """The folders of models: of data, then those of the workspace that were not adapted."""
+        places: list[Path] = []
+        for folder in self.data:
+            places += sorted(path for path in (folder / "models").glob("*") if path.is_dir())
+        if self.workspace is not None:
+            adapted = {one.folder for one in list_adapted_models(self.workspace)}
+            own = [one.folder for one in self.workspace.artifacts("models")]
+            places += [folder for folder in own if folder not in adapted]
+        return tuple(places)
 
     @cached_property
     def tasks(self) -> tuple[NamedTask, ...]:

@@ -1,5 +1,6 @@
 """Our scores beside those of a published table: difference, or why they are not comparable."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -35,23 +36,23 @@ def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
         )
         draw_link("finetune", "Fine-tune a model")
         return
-    lines: dict[str, list[Any]] = {
-        name: [] for name in ("row", "column", "run", "published", "ours", "difference", "why not")
-    }
     pairs = [(table.grid[place], one) for place, own in matched.items() for one in own]
-    for cell, one in pairs[:MAX_SHOWN]:
-        compared = compare(cell, one.score)
-        shown = (cell.row, cell.column, one.run, cell.format_value() or "–")
-        shown_ours = format_ours(compared, cell)
-        for name, value in zip(
-            lines,
-            (*shown, shown_ours, format_difference(compared), compared.why),
-            strict=True,
-        ):
+    draw_compared([(cell, one.run, compare(cell, one.score)) for cell, one in pairs])
+
+
+def draw_compared(compared: Sequence[tuple[PublishedCell, str, Comparison]]) -> None:
+    """Draw published and own values: cell, where ours comes from, and their comparison."""
+    lines: dict[str, list[Any]] = {
+        name: [] for name in ("row", "column", "run", "published", "ours", "difference", "note")
+    }
+    for cell, run, one in compared[:MAX_SHOWN]:
+        shown = (cell.row, cell.column, run, cell.format_value() or "–", format_ours(one, cell))
+        values = (*shown, format_difference(one), one.why or one.remark)
+        for name, value in zip(lines, values, strict=True):
             lines[name].append(value)
     draw_table(lines)
-    if len(pairs) > MAX_SHOWN:
-        draw_note(f"{count(MAX_SHOWN)} of {count(len(pairs))} comparisons are shown.")
+    if len(compared) > MAX_SHOWN:
+        draw_note(f"{count(MAX_SHOWN)} of {count(len(compared))} comparisons are shown.")
     st.caption("Ours: mean ± sd over seeds, in the unit of the table.")
 
 
@@ -64,7 +65,9 @@ def format_ours(compared: Comparison, cell: PublishedCell) -> str:
 
 
 def format_difference(compared: Comparison) -> str:
-    """Return ours less published; "" if they are not comparable."""
+    """Return ours less published; of texts, whether they are equal; "" if they are not comparable."""
+    if compared.equal is not None and compared.is_comparable:
+        return "equal" if compared.equal else "different"
     if compared.difference is None or not compared.is_comparable:
         return ""
     return f"{compared.difference:+.2f}".replace("-", "−")

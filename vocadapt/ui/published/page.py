@@ -5,9 +5,10 @@ import streamlit as st
 from vocadapt.lab.published.imports import fill_imported
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.reader import load_tables
+from vocadapt.published.tables import PublishedTable
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.published import ours, values, view
+from vocadapt.ui.published import computing, figures, ours, values, view
 
 FIRST = "fast-6.2"  # the table of models as they are: the one that explains the page
 
@@ -33,10 +34,20 @@ def _draw_table(workspace: Workspace, name: str) -> None:
         table = fill_imported(load_tables()[name], workspace)
         view.draw_source(table)
         view.draw_values(table)
+        figures.draw_plot(table)
+        figures.draw_gaps(table)
+        figures.draw_group_means(table)
         ours.draw_comparison(table, workspace)
+        _draw_computing(table, workspace)
         view.draw_costs(table)
         view.draw_empty_cells(table)
         view.draw_definitions(table)
     if load_tables()[name].empty:
         with st.expander("Import values", icon=":material/add:"), mistakes.show_errors():
             values.draw_import_form(load_tables()[name], workspace)
+
+
+def _draw_computing(table: PublishedTable, workspace: Workspace) -> None:
+    """Draw the form that computes the cells of a table, in an expander."""
+    with st.expander("Compute it here", icon=":material/calculate:"), mistakes.show_errors():
+        computing.draw_form(table, workspace)
