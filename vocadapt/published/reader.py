@@ -9,10 +9,11 @@ A file has a [source], [common] facts of all its tables, named sets of rows unde
     columns = ["BERT", { name = "+ target WE", recipe = "transfer-target" }]
     values."BC5CDR-chem" = [88.85, -16.10]     # one value for each column
 
-A value is a number or text; "-" means that no cell is printed there, and { empty = "…" } a cell
-that is not at hand, with its reason. A frame has no values, or only "-" and "". A fact of a cell is declared by the
-cell ([[tables.cells]]), else its column, its row, the benchmark card of its data (definition only),
-its table or its file: the first of them that declares it.
+A value is a number (a whole one is printed without decimals) or text; "-" means that no cell is
+printed there, and { empty = "…" } a cell that is not at hand, with its reason. A frame has no values,
+or only "-" and "". A fact of a cell is declared by the cell ([[tables.cells]]), else its column, its
+row, the benchmark card of its data (definition only), its table or its file: the first of them that
+declares it.
 """
 
 import math
@@ -218,6 +219,9 @@ def _build_cell(
         missing.append("reason")
     if missing:
         raise InputError(f"{place}: the key {missing[0]!r} is missing.")
+    decimals = table.decimals
+    if isinstance(value, int):  # printed as a whole number
+        decimals = 0
     return PublishedCell(
         table.id,
         row.name,
@@ -226,7 +230,7 @@ def _build_cell(
         table.source,
         table.where,
         facts,
-        table.decimals,
+        decimals,
         own.collapsed,
     )
 

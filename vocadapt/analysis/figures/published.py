@@ -98,14 +98,17 @@ def plot_discs(marks: Sequence[DiscMark], metric: str = "F1") -> go.Figure:
     """Plot scores against hours of pretraining, the area of a disc proportional to the parameters
     of its model.
     """
-    figure = build_figure("hours of pretraining on four V100", metric, 380)
+    figure = build_figure("hours of pretraining on four V100", metric, 380, showlegend=False)
     for mark, (color, _) in zip(marks, cycle(LINE_STYLES), strict=False):
         name = escape_name(mark.name)
         figure.add_scatter(
             x=[mark.hours],
             y=[mark.score],
-            mode="markers",
+            mode="markers+text",
             name=name,
+            text=[name],
+            textposition="middle right",
+            cliponaxis=False,
             marker={"color": color, "size": LARGEST_DISC * mark.diameter, "opacity": 0.6},
             hovertemplate=f"%{{x}} hours: %{{y:.4f}}<extra>{name}</extra>",
         )

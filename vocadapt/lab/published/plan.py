@@ -90,7 +90,8 @@ def _plan_trained(
     if plan.study is None:
         about, refusal = "fine-tune its models on its tasks", _refuse_without(0, needs)
         return TablePlan(table, about, published, 0, needs, refusal=refusal)
-    about = f"fine-tune {len(plan.variants)} models on {len(plan.tasks)} tasks"
+    models, tasks = len(plan.variants), len(plan.tasks)
+    about = f"fine-tune {models} model{'s' * (models > 1)} on {tasks} task{'s' * (tasks > 1)}"
     grid = expand(plan.study, root, workspace=materials.workspace)
     cost = estimate_grid(grid, root, count_workers(workers, plan.study))
     hours, refusal = cost.seconds / HOUR, ""

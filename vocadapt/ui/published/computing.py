@@ -23,7 +23,7 @@ from vocadapt.lab.published.trainings import (
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.saved import KIND, find_running_job
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.published.comparison import Comparison
 from vocadapt.published.tables import PublishedTable
 from vocadapt.ui.components import pickers
@@ -39,10 +39,10 @@ STAND_IN = "another model"  # what the chosen model is, unless the user says oth
 
 
 def draw_form(table: PublishedTable, workspace: Workspace) -> None:
-    """Draw what is given, what can be computed from it and how long it takes, and the results."""
-    if not table.method:
-        draw_note(f"This table is not computed here: it needs {plain(table.needs)}.")
-        return
+    """Draw what is given, what can be computed from it and how long it takes, and the results.
+
+    table: one that has a method.
+    """
     # 1. What is given, and how much is trained.
     materials = draw_materials(table, workspace)
     scale = "tiny"
@@ -71,7 +71,11 @@ def draw_form(table: PublishedTable, workspace: Workspace) -> None:
 
 def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
     """Draw the inputs of what the user has beside the workspace; return it all."""
-    models = {"none": "", **pickers.list_models_to_train(workspace)}
+    adapted = {str(one.folder) for one in list_adapted_models(workspace)}
+    models = {"none": ""}
+    for name, place in pickers.list_models_to_train(workspace).items():
+        if place not in adapted:
+            models[name] = place
     vectors = {one.name: str(one.folder) for one in workspace.artifacts("vectors")}
     names = dict.fromkeys(cell.facts.base_model for cell in table.cells)
     named = [name for name in names if name != "none" and ";" not in name]
@@ -185,8 +189,6 @@ def _draw_trainings(
 
 def draw_results(table: PublishedTable, compared: Mapping[Place, Comparison]) -> None:
     """Draw the cells that have a value of ours, beside the published ones."""
-    own = [
-        (table.grid[place], "here", one) for place, one in compared.items() if one.ours is not None
-    ]
+    own = [(table.grid[place], "", one) for place, one in compared.items() if one.ours is not None]
     if own:
         draw_compared(own)

@@ -41,15 +41,16 @@ def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
 
 
 def draw_compared(compared: Sequence[tuple[PublishedCell, str, Comparison]]) -> None:
-    """Draw published and own values: cell, where ours comes from, and their comparison."""
-    lines: dict[str, list[Any]] = {
-        name: [] for name in ("row", "column", "run", "published", "ours", "difference", "note")
-    }
+    """Draw published and own values: cell, run that ours comes from ("": of none), and comparison."""
+    names = ("row", "column", "run", "published", "ours", "difference", "note")
+    lines: dict[str, list[Any]] = {name: [] for name in names}
     for cell, run, one in compared[:MAX_SHOWN]:
         shown = (cell.row, cell.column, run, cell.format_value() or "–", format_ours(one, cell))
         values = (*shown, format_difference(one), one.why or one.remark)
         for name, value in zip(lines, values, strict=True):
             lines[name].append(value)
+    if not any(lines["run"]):
+        del lines["run"]
     draw_table(lines)
     if len(compared) > MAX_SHOWN:
         draw_note(f"{count(MAX_SHOWN)} of {count(len(compared))} comparisons are shown.")

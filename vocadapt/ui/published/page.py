@@ -7,6 +7,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.reader import load_tables
 from vocadapt.published.tables import PublishedTable
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.published import computing, figures, ours, values, view
 
@@ -48,6 +50,9 @@ def _draw_table(workspace: Workspace, name: str) -> None:
 
 
 def _draw_computing(table: PublishedTable, workspace: Workspace) -> None:
-    """Draw the form that computes the cells of a table, in an expander."""
+    """Draw the form that computes the cells of a table, in an expander, or what they would need."""
+    if not table.method:
+        draw_note(f"Its values are not computed here: that needs {plain(table.needs)}.")
+        return
     with st.expander("Compute it here", icon=":material/calculate:"), mistakes.show_errors():
         computing.draw_form(table, workspace)
