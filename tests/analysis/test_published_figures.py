@@ -1,4 +1,4 @@
-"""Figures of publications: what is drawn for known values, and tables in the colors of Fast 2023."""
+"""Figures of publications: what is drawn for known values."""
 
 import pytest
 
@@ -8,9 +8,9 @@ from vocadapt.analysis.figures.published import (
     ShareMark,
     plot_discs,
     plot_gap_coverage,
+    plot_group_means,
     plot_score_curves,
 )
-from vocadapt.published.html_table import render_table
 from vocadapt.published.model_sizes import list_discs, list_module_points
 from vocadapt.published.reader import find_table
 
@@ -42,9 +42,10 @@ def test_published_curves_and_discs_are_drawn() -> None:
     assert ratio**2 == pytest.approx(first.parameters / second.parameters)
 
 
-def test_a_table_is_rendered_in_the_colors_of_the_thesis() -> None:
-    shown = render_table(find_table("fast-6.6"))
-    assert "rgba(213, 94, 0, 0.60)" in shown  # the run that scored 0 is the deepest drop
-    assert shown.count("<tr>") == 24 and "<b>" in shown and "<u>" in shown
-    frame = render_table(find_table("poerner-ner"))
-    assert 'title="the table is not in the text at hand"' in frame and "<b>" not in frame
+def test_means_over_groups_have_a_row_for_each_model() -> None:
+    groups = {"Mean (all)": {"a": 1.0, "<b>": 2.0}, "Mean (PubMed)": {"<b>": 3.0}}
+    figure = plot_group_means(groups, "mean")
+    first, second = figure.data
+    assert list(first.x) == [1.0, 2.0] and list(first.y) == [0, 1]
+    assert list(second.x) == [3.0] and list(second.y) == [1]
+    assert list(figure.layout.yaxis.ticktext) == ["a", "&lt;b&gt;"]

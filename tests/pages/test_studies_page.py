@@ -211,7 +211,8 @@ def test_a_figure_of_a_publication_is_drawn(name, charts, open_page, own):
     assert not app.exception and not app.error
     assert len(app.get("plotly_chart")) == charts
     if name == "fast-6.6":  # a drop is red, and the deeper the larger
-        assert "rgb(204 60 60 / 0.45)" in markup(app)
+        drawn = markup(app)
+        assert "rgb(204 60 60 / 0.45)" in drawn and "<b>" in drawn and "<u>" in drawn
 
 
 def test_figures_are_drawn_of_imported_values(open_page, own, tmp_path):

@@ -1,12 +1,15 @@
 """The share of a gap between two models that a third one covers."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from vocadapt.published.comparison import Comparison
 from vocadapt.published.coverage import (
     SeedScore,
     compute_coverage,
+    compute_gaps,
     compute_mean_coverage,
     list_scores,
 )
@@ -101,3 +104,27 @@ def test_the_published_ends_of_the_gap() -> None:
     assert gaps["LINNAEUS"] == 0.0462
     assert gaps["JNLPBA"] == 0.0071
     assert "Mean (all)" not in list_scores(find_table("fast-6.2"), "BERT")
+
+
+def test_the_gaps_of_a_table_are_computed_of_our_scores_with_their_noise() -> None:
+    table = find_table("poerner-ner")
+    assert compute_gaps(table) == {}  # none of its scores is at hand
+    given = {
+        "BERT, reproduction, F1": (80.0, 0.2),
+        "BioBERTv1.0, reproduction, F1": (84.0, 0.2),
+        "GreenBioBERT, F1": (82.0, 0.2),
+    }
+    compared = {
+        ("NCBI-disease", column): Comparison(None, score, sd=sd, n=8)
+        for column, (score, sd) in given.items()
+    }
+    compared["BC2GM", "GreenBioBERT, F1"] = Comparison(None, 82.0, sd=0.2, n=8)
+    compared["LINNAEUS", "GreenBioBERT, F1"] = Comparison(None, None, why="not available")
+    (found,) = compute_gaps(table, compared).values()
+    assert found.share == pytest.approx(0.5) and (found.defined, found.of) == (1, 1)
+    one = found.tasks["NCBI-disease"]
+    assert one.low is not None and one.high is not None and 0.4 < one.low < 0.5 < one.high < 0.6
+    # The same scores with more noise than gap.
+    noisy = {place: replace(score, sd=4.0) for place, score in compared.items()}
+    (found,) = compute_gaps(table, noisy).values()
+    assert found.share is None and found.tasks["NCBI-disease"].why.endswith("than its noise")

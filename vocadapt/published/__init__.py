@@ -5,7 +5,7 @@ folder tables) first; then `csv_values` (a CSV that fills empty cells), `compari
 cell and our score), `base_models` (what a model's content says against its name), `means` (group
 means, recomputed), `coverage` (how much of a gap between two models a third one covers),
 `model_sizes` (scores by module size, training hours and epochs), `costs` (CO2 by Strubell's
-formula), `styles` (bold, underlined and colored cells) and `html_table` (a table in these styles).
+formula) and `styles` (bold, underlined and colored cells).
 
 No value is from memory. One that is in none of the texts stays empty, with its reason.
 """

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vocadapt.published.comparison import Comparison
 from vocadapt.published.tables import PublishedTable
 
 LEVEL = 0.95  # confidence level of intervals
@@ -118,6 +119,40 @@ def list_scores(table: PublishedTable, column: str) -> dict[str, SeedScore]:
         for cell in table.cells
         if cell.column == column and cell.number is not None and cell.row not in means
     }
+
+
+def list_own_scores(
+    table: PublishedTable, column: str, compared: Mapping[tuple[str, str], Comparison]
+) -> dict[str, SeedScore]:
+    """Return our scores of a column by row, between 0 and 1, with their noise over seeds."""
+    scores = {}
+    for (row, name), one in compared.items():
+        if name != column or one.ours is None or isinstance(one.ours, str):
+            continue
+        scale = table.grid[row, name].scale
+        sd = None if one.sd is None else one.sd / scale
+        scores[row] = SeedScore(one.ours / scale, sd, one.n)
+    return scores
+
+
+def compute_gaps(
+    table: PublishedTable, compared: Mapping[tuple[str, str], Comparison] | None = None
+) -> dict[str, MeanCoverage]:
+    """Compute the shares of the gaps that a table declares, by name: of its own scores, or of ours.
+
+    compared: by row and column. A gap without a task that has all three scores is left out.
+    """
+    found = {}
+    for gap in table.gaps:
+        columns = (gap.low, gap.high, gap.ours)
+        if compared is None:
+            low, high, ours = (list_scores(table, column) for column in columns)
+        else:
+            low, high, ours = (list_own_scores(table, column, compared) for column in columns)
+        mean = compute_mean_coverage(low, high, ours)
+        if mean.tasks:
+            found[gap.name] = mean
+    return found
 
 
 def _find_t(level: float, degrees: int) -> float:

@@ -99,7 +99,9 @@ def plot_discs(marks: Sequence[DiscMark], metric: str = "F1") -> go.Figure:
     of its model.
     """
     figure = build_figure("hours of pretraining on four V100", metric, 380, showlegend=False)
-    for mark, (color, _) in zip(marks, cycle(LINE_STYLES), strict=False):
+    # Names stand below and above their discs by turns: those of neighbors would overlap.
+    places = cycle(("bottom center", "top center"))
+    for mark, (color, _), place in zip(marks, cycle(LINE_STYLES), places, strict=False):
         name = escape_name(mark.name)
         figure.add_scatter(
             x=[mark.hours],
@@ -107,7 +109,7 @@ def plot_discs(marks: Sequence[DiscMark], metric: str = "F1") -> go.Figure:
             mode="markers+text",
             name=name,
             text=[name],
-            textposition="middle right",
+            textposition=place,
             cliponaxis=False,
             marker={"color": color, "size": LARGEST_DISC * mark.diameter, "opacity": 0.6},
             hovertemplate=f"%{{x}} hours: %{{y:.4f}}<extra>{name}</extra>",

@@ -1,5 +1,6 @@
 """reproduce: published tables, ours, and their differences."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,10 +27,12 @@ from vocadapt.lab.studies.places import check_place
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import part
 from vocadapt.published.comparison import Comparison
+from vocadapt.published.coverage import compute_gaps
 from vocadapt.published.reader import find_table, load_tables
 from vocadapt.published.tables import PublishedTable
 
 ALL = "all"
+MANY = 40  # cells of a long table
 COLUMNS = ("row", "column", "published", "ours", "difference", "note")
 PLAN_COLUMNS = ("table", "cells", "published", "computable", "hours", "is computed by")
 
@@ -204,22 +207,42 @@ def _render(one: Reproduction) -> str:
         return "\n\n".join([head, _format_published(table), reason, format_facts(facts)])
     if one.script:
         facts["script"] = one.script
+    # A long table with few values of ours shows these alone; the reasons of the others are counted.
+    shown, others = one.comparisons, Counter[str]()
+    if len(shown) > MANY:
+        shown = {place: own for place, own in shown.items() if own.ours is not None}
+        others.update(own.why for own in one.comparisons.values() if own.ours is None)
     rows = []
-    for (row, column), compared in one.comparisons.items():
+    for (row, column), own in shown.items():
         cell = table.grid[row, column]
-        published, note = cell.format_value() or "–", compared.why or compared.remark
-        rows.append(
-            (row, column, published, _format(compared.ours), _format_change(compared), note)
-        )
-    notes = [f"Note: {note}." for note in table.notes]
+        published, note = cell.format_value() or "–", own.why or own.remark
+        rows.append((row, column, published, _format(own.ours), _format_change(own), note))
     units = dict.fromkeys(cell.facts.unit for cell in table.cells)
-    unit = f"Units of published and ours: {', '.join(units)}."
+    notes = [f"Units of published and ours: {', '.join(units)}."]
+    notes += [f"Note: {note}." for note in table.notes]
     if one.collapsed:
-        notes.append(
-            f"Note: {one.collapsed:,} cells have collapsed runs: this model needs a larger scale."
-        )
-    parts = [head, format_table(COLUMNS, rows), "\n".join(filter(None, [unit, *notes]))]
+        notes.append(f"Note: {one.collapsed:,} cells have collapsed runs.")
+    notes += _format_gaps(one)
+    missing = [f"{number:,} cells {reason}" for reason, number in others.most_common()]
+    parts = [head, format_table(COLUMNS, rows), "\n".join(notes), "\n".join(missing)]
     return "\n\n".join(filter(None, [*parts, format_facts(facts)]))
+
+
+def _format_gaps(one: Reproduction) -> list[str]:
+    """Format the shares of the gaps that our scores cover, with their intervals and their mean."""
+    lines = []
+    for name, found in compute_gaps(one.table, one.comparisons).items():
+        mean = "not defined" if found.share is None else f"{found.share:.0%}"
+        lines.append(
+            f"Share of the gap {name}: mean of the shares {mean}, defined for {found.defined:,} of"
+            f" {found.of:,} tasks."
+        )
+        for task, own in found.tasks.items():
+            share = own.why if own.share is None else f"{own.share:.0%}"
+            if own.low is not None and own.high is not None:
+                share += f" ({own.low:.0%} to {own.high:.0%})"
+            lines.append(f"  {task}: {share}")
+    return lines
 
 
 def _format_published(table: PublishedTable) -> str:

@@ -24,25 +24,23 @@ from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.tasks import DOWNLOAD
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.model_folder import name_of
 from vocadapt.published.base_models import find_contradiction, shorten_name
 from vocadapt.training.tasks.benchmarks import Card, cards, checksum
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import TASK, Task, build_task, read_task
 
 SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "devel"), "test": ("test",)}
-GENERIC = ("model", "final", "checkpoint")  # names of folders that any model may have
 
 
 @dataclass(frozen=True)
 class NamedModel:
     """A model folder. name: what its scores are reported under, the published name only if it may be
-    compared under it; is_stand_in: whether it takes the place of a model that is not there; remark:
-    why it goes by its name, "" if that is plain.
+    compared under it; remark: why it goes by its name, "" if that is plain.
     """
 
     name: str
     folder: str
-    is_stand_in: bool = False
     remark: str = ""
 
 
@@ -149,7 +147,8 @@ class Materials:
 
         # 4. A stand-in keeps its own name.
         if stand_in and self.stand_in:
-            return NamedModel(name_model(self.stand_in), self.stand_in, is_stand_in=True)
+            own = name_of(expand_path(self.stand_in).resolve())
+            return NamedModel(own, self.stand_in)
         return None
 
     def find_task(self, card: str) -> NamedTask | None:
@@ -237,12 +236,6 @@ def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:
         if not expected or checksum(files[split]) != expected:
             return False
     return True
-
-
-def name_model(folder: str) -> str:
-    """Return the name of a model folder, or of its parent if it has a generic name."""
-    place = expand_path(folder).resolve()
-    return place.parent.name if place.name in GENERIC else place.name
 
 
 def _choose_name(name: str, model: LanguageModel, place: str) -> str:

@@ -38,9 +38,7 @@ from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 Place = tuple[str, str]  # row and column of a cell
 Found = Mapping[Place, Score | str]  # a score, or why there is none
-ARCHITECTURE = (
-    "bert-base-uncased"  # the model that the defaults of transformers' BertConfig describe
-)
+ARCHITECTURE = "bert-base-uncased"  # described by the defaults of transformers' BertConfig
 MILLION = 1e6
 WHOLE = "✓"  # how table 2.1 prints a term that is a single token
 HYPHEN = "-"
@@ -49,18 +47,11 @@ DISEASES = "mtl/BC5CDR-disease"
 ENDING = "ia"
 
 
-NEEDS = {
-    "vocabulary": "the vocabularies of the models",
-    "weights": "the weights of the models",
-    "text": "the vocabularies of the models, and a text of abstracts",
-    "benchmark": f"the benchmark {DISEASES}",
-    "": "nothing",
-}
-
-
 @dataclass(frozen=True)
 class Measure:
-    """How the cells of a table are computed without training. needs: a key of NEEDS."""
+    """How the cells of a table are computed without training. needs: "vocabulary", "weights", "text"
+    (and a vocabulary), "benchmark", or "" for nothing.
+    """
 
     about: str
     needs: str

@@ -25,12 +25,14 @@ from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.saved import KIND, find_running_job
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.published.comparison import Comparison
+from vocadapt.published.coverage import compute_gaps
 from vocadapt.published.tables import PublishedTable
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.jobs import panel
+from vocadapt.ui.published.figures import draw_chosen_gap
 from vocadapt.ui.published.ours import draw_compared
 from vocadapt.ui.serving import paths
 
@@ -192,3 +194,5 @@ def draw_results(table: PublishedTable, compared: Mapping[Place, Comparison]) ->
     own = [(table.grid[place], "", one) for place, one in compared.items() if one.ours is not None]
     if own:
         draw_compared(own)
+    if gaps := compute_gaps(table, compared):
+        draw_chosen_gap(gaps, "published_own_gap")

@@ -16,11 +16,7 @@ from vocadapt.analysis.figures.published import (
     plot_group_means,
     plot_score_curves,
 )
-from vocadapt.published.coverage import (
-    MeanCoverage,
-    compute_mean_coverage,
-    list_scores,
-)
+from vocadapt.published.coverage import MeanCoverage, compute_gaps
 from vocadapt.published.model_sizes import (
     Point,
     list_discs,
@@ -28,7 +24,7 @@ from vocadapt.published.model_sizes import (
     list_hour_points,
     list_module_points,
 )
-from vocadapt.published.tables import PLOTS, Gap, PublishedTable
+from vocadapt.published.tables import PLOTS, PublishedTable
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
 from vocadapt.ui.components.number_formats import count
 
@@ -60,8 +56,6 @@ def draw_plot(table: PublishedTable) -> None:
 
 def draw_gaps(table: PublishedTable) -> None:
     """Draw which share of a gap a model covers, by task, with the mean of the shares."""
-    found = {gap.name: compute_gap(table, gap) for gap in table.gaps}
-    known = {name: one for name, one in found.items() if one.tasks}
     if not table.gaps:
         return
     draw_heading("Share of the gap that is covered")
@@ -69,31 +63,31 @@ def draw_gaps(table: PublishedTable) -> None:
         "Share: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is not"
         " defined where the gap is not larger than its noise. The mean is that of the shares."
     )
-    if not known:
+    found = compute_gaps(table)
+    if not found:
         draw_note("The scores are not at hand. Imported ones are drawn here.")
         return
+    draw_chosen_gap(found, "published_gap")
+
+
+def draw_chosen_gap(found: Mapping[str, MeanCoverage], key: str) -> None:
+    """Draw the picker of a gap, and its shares by task."""
     name = st.segmented_control(
         "Gap",
-        list(known),
-        default=next(iter(known)),
+        list(found),
+        default=next(iter(found)),
         required=True,
-        key="published_gap",
+        key=key,
         help="Selects which two models the gap lies between.",
     )
-    draw_coverage(known[str(name)], f"{table.id}-gap")
-
-
-def compute_gap(table: PublishedTable, gap: Gap) -> MeanCoverage:
-    """Compute the shares of a gap from the scores of a table; none prints their noise."""
-    low, high, ours = (list_scores(table, column) for column in (gap.low, gap.high, gap.ours))
-    return compute_mean_coverage(low, high, ours)
+    draw_coverage(found[str(name)], f"{key}_figure")
 
 
 def draw_coverage(found: MeanCoverage, key: str) -> None:
     """Draw the shares of a gap by task, and their mean."""
     marks = [ShareMark(task, one.share, one.low, one.high) for task, one in found.tasks.items()]
     alt = "Share of the gap by task, with its interval."
-    draw_figure(plot_gap_coverage(marks, found.share), f"published_{key}", alt)
+    draw_figure(plot_gap_coverage(marks, found.share), key, alt)
     reasons = sorted({one.why for one in found.tasks.values() if one.why})
     text = f"Defined for {count(found.defined)} of {count(found.of)} tasks."
     if found.share is not None:
