@@ -15,6 +15,7 @@ from vocadapt.lab.published.trainings import (
     SCALES,
     Scale,
     count_collapsed,
+    plan_honest_trainings,
     plan_trainings,
 )
 from vocadapt.lab.studies.estimates import estimate_grid
@@ -82,10 +83,10 @@ def _plan_trained(
     workers: int,
     published: int,
 ) -> TablePlan:
-    """Plan the trainings of a table. It is not begun if it takes too long, or if one of its runs
-    collapsed: then the smallest honest version is that of a larger scale.
+    """Plan the trainings of a table. It is not begun if it takes too long, or if its first variant
+    or all others collapse: then the smallest honest version is that of a larger scale.
     """
-    plan = plan_trainings(table, materials, scale)
+    plan = plan_honest_trainings(table, materials, scale, root)
     needs = tuple(dict.fromkeys(plan.missing.values()))
     if plan.study is None:
         about, refusal = "fine-tune its models on its tasks", _refuse_without(0, needs)
@@ -95,7 +96,7 @@ def _plan_trained(
     grid = expand(plan.study, root, workspace=materials.workspace)
     cost = estimate_grid(grid, root, count_workers(workers, plan.study))
     hours, refusal = cost.seconds / HOUR, ""
-    collapsed, finished = count_collapsed(grid, root)
+    collapsed, finished = count_collapsed(grid.cells, root)
     if scale.larger and collapsed:
         hours = estimate_hours(table, materials, SCALES[scale.larger], root, workers)
         refusal = (
@@ -119,6 +120,8 @@ def estimate_hours(
 
 
 def _format_hours(hours: float) -> str:
+    if hours < 0.1:
+        return "less than 0.1 hours"
     return f"{hours:.1f} hours"
 
 

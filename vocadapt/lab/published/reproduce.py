@@ -15,7 +15,7 @@ from vocadapt.lab.published.trainings import (
     Scale,
     TrainingPlan,
     list_stages,
-    plan_trainings,
+    plan_honest_trainings,
     run_trainings,
     score_trainings,
 )
@@ -74,7 +74,7 @@ def reproduce(
 
     root: folder of the study that all tables share; a training that is there is not repeated.
     place: where trainings run. A table whose trainings take longer than the scale allows is not
-    begun, and ends with the first variant if that collapses.
+    begun, and ends with its first variant if that collapses.
 
     1. Plan. Nothing runs if nothing can, or if it would take too long.
     2. Compute the cells.
@@ -92,12 +92,16 @@ def reproduce(
     collapsed: dict[Place, int] = {}
     failed, script = 0, ""
     if table.method == METHOD:
-        trainings = plan_trainings(table, materials, scale)
-        numbers = _train(trainings, materials, scale, root, place, progress)
-        failed, script = int(numbers["failed"]), str(numbers.get("script") or "")
-        if scale.larger and numbers["collapsed"] and not script:
+        # A variant that collapses is replaced by the next one, until there is none.
+        while True:
+            trainings = plan_honest_trainings(table, materials, scale, root)
+            numbers = _train(trainings, materials, scale, root, place, progress)
+            failed, script = int(numbers["failed"]), str(numbers.get("script") or "")
+            if script or not scale.larger or not numbers["collapsed"]:
+                break
             plan = plan_table(table, materials, scale, root, place.workers)
-            return replace(_refuse(plan, start), failed=failed)
+            if plan.refusal:
+                return replace(_refuse(plan, start), failed=failed)
         found, collapsed = _read_scores(table, trainings, materials, root)
     else:
         found = dict(MEASURES[table.method].compute(table, materials, progress))
@@ -114,7 +118,7 @@ def read_trained(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path
 ) -> dict[Place, Comparison]:
     """Compare the cells of a table with the trainings that are there, without running any."""
-    trainings = plan_trainings(table, materials, scale)
+    trainings = plan_honest_trainings(table, materials, scale, root)
     if trainings.study is None:
         return {}
     return compare_cells(table, *_read_scores(table, trainings, materials, root))

@@ -5,10 +5,11 @@ recipe. All tables of a scale run in one folder with the same settings, so a tra
 tables need is run once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import mean, stdev
+from types import MappingProxyType
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -24,7 +25,7 @@ from vocadapt.lab.published.measures import ABSTRACTS, Place
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.grid import Grid, expand
+from vocadapt.lab.studies.grid import Cell, Grid, expand
 from vocadapt.lab.studies.runner import is_collapsed, look_at_grid
 from vocadapt.lab.studies.saved import FILE, KIND, format_study
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant
@@ -42,6 +43,7 @@ from vocadapt.training.tasks.benchmarks import cards
 
 METHOD = "fine-tuning"  # of a table in its file
 STUDY = "published-tables"  # name of the study that all tables share
+MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at a scale
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,44 @@ class TrainingPlan:
     tasks: Mapping[str, NamedTask]
 
 
-def plan_trainings(table: PublishedTable, materials: Materials, scale: Scale) -> TrainingPlan:
+def plan_honest_trainings(
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path
+) -> TrainingPlan:
+    """Plan the trainings of a table without the variants whose finished runs collapsed at a scale:
+    the next ones take their place, if there are any.
+
+    root: folder of the study. The first variant is not replaced: the others are judged by it.
+    """
+    plan, skipped = plan_trainings(table, materials, scale), dict[str, str]()
+    while scale.larger and plan.study is not None:
+        grid = expand(plan.study, root, workspace=materials.workspace)
+        found = {}
+        for variant in plan.study.variants:
+            own = [cell for cell in grid.cells if cell.variant == variant.name]
+            collapsed, finished = count_collapsed(own, root)
+            if collapsed:
+                found[variant.name] = f"{collapsed:,} of {finished:,} runs collapsed"
+        if not found or plan.study.variants[0].name in found:
+            break
+        skipped |= found
+        if scale.variants and len(skipped) > MOST_REPLACED:
+            break
+        others = plan_trainings(table, materials, scale, skipped)
+        if len(others.variants) < 2:  # none is left to compare with
+            break
+        plan = others
+    return plan
+
+
+def plan_trainings(
+    table: PublishedTable,
+    materials: Materials,
+    scale: Scale,
+    skipped: Mapping[str, str] = MappingProxyType({}),
+) -> TrainingPlan:
     """Choose the variants and tasks of a table that can be trained here, and build their study.
+
+    skipped: name of a variant that is not trained → why.
 
     1. Find the model of each column and the task of each row.
     2. Choose as many as the scale wants: the smallest tasks of a known version, and
@@ -133,7 +171,11 @@ def plan_trainings(table: PublishedTable, materials: Materials, scale: Scale) ->
     # Files of a known version first: their scores can be compared.
     there.sort(key=lambda one: (one.data not in cards(), one.bytes, one.name))
     chosen_tasks = {one.name: one for one in there[: scale.tasks or None]}
-    known = [one for one in models.values() if isinstance(one, NamedVariant)]
+    known = [
+        one
+        for one in models.values()
+        if isinstance(one, NamedVariant) and one.variant.name not in skipped
+    ]
     chosen = {one.variant.name: one for one in known[: scale.variants or None]}
     cells, missing = {}, {}
     for cell in trained:
@@ -142,7 +184,8 @@ def plan_trainings(table: PublishedTable, materials: Materials, scale: Scale) ->
         if isinstance(model, str) or isinstance(task, str):
             missing[cell.row, cell.column] = "; ".join(lacking)
         elif model.variant.name not in chosen or task.name not in chosen_tasks:
-            missing[cell.row, cell.column] = "not trained at this scale"
+            reason = skipped.get(model.variant.name, "not trained")
+            missing[cell.row, cell.column] = f"{reason} at this scale"
         else:
             cells[cell.row, cell.column] = (model.variant.name, task.name)
     if not cells:
@@ -218,9 +261,9 @@ def run_trainings(
     return dict(run_step(spec, root, progress).manifest.numbers)
 
 
-def count_collapsed(grid: Grid, root: Path) -> tuple[int, int]:
-    """Return how many of the finished runs of a study collapsed, and how many are finished."""
-    whole = [cell.step for cell in grid.cells if cell.step.is_whole(root)]
+def count_collapsed(cells: Sequence[Cell], root: Path) -> tuple[int, int]:
+    """Return how many of the finished runs of some cells collapsed, and how many are finished."""
+    whole = [cell.step for cell in cells if cell.step.is_whole(root)]
     return sum(is_collapsed(step, root) for step in whole), len(whole)
 
 

@@ -17,7 +17,7 @@ from vocadapt.lab.published.trainings import (
     METHOD,
     SCALES,
     STUDY,
-    plan_trainings,
+    plan_honest_trainings,
     write_file,
 )
 from vocadapt.lab.steps.step import Spec
@@ -181,7 +181,7 @@ def _draw_trainings(
             f" {format_estimate_bold(plan.hours * HOUR)}"
         )
         if st.button("Start", key="published_start", type="primary", icon=":material/play_arrow:"):
-            study = plan_trainings(table, materials, SCALES[scale]).study
+            study = plan_honest_trainings(table, materials, SCALES[scale], root).study
             assert study is not None
             file = write_file(study, root)
             panel.start(workspace, Spec("study", StudyRun(), {"file": (str(file),)}), STUDY)
