@@ -195,8 +195,9 @@ def own_of(app, prefix):
     }
 
 
-def test_settings_stay_whatever_other_page_is_visited(open_page, seeded):
-    """Once from each page to each."""
+@pytest.mark.parametrize("walk", ["there and back", pytest.param("all", marks=pytest.mark.slow)])
+def test_settings_stay_whatever_other_page_is_visited(walk, open_page, seeded):
+    """To each page from those beside it; in the nightly run, from every other one."""
     app = open_page(HOME, seeded)
     pages = [part for part in PARTS if part != HOME]
     before = {}
@@ -209,7 +210,11 @@ def test_settings_stay_whatever_other_page_is_visited(open_page, seeded):
         assert not app.exception, page
         before[page] = own_of(app, page)
         assert set(SETTINGS.get(page, {})) <= set(before[page]), page
-    for page, other in tour(pages):
+    if walk == "all":
+        visits = tour(pages)
+    else:
+        visits = list(pairwise([*pages, *reversed(pages[:-1])]))
+    for page, other in visits:
         for name in list(app.query_params):  # the browser leaves them behind with the page
             del app.query_params[name]
         go_to(app, other)

@@ -27,7 +27,7 @@ LONGEST = 2000  # characters of an error
 
 def keys_of_page(page):
     """The keys of a page in the address."""
-    found = {key for path in SOURCES for key in keys_of(path) if part_of(path) == page}
+    found = {key for path in SOURCES if part_of(path) == page for key in keys_of(path)}
     return sorted(key for key in found if not key.endswith("_"))
 
 

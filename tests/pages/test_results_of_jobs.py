@@ -116,7 +116,10 @@ def test_the_result_of_an_alignment_is_shown(open_page, seeded, tmp_path):
 
 @pytest.mark.parametrize(
     ("part", "button", "picker"),
-    [("vectors", "train", "vectors_vectors"), ("adapt", "adapt", "adapt_adapted")],
+    [
+        ("vectors", "train", "vectors_vectors"),
+        pytest.param("adapt", "adapt", "adapt_adapted", marks=pytest.mark.slow),
+    ],
 )
 def test_a_job_that_ends_selects_its_result_and_says_that_it_is_new(
     open_page, seeded, tmp_path, part, button, picker
