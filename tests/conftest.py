@@ -4,18 +4,24 @@ import json
 import os
 import signal
 import string
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.material.lab import QUICK, write_text
+from tests.material.warm_process import WarmProcess
 from vocadapt.cli import main
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.certificate import reload_process
+
+# Threads that wait at work take the cores from others: tests of small models take eight times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch is imported
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -120,6 +126,24 @@ def build_tiny_bert(
         vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase
     ).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_reload() -> Iterator[None]:
+    """Certificates reload models in a copy of a process that has imported the libraries, once for
+    all tests; `fresh_reload` for a new interpreter.
+    """
+    warm = WarmProcess()
+    reload_process.subprocess = warm  # type: ignore[assignment]
+    yield
+    reload_process.subprocess = subprocess
+    warm.close()
+
+
+@pytest.fixture
+def fresh_reload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates reload models in a new interpreter, as they do for users."""
+    monkeypatch.setattr(reload_process, "subprocess", subprocess)
 
 
 @pytest.fixture(scope="session")

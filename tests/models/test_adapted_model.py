@@ -66,6 +66,7 @@ def test_every_head_keeps_its_certificate(
     assert edit.after.config["architectures"] == [head]
 
 
+@pytest.mark.usefixtures("fresh_reload")
 @pytest.mark.parametrize(
     ("head", "mode"),
     [("BertForPreTraining", "exact-word"), ("BertForTokenClassification", "insertion")],
