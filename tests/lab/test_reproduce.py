@@ -21,6 +21,7 @@ from vocadapt.lab.published.trainings import (
     format_file,
     list_stages,
     plan_trainings,
+    score_trainings,
 )
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.grid import expand
@@ -247,6 +248,31 @@ def test_a_target_that_is_not_the_published_one_is_named(
     other = Materials(None, (data,), stand_in=str(tiny_bert), target=str(tiny_bert))
     variants = plan_trainings(table, other, SCALES["full"]).variants
     assert variants["tiny-bert-transfer-target"].base_model == "tiny-bert, target tiny-bert"
+
+
+def test_vectors_of_another_width_are_no_source_of_identity_embeddings(
+    data: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    vectors = tmp_path / "vectors"
+    vectors.mkdir()
+    Manifest("vectors", "vectors", {}, numbers={"dim": 99}).save(vectors)
+    given = Materials(None, (data,), stand_in=str(tiny_bert), vectors=str(vectors))
+    plan = plan_trainings(find_table("poerner-ablation"), given, TINY)
+    assert list(plan.variants) == ["tiny-bert-green-bert", "tiny-bert-green-bert-random"]
+    lack = plan.missing["NCBI-disease", "not aligned (W = 1)"]
+    assert lack.startswith("word vectors of ") and lack.endswith(" dimensions")
+
+
+def test_a_training_that_failed_says_why(data: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    given, table = materials(data, tiny_bert), find_table("fast-6.4")
+    plan = plan_trainings(table, given, TINY)
+    assert plan.study is not None
+    grid = expand(plan.study, tmp_path / "s")
+    place = ("NCBI-disease", "BERT")
+    found, _ = score_trainings(table, plan, grid, tmp_path / "s", [{"problem": "the disk is full"}])
+    assert found[place] == "its training: the disk is full"
+    found, _ = score_trainings(table, plan, grid, tmp_path / "s")
+    assert found[place] == "its training: it has no result yet"
 
 
 def test_tables_share_trainings(data: Path, tiny_bert: Path, tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """Reproduce a table: plan, run what this machine can, and compare each cell with the published one."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from vocadapt.lab.published.imports import fill_imported
 from vocadapt.lab.published.materials import Materials
@@ -102,7 +103,8 @@ def reproduce(
             plan = plan_table(table, materials, scale, root, place.workers)
             if plan.refusal:
                 return replace(_refuse(plan, start), failed=failed)
-        found, collapsed = _read_scores(table, trainings, materials, root)
+        failures = numbers["failures"]
+        found, collapsed = _read_scores(table, trainings, materials, root, failures)
     else:
         found = dict(MEASURES[table.method].compute(table, materials, progress))
 
@@ -156,11 +158,15 @@ def _train(
 
 
 def _read_scores(
-    table: PublishedTable, trainings: TrainingPlan, materials: Materials, root: Path
+    table: PublishedTable,
+    trainings: TrainingPlan,
+    materials: Materials,
+    root: Path,
+    failures: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[dict[Place, Score | str], dict[Place, int]]:
     assert trainings.study is not None
     grid = expand(trainings.study, root, workspace=materials.workspace)
-    return score_trainings(table, trainings, grid, root)
+    return score_trainings(table, trainings, grid, root, failures)
 
 
 def compare_cells(

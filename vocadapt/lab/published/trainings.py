@@ -6,6 +6,7 @@ tables need is run once.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -17,6 +18,7 @@ from vocadapt.files import expand_path
 from vocadapt.given_settings import Given
 from vocadapt.lab.published.materials import (
     Materials,
+    NamedModel,
     NamedTask,
     advise_model,
     advise_task,
@@ -32,6 +34,7 @@ from vocadapt.lab.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.workspace import simplify_name
+from vocadapt.models.language_model import open_model
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
 from vocadapt.published.base_models import shorten_name
@@ -268,10 +271,16 @@ def count_collapsed(cells: Sequence[Cell], root: Path) -> tuple[int, int]:
 
 
 def score_trainings(
-    table: PublishedTable, plan: TrainingPlan, grid: Grid, root: Path
+    table: PublishedTable,
+    plan: TrainingPlan,
+    grid: Grid,
+    root: Path,
+    failures: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[dict[Place, Score | str], dict[Place, int]]:
     """Return the scores of a table's cells, or why there is none, and the number of their collapsed
     runs.
+
+    failures: what failed when the study ran last.
     """
     found: dict[Place, Score | str] = dict(plan.missing)
     collapsed: dict[Place, int] = {}
@@ -280,7 +289,8 @@ def score_trainings(
         runs = _read_runs(grid, root, variant, task)
         values = [float(run["mean"][cell.facts.figure or "f1"]) for run in runs]
         if not runs:
-            found[place] = "its training has no result"
+            problem = next((one["problem"] for one in failures), "it has no result yet")
+            found[place] = f"its training: {problem}"
             continue
         value, sd = mean(values), stdev(values) if len(values) > 1 else None
         if cell.facts.change_from:
@@ -337,10 +347,25 @@ def _find_variant(
             given, remarks = _find_sources(get_preset(recipe), table, materials)
         except InputError as error:
             return error.problem
+        if lack := _find_other_width(get_preset(recipe), model, given.get("vectors", "")):
+            return lack
         given["preset"] = recipe
         name = ", ".join((name, *remarks))
     title = simplify_name(f"{shorten_name(model.name)}-{recipe or 'plain'}")
     return NamedVariant(Variant(title, model.folder, given), name, model.remark)
+
+
+def _find_other_width(recipe: Recipe, model: NamedModel, vectors: str) -> str:
+    """Return the word vectors that a recipe without an alignment lacks, "" if it has them: they must
+    have as many dimensions as the embeddings of the model.
+    """
+    if recipe.rows.method != "identity" or not vectors:
+        return ""
+    width = open_model(model.folder).config.get("hidden_size")
+    with suppress(InputError):  # vectors from elsewhere have no manifest
+        if read_manifest(expand_path(vectors)).numbers.get("dim") != width:
+            return f"word vectors of {width} dimensions"
+    return ""
 
 
 def _find_sources(
