@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from vocadapt.cli import main
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
@@ -31,9 +33,15 @@ def test_the_python_lines_give_what_they_show(
 
 
 @pytest.mark.parametrize("number", [6, pytest.param(None, marks=pytest.mark.slow, id="all")])
-def test_the_commands_run_in_their_order(number: int | None, minilm: str, tmp_path: Path) -> None:
-    """The first commands of the README, up to the adapted model; with the tutorial they take
-    minutes.
+def test_the_commands_run_in_their_order(
+    number: int | None,
+    minilm: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The first commands of the README, up to the adapted model, in this process; with the tutorial,
+    and each in a process of its own, they take minutes.
     """
     from gensim.test.utils import datapath
 
@@ -44,16 +52,20 @@ def test_the_commands_run_in_their_order(number: int | None, minilm: str, tmp_pa
     tagged = "the O\nacute B-Finding\ntachycardia I-Finding\nended O\n\nno O\nfever B-Finding\n\n"
     for name, times in (("train.tsv", 8), ("test.tsv", 2)):
         (tmp_path / name).write_text((tagged * times).replace(" ", "\t"), encoding="utf-8")
-    commands = re.findall(r"^    python -m (vocadapt .*)$", README + TUTORIAL, re.MULTILINE)
+    commands = re.findall(r"^    python -m vocadapt (.*)$", README + TUTORIAL, re.MULTILINE)
     assert len(commands) >= 25
+    monkeypatch.chdir(tmp_path)
     for command in commands[:number]:
-        arguments = [
-            sys.executable,
-            "-m",
-            *shlex.split(command.replace(HUB, minilm), comments=True),
-        ]
+        arguments = shlex.split(command.replace(HUB, minilm), comments=True)
+        if number is not None:
+            assert main(arguments) == 0, f"{command}\n{capsys.readouterr()}"
+            continue
         done = subprocess.run(
-            arguments, cwd=tmp_path, env=_env(), capture_output=True, text=True, check=False
+            [sys.executable, "-m", "vocadapt", *arguments],
+            env=_env(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 

@@ -45,16 +45,18 @@ from vocadapt.lab.housekeeping.trash import delete_artifact, delete_job
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports.example_words import read_demo_examples
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
-from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.alignment import AlignmentStep, load_evaluation
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.progress import silent
+from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -443,6 +445,7 @@ def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
     assert trained < 0.9 * compute_masked_loss(untrained, model.vocabulary, asked).per_character
 
 
+@pytest.mark.slow
 def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
     """Fitted anew from the shipped model and vectors: the same anchors, the same held-out score."""
     kept = Workspace(demo.DEMO).artifact(*MAP).manifest.numbers
@@ -457,6 +460,15 @@ def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
         kept["p@5"], abs=0.002
     )
     assert kept["verdict"] != "chance"
+
+
+def test_the_shipped_projection_has_the_anchors_of_its_inputs(tmp_path):
+    folder = demo.DEMO.joinpath(*MAP)
+    inputs = {"model": demo.DEMO.joinpath(*MODEL), "vectors": demo.DEMO.joinpath(*VECTORS)}
+    context = StepContext(Spec("alignment", AlignmentStep(), inputs), tmp_path, None, silent)
+    found = find_anchors(context.space, context.model.word_space, AlignmentSettings().anchors)
+    assert list(found.words) == [anchor.word for anchor in load_evaluation(folder).anchors]
+    assert len(found.words) == Manifest.load(folder).numbers["anchors"] > 1000
 
 
 def test_the_best_alignment_is_the_best_of_the_comparison():
