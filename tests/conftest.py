@@ -129,13 +129,14 @@ def build_tiny_bert(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def warm_reload() -> Iterator[None]:
-    """Certificates reload models in a copy of a process that has imported the libraries, once for
-    all tests; `fresh_reload` for a new interpreter.
+def warm_process() -> Iterator[WarmProcess]:
+    """A process that has imported torch and transformers, once for all tests.
+
+    Certificates reload models in copies of it; `fresh_reload` for a new interpreter.
     """
     warm = WarmProcess()
     reload_process.subprocess = warm  # type: ignore[assignment]
-    yield
+    yield warm
     reload_process.subprocess = subprocess
     warm.close()
 

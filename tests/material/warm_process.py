@@ -13,6 +13,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from types import CodeType
 from typing import IO, Any
 
@@ -24,24 +25,30 @@ class WarmProcess:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, command: Sequence[str], input: str, **options: Any) -> Any:
-        """Run [sys.executable, "-I", "-c", SCRIPT] in a copy; started with the first one."""
+        """Run [sys.executable, "-I", "-c", SCRIPT] in a copy."""
         python, isolated, flag, script = command
         assert (python, isolated, flag) == (sys.executable, "-I", "-c")
         assert options.pop("capture_output") and options.pop("text") and not options.pop("check")
         assert options == {"cwd": "/"}
+        return self.run_script(script, input)
+
+    def run_script(
+        self, script: str, given: str = "", folder: Path = Path("/")
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a script in a copy; given: its standard input. folder: its working folder."""
         if self.process is None:
             self.process = subprocess.Popen(
-                [python, "-I", __file__],
+                [sys.executable, "-I", __file__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
                 cwd="/",
             )
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps([script, input]) + "\n")
+        self.process.stdin.write(json.dumps([script, given, str(folder)]) + "\n")
         self.process.stdin.flush()
         code, out, err = json.loads(self.process.stdout.readline())
-        return subprocess.CompletedProcess(command, code, out, err)
+        return subprocess.CompletedProcess(["-c", script], code, out, err)
 
     def close(self) -> None:
         """End the process."""
@@ -57,11 +64,12 @@ def main() -> None:
 
     transformers.AutoConfig, transformers.AutoTokenizer  # noqa: B018 - imported when they are named
     for line in sys.stdin:
-        script, given = json.loads(line)
+        script, given, folder = json.loads(line)
         code = compile(script, "<string>", "exec")
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             child = os.fork()
             if not child:
+                os.chdir(folder)
                 run_script(code, given, out, err)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             out.seek(0)

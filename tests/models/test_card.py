@@ -3,14 +3,13 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import SPECIAL, TINY_TOKENS
+from tests.material.warm_process import WarmProcess
 from tests.models.test_adapted_model import adapted_folder
 from vocadapt.footprint import Rates, estimate_footprint
 from vocadapt.models.adapted_model import add_footprint, add_to_record
@@ -26,17 +25,13 @@ def card(folder: Path) -> str:
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_snippet_of_a_saved_card_runs_without_vocadapt(tiny_bert: Path, tmp_path: Path) -> None:
+def test_the_snippet_of_a_saved_card_runs_without_vocadapt(
+    tiny_bert: Path, tmp_path: Path, warm_process: WarmProcess
+) -> None:
     folder = adapted_folder(tiny_bert, tmp_path / "out")
     found = re.search(r"```python\n(.*?)```", card(folder), re.DOTALL)
     assert found and len(found[1].splitlines()) == 5
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", WITHOUT + found[1]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = warm_process.run_script(WITHOUT + found[1], folder=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "['tachycardia', 'euthymia', 'hypertension']",

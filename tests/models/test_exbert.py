@@ -299,7 +299,7 @@ def test_a_config_without_sense_is_refused(wrong):
         ExBertConfig(**wrong)
 
 
-def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path):
+def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path, warm_process):
     add_extension(bert("BertModel"), S3).save_pretrained(tmp_path)
     code = (
         "import transformers;"
@@ -311,7 +311,7 @@ def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path):
         "cwd": Path(__file__).resolve().parents[2],
         "check": False,
     }
-    alone = subprocess.run([sys.executable, "-c", code], **options)
+    alone = warm_process.run_script(code)
     assert alone.returncode and "vocadapt-exbert" in alone.stderr
     known = subprocess.run(
         [sys.executable, "-c", f"import vocadapt.models.exbert; {code}"], **options

@@ -6,14 +6,13 @@ would have the embedding of another one."""
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert
+from tests.material.warm_process import WarmProcess
 from vocadapt.cli import main
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -33,7 +32,7 @@ TOKENS = (*TINY_TOKENS[:PLACE], "", *TINY_TOKENS[PLACE:])
 RELOAD = """
 import json, sys
 from transformers import AutoModel, AutoTokenizer
-folder = sys.argv[1]
+folder = json.load(sys.stdin)
 tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 ids = tokenizer("hypertension of the heart")["input_ids"]
 rows = model.get_input_embeddings().weight
@@ -116,6 +115,7 @@ def test_it_is_trimmed_adapted_and_certified(
     vectors: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    warm_process: WarmProcess,
 ) -> None:
     target = tmp_path / "target.txt"
     target.write_text(
@@ -136,13 +136,7 @@ def test_it_is_trimmed_adapted_and_certified(
     failed = [check for check in certify(model, after).checks if not check.passed]
     assert not failed
     ids = after.fast_tokenizer.encode("hypertension of the heart").ids
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", RELOAD, str(after.path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    elsewhere = json.loads(done.stdout)
+    elsewhere = json.loads(warm_process.run_script(RELOAD, json.dumps(str(after.path))).stdout)
     assert elsewhere["ids"] == ids and elsewhere["rows"] == len(after.vocabulary)
     assert np.array_equal(np.float32(elsewhere["first"]), after.space.matrix[ids].ravel()[:64])
 
