@@ -18,6 +18,7 @@ from vocadapt.lab.studies.saved import FILE, find_study_file, point_to, save_stu
 from vocadapt.lab.studies.states import find_states
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.studies.table import build_table
+from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.comparison import Score, compare
 from vocadapt.published.reader import load_tables
@@ -274,6 +275,20 @@ def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
         "demo-bert-plain",
         "demo-bert-reduced-last-25",
     ]
+    # Finished, its scores stand beside the published ones.
+    root = own.folder("studies", name)
+    grid = expand(study, root)
+    for step in grid.steps:
+        numbers = {"mean": {"f1": 0.5}, "scorer": "entity-strict", "collapsed": 0}
+        folder = step.find_folder(root)
+        folder.mkdir(parents=True)
+        Manifest(step.spec.kind, step.name, {}, numbers=numbers).save(folder)
+    app = open_page("published", own, published_table="fast-6.4")
+    app.text_input(key="published_data").set_value(str(tmp_path / "data")).run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    shown = app.dataframe[0].value
+    assert list(shown["ours"]) == ["50.00 ± 0.00", "0.00"]
+    assert all("not comparable: data version" in note for note in shown["note"])
 
 
 def make_own(base_model: str, **more) -> OwnScore:
