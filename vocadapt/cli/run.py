@@ -185,13 +185,17 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "RESULTS",
         "compare fine-tuned runs: mean ± sd over seeds, paired tests against a baseline",
     ),
-    "study plan": ("lab.studies", "PLAN", "show the cells of a study, and what they take"),
+    "study plan": (
+        "lab.studies",
+        "PLAN",
+        "show the cells of a study, with their time, disk space and energy",
+    ),
     "study run": (
         "lab.studies",
         "RUN",
-        "run the cells of a study that are not there yet; run it again to go on",
+        "run the unfinished cells of a study; run it again to continue",
     ),
-    "study cell": ("lab.studies", "CELL", "run a share of the cells of a study, as SLURM does"),
+    "study cell": ("lab.studies", "CELL", "run one part of the cells of a study, as SLURM does"),
     "study status": ("lab.studies", "STATUS", "show the state of every cell of a study"),
     "study table": (
         "lab.studies",
@@ -201,17 +205,17 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "study report": (
         "lab.studies",
         "REPORT",
-        "write a study as a page, as tables for LaTeX or a spreadsheet, or for a tracker",
+        "write the report of a study: a web page, a table, or a database for an experiment tracker",
     ),
     "reproduce": (
         "lab.reproduce",
         "REPRODUCE",
-        "reproduce published tables with what this machine has: published, ours, difference",
+        "reproduce published tables with your data and models: published, ours, difference",
     ),
     "search": (
         "lab.search",
         "SEARCH",
-        "search settings of fine-tuning by their dev score, averaged over seeds",
+        "search hyperparameters of fine-tuning by their dev score, averaged over seeds",
     ),
     "search seeds": (
         "lab.search",

@@ -11,7 +11,7 @@ from tests.material.finetuning import sentences, write_conll
 from vocadapt.errors import InputError
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.study_file import read_study
-from vocadapt.lab.studies.table import correct_after_holm
+from vocadapt.lab.studies.table import correct_by_holm
 
 FILE = """
 name = "s"
@@ -164,5 +164,5 @@ def test_more_than_ten_thousand_cells_are_confirmed(folder, tmp_path):
 
 
 def test_p_values_are_corrected_after_holm():
-    assert correct_after_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert correct_after_holm([0.9, 0.8]) == [1.0, 1.0]
+    assert correct_by_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert correct_by_holm([0.9, 0.8]) == [1.0, 1.0]

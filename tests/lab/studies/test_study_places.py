@@ -124,4 +124,4 @@ def test_a_node_must_share_folder_and_locks(tmp_path):
 )
 def test_cells_that_fit_into_a_node(demand, expected):
     node = Node("n", "10.0.0.1", cpus=8.0, gpus=2.0, memory=10e9)
-    assert demand.fit_into(node) == expected
+    assert demand.count_fitting(node) == expected

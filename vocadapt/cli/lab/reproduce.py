@@ -32,7 +32,7 @@ from vocadapt.published.reader import find_table, load_tables
 from vocadapt.published.tables import PublishedTable
 
 ALL = "all"
-MANY = 40  # cells of a long table
+MANY_CELLS = 40  # a table with more is long
 COLUMNS = ("row", "column", "published", "ours", "difference", "note")
 PLAN_COLUMNS = ("table", "cells", "published", "computable", "hours", "is computed by")
 
@@ -91,7 +91,7 @@ def _import(options: Options) -> Answer:
 
 
 def _list(materials: Materials, root: Path, options: Options) -> Answer:
-    """List the tables with what each can do here."""
+    """List the tables with the cells that can be computed here, and what the others need."""
     place = _read_place(options)
     plans = [
         plan_table(table, materials, SCALES[options.scale], root, place.workers)
@@ -108,11 +108,13 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer:
         )
         for plan in plans
     ]
-    lacks = [f"{plan.table.id}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs]
+    missing = [
+        f"{plan.table.id}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs
+    ]
     text = "\n\n".join(
         [
             format_table(PLAN_COLUMNS, rows),
-            "What the other cells need:\n" + "\n".join(lacks),
+            "What the other cells need:\n" + "\n".join(missing),
             f"Hours of training at scale {options.scale}: {SCALES[options.scale].about}."
             " python -m vocadapt reproduce TABLE runs one, and shows published, ours, difference.",
         ]
@@ -123,7 +125,7 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer:
 def _format_hours(plan: TablePlan) -> str:
     if not plan.hours:
         return "–"
-    mark = ", not begun" if plan.refusal else ""
+    mark = ", not started" if plan.refusal else ""
     return f"{plan.hours:.2f}{mark}"
 
 
@@ -207,9 +209,9 @@ def _render(one: Reproduction) -> str:
         return "\n\n".join([head, _format_published(table), reason, format_facts(facts)])
     if one.script:
         facts["script"] = one.script
-    # A long table with few values of ours shows these alone; the reasons of the others are counted.
+    # Of a long table, show only the cells with a value of ours, and count the reasons of the others.
     shown, others = one.comparisons, Counter[str]()
-    if len(shown) > MANY:
+    if len(shown) > MANY_CELLS:
         shown = {place: own for place, own in shown.items() if own.ours is not None}
         others.update(own.why for own in one.comparisons.values() if own.ours is None)
     rows = []
@@ -296,7 +298,7 @@ REPRODUCE = Command(
             default="tiny",
             choices=SCALES,
             metavar="NAME",
-            help="how much is trained (default tiny). "
+            help="amount of training (default tiny). "
             + "; ".join(f"{name}: {scale.about}" for name, scale in SCALES.items()),
         ),
         option(
@@ -322,7 +324,7 @@ REPRODUCE = Command(
             metavar="FILE",
             help="CSV file (row, column, value, note) that fills empty cells of TABLE",
         ),
-        option("--who", metavar="NAME", help="who imports the values"),
+        option("--who", metavar="NAME", help="name of the person who imports the values"),
         WORKSPACE,
     ),
 )

@@ -1,6 +1,4 @@
-"""search, search seeds: settings of fine-tuning by their dev score, and the dev scores of seeds by
-epoch.
-"""
+"""search, search seeds: hyperparameters by their dev score, and the dev scores of seeds by epoch."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -48,7 +46,7 @@ from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SHOWN_TRIALS = 20  # rows of the table of trials; the JSON holds all
-# Settings of a fine-tuning that are not one of all trials: the seeds are an axis of each.
+# Settings of a fine-tuning that are not options of a search: seeds are an axis of each trial.
 OTHER = ("finetune", "kind", "seeds", "weights")
 
 
@@ -191,7 +189,7 @@ def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
         ),
         own,
         setting_options(StudyRun, *PLACE),
-        option("--out", metavar="DIR", help="folder to fill; run the command again to go on …"),
+        option("--out", metavar="DIR", help="folder to fill; run the command again to continue …"),
         option(
             "--workspace",
             metavar="W",
@@ -224,15 +222,15 @@ def _add_search(parser: Any) -> None:
 
 
 EPILOG = """A space file names settings by their flags, with _ for -:
-  seeds = [1, 2, 3]                                      averaged over, never chosen
+  seeds = [1, 2, 3]                                      seeds are averaged, never chosen
   batch_size = [8, 16, 32]                               one of a list
   learning_rate = { low = 1e-5, high = 1e-3, log = true }
-A setting that is given as an option is not searched. Run the same command again to go on."""
+A setting that is given as an option is not searched. Run the same command again to continue."""
 SEARCH = Command(
     _search,
     _declare_options(_add_search),
-    "Search settings of fine-tuning by their score on dev, averaged over seeds. Test scores are not"
-    " consulted.",
+    "Search hyperparameters of fine-tuning by their dev score, averaged over seeds. Test scores are"
+    " not used.",
     EPILOG,
 )
 SEEDS = Command(

@@ -1,4 +1,4 @@
-"""study plan, run, status, table, report: grids of variants × tasks × seeds, from one file."""
+"""study plan, run, cell, status, table, report: grids of variants × tasks × seeds, from one file."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from vocadapt.lab.studies.estimates import estimate_energy, estimate_grid
 from vocadapt.lab.studies.grid import Grid, describe_grid, expand
 from vocadapt.lab.studies.places import count_workers
 from vocadapt.lab.studies.report import ENDINGS, write_report
-from vocadapt.lab.studies.slurm import run_share
+from vocadapt.lab.studies.slurm import run_array_task
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
 from vocadapt.lab.studies.table import build_table, to_json
@@ -56,7 +56,7 @@ def _plan(options: Options) -> Answer:
         "adapted models": f"{values['models']:,}",
         "time": f"about {_format_time(cost.seconds)} on {workers} workers of {study.threads}"
         f" thread{'s' * (study.threads > 1)}, from {cost.basis}",
-        "disk": f"about {cost.bytes / GIGA:.1f} GB, and the predictions",
+        "disk": f"about {cost.bytes / GIGA:.1f} GB, plus the predictions",
         "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)} ({format_basis(energy)})",
         "out": folder,
     }
@@ -87,11 +87,11 @@ def _run(options: Options) -> Answer:
     return Answer(values, text, int(numbers["failed"] > 0))
 
 
-def _run_share(options: Options) -> Answer:
+def _run_part(options: Options) -> Answer:
     _, grid, folder = _open(options)
     if options.index >= options.of:
-        raise InputError(f"There is no share {options.index} of {options.of}: they begin with 0.")
-    outcome = run_share(grid, folder, options.index, options.of)
+        raise InputError(f"There is no part {options.index} of {options.of}: parts begin with 0.")
+    outcome = run_array_task(grid, folder, options.index, options.of)
     values = {"cells": outcome.cells, "done": outcome.done, "out": str(folder)}
     return Answer(values, format_facts(values), outcome.exit)
 
@@ -125,7 +125,7 @@ def _table(options: Options) -> Answer:
     values = to_json(build_table(grid, folder))
     note = (
         f"Means and standard deviations over seeds; delta is to {grid.baseline}; p of a paired"
-        " randomization test over test examples, corrected after Holm for the tests in this table."
+        " randomization test over test examples, Holm-corrected for the tests in this table."
     )
     return Answer(values, f"{_format_rows(values['rows'])}\n\n{note}")
 
@@ -146,7 +146,7 @@ def _format_rows(rows: list[dict[str, Any]]) -> str:
 def _open(options: Options) -> tuple[Study, Grid, Path]:
     study = read_study(Path(options.file))
     folder = _find_folder(study, options)
-    # As the step does, which knows a workspace by the folder that it fills.
+    # As in the step: a study in a folder of its own has no workspace.
     workspace = None if options.out else Workspace(Path(options.workspace))
     return study, expand(study, folder, getattr(options, "confirm", None) or 0, workspace), folder
 
@@ -174,16 +174,16 @@ PLACE = (
 PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
 RUN = Command(_run, (*PLACE, setting_options(StudyRun)))
 CELL = Command(
-    _run_share,
+    _run_part,
     (
         option("file", metavar="FILE", help="file of a study, in TOML"),
-        option("index", metavar="INDEX", between=(0, 10**6), help="number of the share, from 0"),
+        option("index", metavar="INDEX", between=(0, 10**6), help="index of the part, from 0"),
         option(
             "--of",
             default=1,
             between=(1, 10**6),
             metavar="N",
-            help="number of shares: INDEX runs the cells INDEX, INDEX + N, … (default 1: all cells)",
+            help="number of parts: part INDEX has the cells INDEX, INDEX + N, … (default 1: all cells)",
         ),
         *PLACE[1:],
         setting_options(StudyRun, "confirm"),
@@ -199,7 +199,7 @@ REPORT = Command(
         option(
             "--format",
             choices=tuple(ENDINGS),
-            help="a page, tables, or the database of a tracker (trackio) (default: html)",
+            help="web page, table, or database for the experiment tracker trackio (default: html)",
         ),
         option("--overwrite", action="store_true", help="replace an existing file"),
         setting_options(StudyRun, "confirm"),

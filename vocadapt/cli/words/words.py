@@ -133,7 +133,7 @@ COUNT = Command(
             default=1,
             between=(1, 1024),
             metavar="N",
-            help="number of processes that count; the counts are the same (default 1)",
+            help="number of processes; does not change the counts (default 1)",
         ),
         option(
             "--on",

@@ -28,7 +28,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.grid import Cell, Grid, expand
-from vocadapt.lab.studies.runner import is_collapsed, look_at_grid
+from vocadapt.lab.studies.runner import is_collapsed, summarize_grid
 from vocadapt.lab.studies.saved import FILE, KIND, format_study
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_growing
@@ -259,7 +259,7 @@ def run_trainings(
     """Run the cells of a study that are not there yet, as `study run` does; return its numbers."""
     grid = expand(study, root, workspace=materials.workspace)
     if all(step.is_whole(root) for step in grid.steps):
-        return look_at_grid(grid, root).to_dict()
+        return summarize_grid(grid, root).to_dict()
     spec = Spec("study", place, {"file": (str(write_file(study, root)),)}).absolute()
     return dict(run_step(spec, root, progress).manifest.numbers)
 

@@ -21,7 +21,7 @@ from vocadapt.lab.search.space import Range, Space
 from vocadapt.lab.search.trials import TrialMaker, read_dev_score
 from vocadapt.lab.studies.grid import StudyStep
 from vocadapt.lab.studies.pools import Pool
-from vocadapt.lab.studies.runner import LOOK_EVERY, Schedule, is_collapsed, judge_end, start_step
+from vocadapt.lab.studies.runner import REPORT_EVERY, Schedule, handle_end, is_collapsed, start_step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
@@ -175,8 +175,8 @@ def run_search(
                 if step.name not in under_way:
                     start_step(step, schedule, workspace, pool)
             _report(study, trials, progress)
-            for folder in pool.wait_for_ended(LOOK_EVERY):
-                judge_end(schedule, Job(folder), root, maker.study.retries)
+            for folder in pool.wait_for_ended(REPORT_EVERY):
+                handle_end(schedule, Job(folder), root, maker.study.retries)
             schedule.waiting.clear()  # a cell to try again is still that of its trial
     finally:
         pool.close()

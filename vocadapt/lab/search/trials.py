@@ -1,4 +1,4 @@
-"""The trials of a search: each is a cell of a study for every seed, and its score is their mean on dev."""
+"""The trials of a search: a trial is one cell for each seed, and its score is their mean on dev."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class TrialMaker:
         training = identify_training(
             names, replace(self.spec, settings=settings), self.stamps, THREADS
         )
-        return tuple(training.seeded(seed) for seed in self.seeds)
+        return tuple(training.build_step(seed) for seed in self.seeds)
 
     @property
     def study(self) -> Study:

@@ -1,5 +1,5 @@
-"""The steps that search settings of fine-tuning, and that compare seeds: both fill a folder of cells
-over several runs, as a study does, and read dev scores only.
+"""The steps that search hyperparameters of fine-tuning and that compare seeds: both fill a folder of
+cells over several runs, as a study does, and read dev scores only.
 """
 
 import html
@@ -21,23 +21,24 @@ if TYPE_CHECKING:
     from vocadapt.lab.studies.pools import Pool
 
 FIGURES = "figures.html"
-PLACE = ("on", "workers", "gpus")  # settings of a study that hold for a search
-# Settings of a fine-tuning that hold for all trials; the others of the step are not a choice here.
+PLACE = ("on", "workers", "gpus")  # settings of StudyRun that a search uses
+# Settings of a fine-tuning that are the same in all trials and can be chosen.
 BASE = ("finetune", "tokenization", "kind", "scorer", "fold", "limit", "unit")
 OPTIMISTIC = (
     "The best of many settings looks better on dev than it is: train it with other seeds before you"
-    " report a score. Test scores were not consulted."
+    " report a score. Test scores were not used."
 )
 
 
 @dataclass(frozen=True)
 class SearchStep(CheckedSettings):
-    """How many settings are tried, on how many seeds, and where.
+    """Settings of a search: number of trials, their seeds, and where they run.
 
-    `training`: the settings that are not searched. `fixed`: those of the space that are not.
+    `training`: values of the settings that are not searched. `fixed`: settings of the space that are
+    not searched.
     """
 
-    trials: int = setting(20, "number of trials, each with other settings", low=1, high=100_000)
+    trials: int = setting(20, "number of trials, each with different settings", low=1, high=100_000)
     seeds: tuple[int, ...] = setting(
         (),
         "random seeds of each trial, whose score is their mean",
@@ -47,9 +48,11 @@ class SearchStep(CheckedSettings):
     fixed: tuple[str, ...] = setting(
         (), "settings of the space that are not searched, such as num_epochs"
     )
-    prune: bool = setting(True, "train all seeds of every trial, however low its first scores are")
+    prune: bool = setting(True, "train all seeds of every trial, even if its first scores are low")
     search_seed: int = setting(
-        0, "random seed of the search: with one worker it proposes the same trials", high=MAX_SEED
+        0,
+        "random seed of the search; with one worker, the same seed gives the same trials",
+        high=MAX_SEED,
     )
     training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
     place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
@@ -57,7 +60,7 @@ class SearchStep(CheckedSettings):
 
 @dataclass(frozen=True)
 class SeedStudyStep(CheckedSettings):
-    """Which seeds are compared, with which settings, and where they are trained."""
+    """Settings of a seed study: the seeds, the training, and where it runs."""
 
     seeds: tuple[int, ...] = setting((1, 2, 3, 4, 5), "random seeds, one run each", high=MAX_SEED)
     training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
@@ -65,10 +68,10 @@ class SeedStudyStep(CheckedSettings):
 
 
 def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
-    """Search settings of fine-tuning by their dev score, averaged over seeds.
+    """Search hyperparameters of fine-tuning by their dev score, averaged over seeds.
 
     1. Read the space, and check model and task.
-    2. Run the trials that are not there yet.
+    2. Run the unfinished trials.
     3. Summarize: all trials, the best, the importance of each setting; figures beside them.
     """
     from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
@@ -196,7 +199,7 @@ def write_figures(path: Path, title: str, figures: Sequence[tuple[str, Any]]) ->
 TASK_ROLES = FINETUNE.takes
 SEARCH = Step(
     "search",
-    "Search settings of fine-tuning",
+    "Search hyperparameters",
     SearchStep,
     search_settings,
     makes="searches",

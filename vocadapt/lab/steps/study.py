@@ -1,4 +1,4 @@
-"""The step that runs a study: it fills a folder over several runs, until all cells are there."""
+"""The step that runs a study: it fills a folder over several runs, until all cells are finished."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,19 +21,19 @@ class StudyRun(CheckedSettings):
         0, "number of cells that run at once", high=10_000, empty="as many as fit"
     )
     gpus: float = setting(
-        0.0, "GPUs that each cell takes on a Ray cluster or under SLURM", high=64, label="GPUs"
+        0.0, "number of GPUs of each cell, on a Ray cluster or under SLURM", high=64, label="GPUs"
     )
     confirm: int = setting(
-        0, "number of cells, to confirm a very large study", empty="not needed up to 10 000"
+        0, "number of cells, to confirm a very large study", empty="not needed up to 10,000"
     )
 
 
 def run_study(context: StepContext, settings: StudyRun) -> Numbers:
-    """Run the cells of a study that are not there yet; the result is the table."""
-    # A study is made of other steps, so its modules import this package.
+    """Run the unfinished cells of a study; the result is the table."""
+    # Imported here: a study consists of other steps, so its modules import this package.
     from vocadapt.lab.studies.grid import expand
     from vocadapt.lab.studies.places import check_place, open_pool, write_array_script
-    from vocadapt.lab.studies.runner import look_at_grid, run_grid
+    from vocadapt.lab.studies.runner import run_grid, summarize_grid
     from vocadapt.lab.studies.study_file import read_study
     from vocadapt.lab.studies.table import build_table
 
@@ -45,7 +45,7 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     if check_place(settings.on) == "slurm":
         file = Path(context.spec.inputs["file"][0])
         script = write_array_script(grid, context.draft, file, settings.workers, settings.gpus)
-        outcome = look_at_grid(grid, context.draft)
+        outcome = summarize_grid(grid, context.draft)
     else:
         pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)
         outcome = run_grid(grid, context.draft, pool, context.progress)
@@ -64,7 +64,7 @@ STEP = Step(
     makes="studies",
     needs=(Role("file", "", "Study"),),
     command=("study", "run"),
-    description="Run the cells of a study that are not there yet; run it again to go on.",
+    description="Run the unfinished cells of a study; run it again to continue.",
     part="studies",
     selected_by="studies_study",
     grows=True,

@@ -45,7 +45,7 @@ def set_thread_variables(threads: int) -> Iterator[None]:
 
 
 def run_cells(connection: Connection) -> None:
-    """Run the cells whose folders arrive on a connection, and send each folder back when it ended.
+    """Run the cells whose folders arrive on a connection; send a folder back when its cell has ended.
 
     Ends with its parent process, even if that is killed.
     """

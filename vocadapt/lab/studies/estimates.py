@@ -1,4 +1,4 @@
-"""How long a study takes and how much it writes, before it starts."""
+"""Estimates of the time, disk space and energy of the remaining cells of a study."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,13 +21,13 @@ from vocadapt.training.tasks.task import Task
 START_UP = 6.0  # seconds in which a worker imports its libraries, once
 ADAPTING = 15.0  # seconds to adapt a model with given vectors; training vectors takes longer
 Limited = tuple[str, int, int]  # task, limit of its examples, fold
-THREADS_OF_SPEED = 2  # threads that the modeled speed was measured with
+THREADS_OF_SPEED = 2  # number of threads that the speed of the cost model was measured with
 
 
 @dataclass(frozen=True)
 class GridEstimate:
-    """What is left of a study: seconds of all cells one after the other and on its workers, bytes
-    to write, and where the speed comes from.
+    """Estimate for the remaining cells of a study. seconds_alone: one cell after the other; seconds:
+    on all workers; bytes: to write; basis: what the times are derived from.
     """
 
     cells: int
@@ -38,10 +38,10 @@ class GridEstimate:
 
 
 def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
-    """Estimate what is left of a study.
+    """Estimate the remaining cells of a study.
 
-    A cell takes as long as the finished cells of its row and task did; without one, as a model of
-    the cost says, from the number of examples and the size of the network.
+    The time of a cell is the mean time of the finished cells of its row and task; without one, a
+    cost model estimates it from the number of examples and the size of the network.
     """
     left = [cell for cell in grid.cells if not cell.step.is_whole(root)]
     models = [step for step in grid.models.values() if not step.is_whole(root)]
@@ -56,7 +56,7 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
         seconds += known.get(place, modeled.get(place, 0.0))
     basis = "finished cells"
     if modeled:
-        basis = "a model of the cost" if not known else "finished cells and a model of the cost"
+        basis = "a cost model" if not known else "finished cells and a cost model"
     written = sum(measure_weights(step.spec.inputs["model"][0]) for step in models)
     if grid.study.keep_weights:
         written += sum(_measure_weights(cell, grid) for cell in left)
@@ -67,7 +67,7 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
 
 
 def estimate_energy(cost: GridEstimate, grid: Grid, root: Path) -> Footprint:
-    """Estimate energy and CO2 of what is left of a study, with the rates of its workspace."""
+    """Estimate energy and CO2 of the remaining cells, with the rates of the workspace."""
     return estimate_footprint(cost.seconds_alone, grid.study.threads, read_workspace_rates(root))
 
 
@@ -94,9 +94,9 @@ def _measure_finished(grid: Grid, root: Path) -> dict[tuple[str, str], float]:
 
 
 def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[Limited, Task]) -> float:
-    """Return the modeled seconds of a cell, from its task and the network's size."""
+    """Return the seconds of a cell by the cost model, from its task and the size of the network."""
     settings = cell.step.spec.settings
-    # 1. The examples: with several folds those of the first one, for each fold.
+    # 1. The examples. Every fold is estimated by the first one.
     context = StepContext(cell.step.spec, root, root, silent)
     folds = list_folds(context, settings)
     key = (cell.task, settings.limit, folds[0])

@@ -1,4 +1,4 @@
-"""A study's file that extends others: one table of all of them."""
+"""Reading the file of a study that extends other files: all are merged into one table."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from vocadapt.files import expand_path, read_toml, show_path
 from vocadapt.training.tasks.examples import SPLITS
 
 MAX_EXTENDED = 10  # files that extend one another
-# Keys whose values are paths.
+# Keys whose values are paths
 PATHS = ("model", "recipe", "target", "vectors", "corpus", "files", "task", *SPLITS)
 
 
@@ -39,7 +39,7 @@ def read_extended(
     below, files = read_extended(place.parent / base, (*above, place))
     if files[0].parent != place.parent:
         below = _make_absolute(below, files[0].parent)
-    below.pop("name", None)  # a study of its own fills a folder of its own
+    below.pop("name", None)  # the extending study has a folder of its own
     return _merge(below, table), (place, *files)
 
 
@@ -68,7 +68,7 @@ def _make_entry_absolute(entry: Any, folder: Path, part: str) -> Any:
 
 
 def _find_beside(value: Any, folder: Path) -> Any:
-    """Return a path in a folder as an absolute one; what is no path, such as a hub name, as it is."""
+    """Return the absolute path of a file in a folder; other values, such as hub names, unchanged."""
     if isinstance(value, str) and value:
         place = folder / expand_path(value)
         if os.path.exists(place):
@@ -97,7 +97,7 @@ def _merge_named(
     changes = {one["name"]: one for one in above}
     known = {one["name"] for one in below}
     merged = [_merge(one, changes.get(one["name"], {})) for one in below]
-    # A name that is given twice stays so: the reader refuses it.
+    # Keep repeated names: the reader refuses them.
     repeated = [one for one in above if one is not changes[one["name"]]]
     return [*merged, *(one for one in above if one["name"] not in known), *repeated]
 

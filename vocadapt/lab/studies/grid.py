@@ -1,8 +1,8 @@
 """A study expanded into steps: the adapted models, made once each, and the cells that train on them.
 
-A step is known by a digest of all that determines its result: settings, contents of its inputs and
-number of threads. Its name ends in the digest, so a changed file finds again what did not change:
-a result keeps the name that it was made under, whatever its variant is called now.
+A step is identified by a digest of all that determines its result: settings, contents of its inputs
+and number of threads. Its name ends in the digest, so after a change of the file all results that did
+not change are found again. A result keeps its first name, even if its variant is renamed.
 
 Example: two variants, one of them adapted, three tasks and four seeds are 24 cells and one model.
 """
@@ -35,7 +35,7 @@ from vocadapt.training.tasks.task import list_task_files
 
 MANY_CELLS = 10_000  # more must be confirmed
 DIGEST = 16  # hexadecimal digits in a name: enough for the cells of many studies
-NAMED = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; group 1: its digest
+STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; group 1: its digest
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
 
@@ -45,8 +45,8 @@ class StudyStep:
     """A step of a study: what it runs, and the name of its artifact.
 
     `threads`: number of threads that it is computed with. `needs`: name of the adapted model that it
-    starts from; "" for a model that is there already. `stamps`: role → stamp of the inputs that the
-    study does not make itself.
+    starts from; "" if the study does not make its model. `stamps`: role → stamp of the inputs that
+    the study does not make itself.
     """
 
     name: str
@@ -57,7 +57,7 @@ class StudyStep:
 
     @property
     def digest(self) -> str:
-        """What its result is known by."""
+        """The digest of all that determines its result."""
         return self.name[-DIGEST:]
 
     def find_folder(self, root: Path) -> Path:
@@ -65,13 +65,13 @@ class StudyStep:
         return root / self.spec.kind / self.name
 
     def is_whole(self, root: Path) -> bool:
-        """Return whether its artifact is there: a manifest is written last."""
+        """Return whether its artifact is complete: the manifest is written last."""
         return (self.find_folder(root) / MANIFEST).is_file()
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One training: a variant (and its text) on a task with a seed."""
+    """One fine-tuning: a variant (and its text) on a task with a seed."""
 
     variant: str
     corpus: str
@@ -150,14 +150,16 @@ def expand(
         if key not in trainings:
             model = models[variant.name, corpus]
             trainings[key] = _build_training(study, variant, task, model, root, stamps)
-        step = trainings[key].seeded(seed, names)
-        cells.append(Cell(variant.name, _shown(variant, corpus), task.name, seed, step))
+        step = trainings[key].build_step(seed, names)
+        cells.append(
+            Cell(variant.name, _choose_shown_corpus(variant, corpus), task.name, seed, step)
+        )
     made = {step.name: step for step in models.values() if step is not None}
     return Grid(study, made, tuple(cells))
 
 
-def _shown(variant: Variant, corpus: str) -> str:
-    """Return the text of a cell if its variant is adapted to several."""
+def _choose_shown_corpus(variant: Variant, corpus: str) -> str:
+    """Return the text that names a row: "" unless the variant is adapted to several texts."""
     return corpus if len(variant.corpora) > 1 else ""
 
 
@@ -168,13 +170,13 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
     if most > MANY_CELLS and confirmed != most:
         raise InputError(
             f"The study {study.name} has up to {most:,} cells.",
-            f"Remove some seeds, tasks or variants; or, if that many are meant, confirm {most}.",
+            f"Remove some seeds, tasks or variants; or confirm the number of cells, {most}.",
             "confirm",
         )
     chosen = list(iterate_chosen(study))
     if not chosen:
         raise InputError(
-            f"The study {study.name} has no cells: its rules exclude all {most:,}.",
+            f"The study {study.name} has no cells: its rules exclude all {most:,} cells.",
             "Change its rules include and exclude.",
         )
     return chosen
@@ -190,7 +192,7 @@ def _build_model(
     if corpus:
         given["corpus"] = study.corpora[corpus]
     try:
-        # Word vectors by one thread are the same on every run.
+        # With one thread, trained word vectors are the same in every run.
         recipe = choose_recipe(given)
         recipe = replace(recipe, vectors=replace(recipe.vectors, workers=1))
         settings = read_settings(given, ModelStep, ModelStep(recipe), ("corpus", "certify"))
@@ -209,7 +211,7 @@ def _build_model(
 
 @dataclass(frozen=True)
 class Training:
-    """The training of a variant on a task, but for its seed."""
+    """The fine-tuning of a variant on a task, without a seed."""
 
     names: tuple[str, ...]
     spec: Spec
@@ -218,8 +220,8 @@ class Training:
     stamps: Mapping[str, str]
     threads: int
 
-    def seeded(self, seed: int, names: "_Names | None" = None) -> StudyStep:
-        """Return the step of one seed. names: those known in a study's folder."""
+    def build_step(self, seed: int, names: "_Names | None" = None) -> StudyStep:
+        """Build the step of one seed. names: the names of steps in the folder of a study."""
         spec = replace(self.spec, settings=replace(self.spec.settings, seeds=(seed,)))
         digest = blake2b(self.digested + str(seed).encode(), digest_size=DIGEST // 2).hexdigest()
         name = (names or _Names()).find((*self.names, f"seed-{seed}"), digest)
@@ -234,8 +236,8 @@ def _build_training(
     root: Path,
     stamps: "Stamps",
 ) -> Training:
-    """Return the training of a variant on a task. The study's settings come first, then the task's,
-    then the variant's.
+    """Return the training of a variant on a task. Settings of the variant override those of the task,
+    and these override those of the study.
     """
     given: Given = {**study.settings, **task.training, **variant.training}
     place = variant.model
@@ -266,7 +268,7 @@ def identify_training(
     threads: int,
     model: StudyStep | None = None,
 ) -> Training:
-    """Return a training by all that determines its result but its seed.
+    """Return a training, with the digest of all that determines its result except the seed.
 
     names: the name of its step begins with them. model: the step that makes its model, if any.
     """
@@ -304,7 +306,7 @@ class _Names:
             with suppress(OSError):  # there is no such folder yet
                 names += sorted(os.listdir(root / kind))
         for name in names:
-            if match := NAMED.fullmatch(name):
+            if match := STEP_NAME.fullmatch(name):
                 self._known[match[1]] = name
 
     def find(self, parts: Sequence[str], digest: str) -> str:
@@ -353,7 +355,7 @@ def stamp_input(role: str, paths: tuple[str, ...]) -> str:
 
 
 def describe_grid(grid: Grid, root: Path) -> dict[str, Any]:
-    """Return the numbers of a grid: cells, distinct trainings and models, and what is there."""
+    """Return the size of a grid: numbers of cells, models, finished cells and of each axis."""
     return {
         "cells": len(grid.cells),
         "models": len(grid.models),

@@ -1,4 +1,4 @@
-"""Where a study runs: the one place that opens a pool for the setting `on`."""
+"""Where the cells of a study run: opens the pool for the setting `on`."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ from vocadapt.lab.studies.study_file import Study
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.settings import show_value
 
-PLACES = {  # place → what it means
+PLACES = {  # value of `on` → what it means
     "local": "worker processes on this machine",
     "ray": "the Ray cluster that runs here or that RAY_ADDRESS names; without one, Ray is started",
     "slurm": "an array script for SLURM is written, and nothing is run",
@@ -21,7 +21,7 @@ PLACES = {  # place → what it means
 
 
 def check_place(on: str) -> str:
-    """Return a place that is known, or ray://HOST:PORT; raise InputError for anything else."""
+    """Return `on` if it is a key of PLACES or ray://HOST:PORT; raise InputError for anything else."""
     if on in PLACES or on.startswith(CLIENT):
         return on
     near = get_close_matches(on, PLACES, n=1)
@@ -34,8 +34,9 @@ def check_place(on: str) -> str:
 def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> Pool:
     """Open the pool that runs the cells of a study, whose folder is `root`.
 
-    on: a place. workers: cells that run at once, 0 for as many as fit. gpus: of each cell, on Ray.
-    Raises InputError for an unknown place, and for a cluster that cannot be used.
+    on: a key of PLACES, or ray://HOST:PORT. workers: cells that run at once, 0 for as many as fit.
+    gpus: of each cell, on Ray. Raises InputError for any other value of `on`, and for a cluster that
+    cannot be used.
     """
     if not check_place(on).startswith("ray"):
         return LocalPool(count_workers(workers, study), study.threads)
@@ -46,8 +47,8 @@ def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> P
 
 
 def count_workers(workers: int, study: Study) -> int:
-    """Return how many cells run at once: as many as requested, or as fit on this machine if that is
-    0.
+    """Return how many cells run at once: the requested number, or for 0 as many as fit on this
+    machine.
     """
     if workers:
         return workers
@@ -55,7 +56,7 @@ def count_workers(workers: int, study: Study) -> int:
 
 
 def measure_cell_memory(study: Study) -> float:
-    """Return the bytes of memory that a cell takes, roughly, with the largest model."""
+    """Estimate the bytes of memory that a cell with the largest model needs."""
     return CELL_MEMORY + WEIGHTS_COPIES * _measure_largest_weights(study)
 
 
@@ -66,7 +67,7 @@ def _measure_largest_weights(study: Study) -> int:
 def write_array_script(
     grid: Grid, root: Path, file: Path, at_once: int, gpus: float
 ) -> Path | None:
-    """Write the script that runs a study under SLURM; None if all of its cells are there."""
+    """Write the script that runs a study under SLURM; None if all cells are finished."""
     cost = estimate_grid(grid, root, 1)
     seconds = cost.seconds_alone / max(1, cost.cells)
     memory = measure_cell_memory(grid.study)

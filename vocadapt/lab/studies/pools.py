@@ -1,4 +1,4 @@
-"""Where the cells of a study run: a pool takes the folders of cells and tells which have ended."""
+"""Pools, which run the cells of a study: one takes folders of cells and returns those that ended."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,13 +13,13 @@ from vocadapt.cores import count_cores
 from vocadapt.lab.studies.cell_worker import run_cells, set_thread_variables
 
 PATIENCE = 5.0  # seconds that a worker has to end after SIGTERM
-CELL_MEMORY = 2.0e9  # bytes that a cell takes beside six copies of its weights, roughly
+CELL_MEMORY = 2.0e9  # approximate bytes of a cell, in addition to the copies of its weights
 WEIGHTS_COPIES = 6  # weights, gradients, two moments, and a checkpoint while it is written
 
 
 class Pool(Protocol):
-    """Runs cells: `submit` starts one, `wait_for_ended` returns those that have ended, by whatever
-    cause, and `close` stops all others.
+    """Runs cells: `submit` starts one, `wait_for_ended` returns those that have ended (finished or
+    lost), and `close` stops all others.
     """
 
     @property
@@ -30,7 +30,7 @@ class Pool(Protocol):
         """Start the cell of a folder."""
 
     def wait_for_ended(self, seconds: float) -> Sequence[Path]:
-        """Return the folders of cells that have ended; wait for one, at most so long."""
+        """Return the folders of cells that have ended; wait for one, at most `seconds`."""
 
     def close(self) -> None:
         """Stop all cells."""
@@ -59,15 +59,15 @@ class LocalPool:
             idle = self._start()
             self._workers.append(idle)
         idle.folder = folder
-        with suppress(OSError):  # it died meanwhile: `wait_for_ended` sees that
+        with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
             idle.connection.send(str(folder))
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
-        """Return the folders of cells that have ended; wait for one, at most so long."""
+        """Return the folders of cells that have ended; wait for one, at most `seconds`."""
         busy = [worker for worker in self._workers if worker.folder is not None]
-        signs: list[Any] = [worker.connection for worker in busy]
-        signs += [worker.process.sentinel for worker in busy]
-        ready = wait(signs, seconds)
+        handles: list[Any] = [worker.connection for worker in busy]
+        handles += [worker.process.sentinel for worker in busy]
+        ready = wait(handles, seconds)
         ended = []
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:
@@ -92,7 +92,7 @@ class LocalPool:
         self._workers.clear()
 
     def _start(self) -> _Worker:
-        # A new interpreter, not a copy of this one: a fork of a process with threads may hang.
+        # Spawn, not fork: a forked process with threads may hang.
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=run_cells, args=(theirs,), daemon=False)

@@ -26,7 +26,7 @@ INSTALL = "Install the extra ray: pip install 'vocadapt[ray]'."
 
 @dataclass(frozen=True)
 class Node:
-    """A living node of the cluster: its id, its address, and what it offers."""
+    """A live node of the cluster: its id, its address and its resources. memory: in bytes."""
 
     id: str
     address: str
@@ -37,8 +37,8 @@ class Node:
 
 @dataclass(frozen=True)
 class NodeAnswer:
-    """What a node reports: version of vocadapt, and what it cannot do in the study's folder ("" if
-    all is well).
+    """What a node reports: its version of vocadapt, and its problem with the study's folder ("" for
+    none).
     """
 
     version: str
@@ -78,12 +78,12 @@ def connect(place: str) -> bool:
         else:
             _connect_or_start(ray, quiet)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise _explain(address or "this machine", error) from None
+        raise _build_error(address or "this machine", error) from None
     return True
 
 
 def list_nodes() -> tuple[Node, ...]:
-    """List the living nodes of the cluster."""
+    """List the live nodes of the cluster that have CPUs."""
     ray = import_ray()
     nodes = []
     for node in ray.nodes():
@@ -116,13 +116,15 @@ def check_nodes(root: Path, nodes: Sequence[Node]) -> None:
     try:
         with hold_lock(probe):
             task = ray.remote(probe_folder)
-            asked = {}
+            nodes_by_task = {}
             for node in nodes:
                 strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
                 options = task.options(scheduling_strategy=strategy, num_cpus=0, max_retries=0)
-                asked[options.remote(str(probe), node.id)] = node
-            ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=CHECK_SECONDS)
-            # 2. What they answer. A node that says nothing takes no cells: Ray gives them others.
+                nodes_by_task[options.remote(str(probe), node.id)] = node
+            ready, _ = ray.wait(
+                list(nodes_by_task), num_returns=len(nodes_by_task), timeout=CHECK_SECONDS
+            )
+            # 2. Check the answers. A node without an answer is ignored: Ray gives cells to others.
             if not ready:
                 raise InputError(
                     f"None of the {len(nodes)} nodes of the Ray cluster ran a task within"
@@ -130,13 +132,13 @@ def check_nodes(root: Path, nodes: Sequence[Node]) -> None:
                     "Check the cluster with the command ray status.",
                 )
             for one in ready:
-                _judge_answer(probe, asked[one], one)
+                _check_answer(probe, nodes_by_task[one], one)
     finally:
         _remove(probe)
 
 
 def probe_folder(probe: str, node: str) -> NodeAnswer:
-    """Check, on a node, that it shares a folder and its locks with the process that made it."""
+    """Check, on a node, that it shares a folder and its locks with the process that created it."""
     place = Path(probe)
     if not place.is_dir():
         return NodeAnswer(__version__, "does not see")
@@ -149,8 +151,8 @@ def probe_folder(probe: str, node: str) -> NodeAnswer:
     return NodeAnswer(__version__)
 
 
-def _judge_answer(probe: Path, node: Node, answer: Any) -> None:
-    """Raise InputError if the answer of a node is not as it should be."""
+def _check_answer(probe: Path, node: Node, answer: Any) -> None:
+    """Raise InputError if a node cannot run cells of the study."""
     import ray
 
     try:
@@ -213,19 +215,19 @@ def _check_port(address: str) -> None:
 
 
 def _has_client() -> bool:
-    """Return whether the Ray client can be used: it needs gRPC."""
+    """Return whether gRPC is installed, which the Ray client needs."""
     from importlib.util import find_spec
 
     return find_spec("grpc") is not None
 
 
-def _explain(address: str, error: Exception) -> InputError:
-    """Return the InputError for what Ray raised when it connected."""
+def _build_error(address: str, error: Exception) -> InputError:
+    """Return the InputError for an error that Ray raised when it connected."""
     text = " ".join(str(error).split())
     if "ersion mismatch" in text:
         return InputError(
             f"The Ray cluster at {address} runs another version. {text:.300}",
-            "Install the versions of Ray and Python of the cluster here, or these there.",
+            "Install the same versions of Ray and Python here and on the cluster.",
         )
     return InputError(
         f"The Ray cluster at {address} cannot be used: {text:.300}",

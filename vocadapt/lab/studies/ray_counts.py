@@ -43,7 +43,7 @@ def count_words_on_ray(
         while waiting:
             ended, waiting = ray.wait(waiting, num_returns=1, timeout=1.0)
             for counts in ray.get(ended):
-                if counts is None:  # a single pass names the place of the mistake
+                if counts is None:  # invalid text: count in one process, whose error names the line
                     return count_words(corpus, splitter, progress)
                 found.append(counts)
             lines = sum(part.lines for part in found)

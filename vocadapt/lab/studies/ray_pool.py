@@ -19,26 +19,26 @@ from vocadapt.lab.jobs.status import read_status, write_status
 from vocadapt.lab.studies import ray_cluster
 from vocadapt.lab.studies.pools import PATIENCE, LocalPool
 
-MAX_PENDING = 600.0  # seconds without any running cell before waiting ones are given up
-LOOK_AT_NODES = 5.0  # seconds between two looks at the nodes of the cluster
-LOOK_EVERY = 1.0  # seconds between two looks at a cell by its task
+MAX_PENDING = 600.0  # seconds without a running cell, after which waiting cells fail
+CHECK_NODES_EVERY = 5.0  # seconds
+CHECK_CELL_EVERY = 1.0  # seconds
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What one cell takes of a node. memory in bytes."""
+    """The resources that one cell needs on a node. memory: in bytes."""
 
     threads: int = 1
     memory: float = 0.0
     gpus: float = 0.0
 
-    def fit_into(self, node: ray_cluster.Node) -> int:
+    def count_fitting(self, node: ray_cluster.Node) -> int:
         """Return how many cells a node can run at once."""
         counts = [node.cpus // self.threads]
         if self.gpus:
             counts.append(node.gpus // self.gpus)
         if self.memory:
-            # A small node runs one cell all the same, as a single machine does.
+            # A node with little memory still runs one cell, as a single machine does.
             counts.append(max(1, node.memory // self.memory))
         return int(min(counts))
 
@@ -48,8 +48,8 @@ class RayPool:
     """Cells on a Ray cluster.
 
     workers: cells that run at once; 0 for as many as fit on the nodes. retries: how often the task
-    of a lost worker runs again. max_pending: seconds after which cells that no node takes are given
-    up. Raises InputError as `connect` and `check_nodes` do, and if no node can run a cell.
+    of a lost worker runs again. max_pending: seconds after which cells that no node runs fail.
+    Raises InputError as `connect` and `check_nodes` do, and if no node can run a cell.
     """
 
     place: str
@@ -60,13 +60,13 @@ class RayPool:
     max_pending: float = MAX_PENDING
     _running: dict[Any, Path] = field(default_factory=dict)
     _nodes: tuple[ray_cluster.Node, ...] = ()
-    _looked: float = 0.0
-    _moved: float = 0.0  # when a cell last was seen to run
+    _last_check: float = 0.0
+    _last_running: float = 0.0  # when a cell was last seen running
 
     def __post_init__(self) -> None:
         self._connected = ray_cluster.connect(self.place)
         try:
-            self._nodes, self._looked = ray_cluster.list_nodes(), time.monotonic()
+            self._nodes, self._last_check = ray_cluster.list_nodes(), time.monotonic()
             if not self._count_fitting():
                 raise InputError(
                     f"No node of the Ray cluster can run a cell: it takes {self.demand.threads} CPUs"
@@ -80,15 +80,15 @@ class RayPool:
 
     @property
     def capacity(self) -> int:
-        """Number of cells that run at once; follows the nodes that come and go."""
+        """Number of cells that run at once; changes with the nodes of the cluster."""
         if self.workers:
             return self.workers
-        if time.monotonic() - self._looked > LOOK_AT_NODES:
-            self._nodes, self._looked = ray_cluster.list_nodes(), time.monotonic()
+        if time.monotonic() - self._last_check > CHECK_NODES_EVERY:
+            self._nodes, self._last_check = ray_cluster.list_nodes(), time.monotonic()
         return max(1, self._count_fitting())
 
     def submit(self, folder: Path) -> None:
-        """Hand the cell of a folder to the cluster."""
+        """Submit the cell of a folder to the cluster."""
         import ray
 
         largest = max((node.memory for node in self._nodes), default=0.0)
@@ -100,10 +100,10 @@ class RayPool:
             name=folder.name,
         )
         self._running[task.remote(str(folder), self.demand.threads)] = folder
-        self._moved = time.monotonic()
+        self._last_running = time.monotonic()
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
-        """Return the folders of cells that have ended; wait for one, at most so long."""
+        """Return the folders of cells that have ended; wait for one, at most `seconds`."""
         import ray
 
         if not self._running:
@@ -137,7 +137,7 @@ class RayPool:
         self._disconnect()
 
     def _count_fitting(self) -> int:
-        return sum(map(self.demand.fit_into, self._nodes))
+        return sum(map(self.demand.count_fitting, self._nodes))
 
     def _disconnect(self) -> None:
         import ray
@@ -146,12 +146,12 @@ class RayPool:
             ray.shutdown()
 
     def _give_up_pending(self) -> list[Path]:
-        """Give up all cells if none has run for long: the nodes that could take them are gone."""
+        """Fail all cells if none has run for `max_pending` seconds; return their folders."""
         import ray
 
         if any(Job(folder).status().state == "running" for folder in self._running.values()):
-            self._moved = time.monotonic()
-        waited = time.monotonic() - self._moved
+            self._last_running = time.monotonic()
+        waited = time.monotonic() - self._last_running
         if waited < self.max_pending:
             return []
         given_up = list(self._running.values())
@@ -170,7 +170,7 @@ def run_cell_in_child(folder: str, threads: int) -> None:
     """Run the cell of a folder on a node, in the child process of this Ray worker."""
     pool = _open_own_pool(threads)
     pool.submit(Path(folder))
-    while not pool.wait_for_ended(LOOK_EVERY):
+    while not pool.wait_for_ended(CHECK_CELL_EVERY):
         pass
 
 
@@ -181,14 +181,14 @@ def _open_own_pool(threads: int) -> LocalPool:
 
 
 def _record_loss(task: Any, folder: Path) -> None:
-    """Record why a task ended without an answer, if the cell itself could not."""
+    """Record why a task failed, if the cell itself could not record it."""
     import ray
 
     try:
         ray.get(task)
     except ray.exceptions.RayTaskError as error:
         _record_failure(folder, f"The Ray worker failed: {error.cause!r}", "See the logs of Ray.")
-    except ray.exceptions.RayError:  # the worker was lost: its job tells by its open lock
+    except ray.exceptions.RayError:  # the worker was lost: the free lock of its job shows it
         return
 
 

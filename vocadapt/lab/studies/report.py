@@ -41,7 +41,7 @@ from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
 
 FINISHED = ("done", "collapsed")
-ADAPTING = "adapt."  # before the settings of adapting a model
+ADAPTING = "adapt."  # prefix of the settings of an adaptation
 RECIPE = f"{ADAPTING}recipe.name"
 SEEDS = "seeds"  # settings of a cell that are an axis of the study
 FORMATS: Mapping[str, Callable[[StudyReport], str]] = {  # name → how it is rendered
@@ -56,7 +56,7 @@ ENDINGS = {"html": ".html", "latex": ".tex", "csv": ".csv", TRACKER: ".db"}
 def write_report(
     grid: Grid, root: Path, file: Path, form: str = "html", overwrite: bool = False
 ) -> int:
-    """Write the report of a study to a file; return the number of finished cells that it is about.
+    """Write the report of a study to a file; return the number of finished cells in it.
 
     Raises InputError for an unknown format, if the file exists, and if no cell is finished.
     """
@@ -81,9 +81,9 @@ def render_report(grid: Grid, root: Path, form: str) -> bytes:
 def build_report(grid: Grid, root: Path) -> StudyReport:
     """Collect the report of a study from its folder.
 
-    1. Results: the table, and the other readings of the score.
-    2. What is not finished, and why.
-    3. What it was made with: settings, environment, footprint.
+    1. Results: the table, and the scores of each tokenization.
+    2. The states of the cells.
+    3. How it was computed: settings, environment, footprint.
     """
     # 1. Results.
     rows = tuple(ReportRow(**asdict(row)) for row in build_table(grid, root))
@@ -91,10 +91,10 @@ def build_report(grid: Grid, root: Path) -> StudyReport:
     for (variant, task), cells in group_cells(grid, root).items():
         readings += _build_readings(variant, task, open_cells(cells, root))
 
-    # 2. What is missing.
+    # 2. The states.
     states = find_states(grid, root)
 
-    # 3. What it was made with.
+    # 3. Settings, environment and footprint.
     columns = _collect_settings(grid)
     settings = build_setting_table(columns)
     differing = _find_differences(settings)
@@ -188,7 +188,7 @@ def _collect_settings(grid: Grid) -> dict[str, dict[str, Any]]:
 
 
 def _shorten_models(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return settings with the folder names of models instead of their paths, if they tell them apart."""
+    """Return settings with the folder names of models instead of their paths, if these are unique."""
     paths = {own["model"] for own in settings.values()}
     names = {path: Path(path).name for path in paths if Path(path).is_absolute()}
     if len({names.get(path, path) for path in paths}) < len(paths):
@@ -200,8 +200,8 @@ def _shorten_models(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, 
 
 
 def _find_differences(settings: SettingTable) -> SettingTable:
-    """Return the settings that differ. Those of adapting a model are compared between adapted models;
-    the name of the recipe tells which models are not adapted.
+    """Return the settings that differ. Settings of an adaptation are compared between adapted models
+    only; the name of the recipe shows which models are not adapted.
     """
     adapted = {
         name: tuple(value for value in values if value != NO_VALUE)

@@ -18,9 +18,11 @@ from vocadapt.lab.workspace.manifest import Input, read_manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
 
-LOOK_EVERY = 0.5  # seconds between reports of progress
+REPORT_EVERY = 0.5  # seconds between reports of progress
 CHANGED = "{} was changed while the study ran: run it again"
-LOST_REMEDY = "Free memory or use fewer workers if it was killed for its memory, then run it again."
+LOST_REMEDY = (
+    "If it was killed for lack of memory, free memory or use fewer workers; then run it again."
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of a study did. Of its cells: `done` in this run, `failed`, `collapsed` of all that
-    are finished, `skipped` because their result was there.
+    """Numbers of cells after a run of a study: `done` in this run, `failed`, `skipped` because they
+    were finished before, and `collapsed` among all finished ones.
     """
 
     cells: int
@@ -55,9 +57,7 @@ class Outcome:
 
 @dataclass(eq=False)
 class Schedule:
-    """The steps of a run that are not there yet: waiting, running, failed, and how often each was
-    tried.
-    """
+    """The unfinished steps of a run: waiting, running, failed, and the attempts of each."""
 
     waiting: deque[StudyStep]
     running: dict[Path, StudyStep] = field(default_factory=dict)
@@ -65,21 +65,21 @@ class Schedule:
     failures: dict[str, Failure] = field(default_factory=dict)
 
     def fail(self, step: StudyStep, problem: str) -> None:
-        """Give up a step."""
+        """Record that a step has failed for good."""
         self.failures[step.name] = Failure(step.name, problem, self.attempts[step.name])
 
 
 def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) -> Outcome:
-    """Run all steps of a grid whose results are not there; `root` is the folder of the study.
+    """Run all unfinished steps of a grid; `root` is the folder of the study.
 
-    A failed cell does not stop the others, and is tried again as often as the study says. Raises
+    A failed cell does not stop the others, and is retried as often as the study states. Raises
     Canceled if the progress is canceled; the pool is closed in any case.
 
-    1. Find out what is there.
-    2. Keep the pool filled with steps whose model is there, until none is left.
+    1. List the unfinished steps.
+    2. Keep the pool filled with steps whose model exists, until none is left.
     3. Count.
     """
-    # 1. What is there.
+    # 1. The unfinished steps.
     workspace = Workspace(root)
     remove_remains(workspace)
     missing = []
@@ -91,7 +91,7 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     skipped = sum(cell.step.is_whole(root) for cell in grid.cells)
     schedule = Schedule(deque(missing))
 
-    # 2. Run the rest.
+    # 2. Run them.
     try:
         while schedule.waiting or schedule.running:
             while len(schedule.running) < pool.capacity and (step := _take_next(schedule, root)):
@@ -100,8 +100,8 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
                 else:
                     start_step(step, schedule, workspace, pool)
             _report(schedule, len(missing), progress)
-            for folder in pool.wait_for_ended(LOOK_EVERY):
-                judge_end(schedule, Job(folder), root, grid.study.retries)
+            for folder in pool.wait_for_ended(REPORT_EVERY):
+                handle_end(schedule, Job(folder), root, grid.study.retries)
     finally:
         pool.close()
 
@@ -115,8 +115,8 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     )
 
 
-def look_at_grid(grid: Grid, root: Path) -> Outcome:
-    """Return what is there of a grid, without running anything."""
+def summarize_grid(grid: Grid, root: Path) -> Outcome:
+    """Return the outcome of the cells that are finished, without running anything."""
     whole = [cell for cell in grid.cells if cell.step.is_whole(root)]
     collapsed = sum(is_collapsed(cell.step, root) for cell in whole)
     return Outcome(len(grid.cells), 0, 0, collapsed, len(whole))
@@ -128,7 +128,7 @@ def is_collapsed(step: StudyStep, root: Path) -> bool:
 
 
 def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
-    """Give a step to the pool; `workspace` is the folder of the study."""
+    """Submit a step to the pool; `workspace` is the folder of the study."""
     job = prepare_cell(workspace, step.spec, step.name, step.threads)
     schedule.attempts[step.name] += 1
     schedule.running[job.folder] = step
@@ -136,22 +136,20 @@ def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: 
 
 
 def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
-    """Take the first waiting step whose model is there; give up those whose model has failed, or
-    was removed.
-    """
-    to_come = {step.name for step in (*schedule.waiting, *schedule.running.values())}
+    """Take the first waiting step whose model exists; fail those whose model failed or was removed."""
+    unfinished = {step.name for step in (*schedule.waiting, *schedule.running.values())}
     for step in list(schedule.waiting):
         if not step.needs or (root / "models" / step.needs).is_dir():
             schedule.waiting.remove(step)
             return step
-        if step.needs not in to_come:
+        if step.needs not in unfinished:
             schedule.waiting.remove(step)
             schedule.fail(step, f"its model {step.needs} was not made")
     return None
 
 
-def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
-    """Decide what follows the end of a step: nothing, another attempt, or giving it up."""
+def handle_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
+    """Handle the end of a step: record its failure, or queue another attempt."""
     step = schedule.running.pop(job.folder)
     if step.is_whole(root):
         if changed := find_changed_input(step, root):
@@ -162,7 +160,7 @@ def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
     if status.state == "canceled":
         schedule.fail(step, "it was canceled: run the study again")
         return
-    # The same input fails again: another attempt helps against what comes from outside only.
+    # A step that rejects its input fails again: only other failures are retried.
     if schedule.attempts[step.name] <= retries and not status.rejected:
         schedule.waiting.appendleft(step)
         return
@@ -170,13 +168,13 @@ def judge_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
         schedule.fail(step, "another process still computes it: run the study again")
         return
     schedule.fail(step, " ".join(filter(None, (status.error, status.remedy))))
-    if status.state == "interrupted":  # whoever looks at the study sees that it was given up
+    if status.state == "interrupted":  # no attempt follows, so it is not merely interrupted
         write_status(job.folder, replace(status, state="failed", remedy=LOST_REMEDY))
 
 
 def find_changed_input(step: StudyStep, root: Path) -> str:
-    """Return the role of an input that is not what the study was expanded with, now or when the
-    result of the step was made; "" if none.
+    """Return the role of an input that has changed since the study was expanded, now or when the
+    result of the step was computed; "" if none has.
     """
     made: Mapping[str, Input] = {}
     if step.is_whole(root):
@@ -194,7 +192,7 @@ def find_changed_input(step: StudyStep, root: Path) -> str:
 
 
 def _report(schedule: Schedule, total: int, progress: Progress) -> None:
-    """Report how many steps have ended, the running ones by their own progress."""
+    """Report the fraction of steps that have ended; running steps count by their progress."""
     ended = total - len(schedule.waiting) - len(schedule.running)
     parts = sum(Job(folder).status().fraction or 0.0 for folder in schedule.running)
     text = f"{ended:,} of {total:,} steps"

@@ -1,6 +1,4 @@
-"""Studies of a workspace whose file the lab wrote: it lies in the folder of the study, so it is
-renamed, copied, shared and deleted with it.
-"""
+"""Studies with their file in their folder: it is renamed, copied, shared and deleted with them."""
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +42,7 @@ def format_study(
 
 
 def point_to(place: str, workspace: Workspace) -> str:
-    """Return a path as a study of the workspace names it: relative to the study's folder if it lies
+    """Return a path as it is written in the file of a study: relative to the study's folder if it lies
     in the workspace; unchanged if it lies elsewhere, or is a hub name.
     """
     path = Path(place)

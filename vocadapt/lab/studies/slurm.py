@@ -1,9 +1,8 @@
-"""A study under SLURM: one array script, whose tasks each run a share of the cells.
+"""A study under SLURM: an array script, each of whose tasks runs a part of the cells.
 
-Task i of n runs the cells i, i + n, i + 2n, … in the order of the file. A cell whose adapted model is
-missing makes it; tasks that need the same model wait for the one that makes it. So there are no
-dependencies between jobs, and a task that was preempted continues from its checkpoint when SLURM runs
-it again.
+Array task i of n runs the cells i, i + n, i + 2n, … in the order of the file. If the adapted model
+of a cell is missing, the task makes it; other tasks that need it wait. So jobs do not depend on each
+other, and a preempted task continues from its checkpoint when SLURM requeues it.
 """
 
 import math
@@ -30,7 +29,7 @@ LEAST_MINUTES = 30
 
 @dataclass(frozen=True)
 class Allocation:
-    """What each task of the array asks of SLURM. at_once: tasks that run at once, 0 for any number;
+    """What each task of the array requests. at_once: tasks that run at once, 0 for any number;
     seconds: estimated for one cell; memory in bytes.
     """
 
@@ -41,8 +40,8 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class ShareOutcome:
-    """How many cells a task of the array has, and how many of them are whole. exit: of the command."""
+class ArrayTaskOutcome:
+    """Number of cells of an array task, and of those that are done. exit: exit code of the command."""
 
     cells: int
     done: int
@@ -50,7 +49,7 @@ class ShareOutcome:
 
 
 def write_script(grid: Grid, root: Path, file: Path, allocation: Allocation) -> Path | None:
-    """Write the array script of the cells that are not there yet; None if all are.
+    """Write the array script of the unfinished cells; None if there are none.
 
     root: folder of the study, which all nodes share. file: of the study.
     """
@@ -104,10 +103,10 @@ def join_ranges(numbers: Sequence[int]) -> str:
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
 
 
-def run_share(grid: Grid, root: Path, index: int, tasks: int) -> ShareOutcome:
+def run_array_task(grid: Grid, root: Path, index: int, tasks: int) -> ArrayTaskOutcome:
     """Run the cells index, index + tasks, … of a study in this process, each with its model first.
 
-    A cell that fails is tried again as often as the study says, and does not stop the others.
+    A cell that fails is retried as often as the study states, and does not stop the others.
     """
     cells = grid.cells[index::tasks]
     for cell in cells:
@@ -118,11 +117,11 @@ def run_share(grid: Grid, root: Path, index: int, tasks: int) -> ShareOutcome:
             if not _run_step(step, root, grid):
                 break  # without its model a cell cannot run
     done = sum(cell.step.is_whole(root) for cell in cells)
-    return ShareOutcome(len(cells), done, int(done < len(cells)))
+    return ArrayTaskOutcome(len(cells), done, int(done < len(cells)))
 
 
 def _run_step(step: StudyStep, root: Path, grid: Grid) -> bool:
-    """Run a step if it is not whole, with its retries; return whether it is. Raises Canceled if SLURM
+    """Run an unfinished step, with retries; return whether it is finished. Raises Canceled if SLURM
     ends this task.
     """
     workspace = Workspace(root)

@@ -1,4 +1,4 @@
-"""The states of a study's cells, read from its folder: by command, page and report."""
+"""The states of a study's cells, read from its folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +9,18 @@ from vocadapt.lab.studies.runner import is_collapsed
 
 STATES = {  # state → what it means
     "done": "finished",
-    "collapsed": "finished, but never better than always giving the most frequent answer, on the dev"
+    "collapsed": "finished, but never better than always predicting the most frequent answer, on the dev"
     " split or, without one, on training examples",
     "running": "being computed",
     "failed": "ended without a result",
     "interrupted": "stopped; continues from its checkpoint when the study runs again",
-    "waiting": "not begun",
+    "waiting": "not started",
 }
 
 
 @dataclass(frozen=True)
 class CellState:
-    """A cell and its state, how much of it is done if it runs, and why it failed."""
+    """A cell, its state (a key of STATES), the fraction that is done if it runs, and its problem."""
 
     cell: Cell
     state: str

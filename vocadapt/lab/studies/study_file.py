@@ -15,10 +15,10 @@
     train = "train.tsv"
     test = "test.tsv"
 
-Keys are called as the flags of the commands adapt (variants) and finetune (tasks and settings), with
-_ for -. Paths are relative to the file. A task's settings go before those of the study, and a
-variant's before both; `settings` of a variant or a task is a table of keys of finetune, or the name
-of a preset of fine-tuning.
+Keys have the names of the flags of the commands adapt (variants) and finetune (tasks and settings),
+with _ for -. Paths are relative to the file. Settings of a task override those of the study, and
+those of a variant override both; `settings` of a variant or a task is a table of keys of finetune, or
+the name of a preset of fine-tuning.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 SOURCES = ("preset", "recipe", "target", "vectors", "corpus")  # of an adaptation
 AXES = ("variant", "task", "seed", "corpus")  # what a rule may name
-UNSET = ("finetune", "kind", "seeds", "weights")  # settings of a fine-tuning that are not keys
+NOT_KEYS = ("finetune", "kind", "seeds", "weights")  # settings of a fine-tuning that are not keys
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class StudyTask:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: what its cells are made of, and how they run.
+    """A study: the axes of its grid, and how its cells run.
 
     `include`, `exclude`: rules, axis → names; a cell must meet one of the first, if there are any,
     and none of the second. `corpora`: name → files of a text. `files`: the study's file, and those
@@ -95,8 +95,8 @@ class Study:
     include: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
     exclude: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
     baseline: str = ""
-    retries: int = setting(1, "how often a failed cell is tried again", high=100)
-    threads: int = setting(1, "threads that each cell computes with", low=1, high=1024)
+    retries: int = setting(1, "number of times that a failed cell is retried", high=100)
+    threads: int = setting(1, "number of threads of each cell", low=1, high=1024)
     keep_weights: bool = False
     files: tuple[Path, ...] = ()
 
@@ -107,7 +107,7 @@ class Study:
 def read_study(path: Path) -> Study:
     """Read the file of a study.
 
-    Raises InputError, with the file and the nearest known name, for anything that it cannot mean.
+    Raises InputError, with the file and the nearest known name, for an invalid file.
 
     1. Read the file, and those that it extends.
     2. Read its texts, variants and tasks, whose names must be unique.
@@ -119,18 +119,19 @@ def read_study(path: Path) -> Study:
     reader.check_keys(
         table, (*(one.name for one in fields(Study) if one.name != "files"), "extends")
     )
-    name = check_name(reader.text(table, "name", default=files[0].stem))
+    name = check_name(reader.read_text(table, "name", default=files[0].stem))
 
     # 2. Its parts.
     corpora = {
-        one: reader.paths(entry, "files") for one, entry in reader.named(table, "corpora").items()
+        one: reader.read_paths(entry, "files")
+        for one, entry in reader.read_named(table, "corpora").items()
     }
     variants = tuple(
         _read_variant(reader, one, entry, tuple(corpora))
-        for one, entry in reader.named(table, "variants").items()
+        for one, entry in reader.read_named(table, "variants").items()
     )
     tasks = tuple(
-        _read_task(reader, one, entry) for one, entry in reader.named(table, "tasks").items()
+        _read_task(reader, one, entry) for one, entry in reader.read_named(table, "tasks").items()
     )
     for part, what in ((variants, "variants"), (tasks, "tasks")):
         if not part:
@@ -139,7 +140,7 @@ def read_study(path: Path) -> Study:
     # 3. Its rules and numbers.
     seeds = (1,)
     if "seeds" in table:
-        seeds = tuple(reader.items(table, "seeds"))
+        seeds = tuple(reader.read_list(table, "seeds"))
     if not seeds:
         raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
     if len(set(map(repr, seeds))) < len(seeds):
@@ -150,11 +151,13 @@ def read_study(path: Path) -> Study:
         "seed": list(seeds),
         "corpus": list(corpora),
     }
-    baseline = reader.text(table, "baseline")
+    baseline = reader.read_text(table, "baseline")
     if baseline:
         reader.check_known(baseline, known["variant"], "variant")
     numbers = {key: table[key] for key in ("retries", "threads") if key in table}
-    settings = reader.given(reader.table(table, "settings"), declare_training(), "settings")
+    settings = reader.read_given(
+        reader.read_table(table, "settings"), declare_training(), "settings"
+    )
     try:
         return Study(
             name,
@@ -166,7 +169,7 @@ def read_study(path: Path) -> Study:
             _read_rules(reader, table, "include", known),
             _read_rules(reader, table, "exclude", known),
             baseline,
-            keep_weights=reader.switch(table, "keep_weights"),
+            keep_weights=reader.read_switch(table, "keep_weights"),
             files=files,
             **numbers,
         )
@@ -177,7 +180,7 @@ def read_study(path: Path) -> Study:
 
 
 def declare_adapting() -> dict[str, Setting]:
-    """Return key → setting of what a variant may say about its adaptation."""
+    """Return key → setting of an adaptation, for the keys of a variant."""
     declared: dict[str, Setting] = {}
     for settings, names in CHANGED:
         declared |= declare_keys(settings, names)
@@ -188,8 +191,8 @@ def declare_adapting() -> dict[str, Setting]:
 
 
 def declare_training() -> dict[str, Setting]:
-    """Return key → setting of what settings, tasks and variants may say about the fine-tuning."""
-    own = [one.name for one in fields(FinetuneStep) if one.name not in UNSET]
+    """Return key → setting of a fine-tuning, for the keys of settings, tasks and variants."""
+    own = [one.name for one in fields(FinetuneStep) if one.name not in NOT_KEYS]
     return declare_keys(FinetuneStep, own) | declare_keys(FinetuneSettings)
 
 
@@ -198,7 +201,7 @@ def _read_variant(
 ) -> Variant:
     """Read a variant; a key that adapt does not know is one of finetune."""
     where = f"variant {name}"
-    model = reader.text(entry, "model")
+    model = reader.read_text(entry, "model")
     if not model:
         raise InputError(f"{reader.where}: {where} has no model.", 'Add model = "…".')
     declared, training = declare_adapting(), declare_training()
@@ -211,33 +214,35 @@ def _read_variant(
     adapting = {key: entry[key] for key in entry if key in declared}
     if not given and "corpora" not in entry and adapting.keys() <= training.keys():
         adapting = {}
-    given |= reader.given(adapting, declared, where)
+    given |= reader.read_given(adapting, declared, where)
 
     # 2. The texts of the study that it is adapted to.
     named = _choose_corpora(reader, entry, given, corpora, where)
 
     # 3. How it is fine-tuned, and how a bare vocabulary is read.
     tuned = {key: entry[key] for key in entry if key in training and key not in adapting}
-    tuned |= reader.nested(entry)
-    if casing := reader.text(entry, "casing"):
+    tuned |= reader.read_settings_table(entry)
+    if casing := reader.read_text(entry, "casing"):
         reader.check_known(casing, CASINGS, "casing")
         if not given:
-            raise reader.error(f"{where}: a casing applies to an adaptation, and it has none.")
+            raise reader.build_error(
+                f"{where}: a casing applies to an adaptation, and it has none."
+            )
         given["casing"] = casing
-    settings = reader.given(tuned, training, where)
-    return Variant(name, reader.path(model, missing=True), given, settings, named)
+    settings = reader.read_given(tuned, training, where)
+    return Variant(name, reader.read_path(model, missing=True), given, settings, named)
 
 
 def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what a variant is adapted from."""
+    """Read the sources of an adaptation: recipe, target, vectors and corpus."""
     given: dict[str, Any] = {}
     for key in SOURCES:
         if key == "corpus" and key in entry:
-            given[key] = reader.paths(entry, key)
+            given[key] = reader.read_paths(entry, key)
         elif key == "preset" and key in entry:
-            given[key] = reader.text(entry, key)
+            given[key] = reader.read_text(entry, key)
         elif key in entry:
-            given[key] = reader.path(reader.text(entry, key), missing=key == "target")
+            given[key] = reader.read_path(reader.read_text(entry, key), missing=key == "target")
     return given
 
 
@@ -251,13 +256,13 @@ def _choose_corpora(
     """Return the texts of the study that a variant is adapted to: those that it names, or all if it
     needs a text and has none of its own.
     """
-    named = reader.items(entry, "corpora")
+    named = reader.read_list(entry, "corpora")
     for one in named:
         reader.check_known(one, corpora, "text", where)
     if len(set(named)) < len(named):
-        raise reader.error(f"{where}: a text is named twice.", "Name each text once.")
+        raise reader.build_error(f"{where}: a text is named twice.", "Name each text once.")
     if "corpus" in given and named:
-        raise reader.error(
+        raise reader.build_error(
             f"{where}: it has a corpus of its own, and names texts of the study.",
             "Leave out one of them.",
         )
@@ -281,22 +286,28 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
     training = declare_training()
     reader.check_keys(entry, ("name", "kind", "task", "settings", *SPLITS, *training), where)
     tuned = {key: entry[key] for key in entry if key in training}
-    tuned |= reader.nested(entry)
-    given = reader.given(tuned, training, where)
-    kind = reader.text(entry, "kind")
+    tuned |= reader.read_settings_table(entry)
+    given = reader.read_given(tuned, training, where)
+    kind = reader.read_text(entry, "kind")
     if not kind:
         for split in SPLITS:
             if split in entry:
-                raise reader.error(
+                raise reader.build_error(
                     f"{where} has a {split} file, but no kind.",
                     f"Add kind, one of: {', '.join(TASK_KINDS)}.",
                 )
-        place = reader.text(entry, "task", default=name)
-        return StudyTask(name, {"task": reader.path(place, missing=True)}, "", given)
+        place = reader.read_text(entry, "task", default=name)
+        return StudyTask(name, {"task": reader.read_path(place, missing=True)}, "", given)
     reader.check_known(kind, list(TASK_KINDS), "kind of task", where)
     if "task" in entry:
-        raise reader.error(f"{where} names a task file, and a kind.", "Leave out one of them.")
-    files = {split: reader.path(reader.text(entry, split)) for split in SPLITS if split in entry}
+        raise reader.build_error(
+            f"{where} names a task file, and a kind.", "Leave out one of them."
+        )
+    files = {
+        split: reader.read_path(reader.read_text(entry, split))
+        for split in SPLITS
+        if split in entry
+    }
     for split in ("train", "test"):
         if split not in files:
             raise InputError(f"{reader.where}: {where} has no {split} file.", f'Add {split} = "…".')
@@ -308,7 +319,7 @@ def _read_rules(
 ) -> tuple[Mapping[str, tuple[Any, ...]], ...]:
     """Read the rules of include or exclude: each a table of axis = name, or a list of names."""
     rules = []
-    for entry in reader.tables(table, key):
+    for entry in reader.read_tables(table, key):
         reader.check_keys(entry, AXES, key)
         rule = {}
         for axis, value in entry.items():
@@ -322,8 +333,8 @@ def _read_rules(
     return tuple(rules)
 
 
-def meets(rule: Mapping[str, Sequence[Any]], cell: Mapping[str, Any]) -> bool:
-    """Return whether a cell (axis → name) has one of the names of every axis that a rule names."""
+def matches_rule(rule: Mapping[str, Sequence[Any]], cell: Mapping[str, Any]) -> bool:
+    """Return whether a cell (axis → name) matches a rule (axis → allowed names) on each of its axes."""
     return all(cell[axis] in names for axis, names in rule.items())
 
 
@@ -339,8 +350,10 @@ def iterate_chosen(study: Study) -> Iterator[tuple[Variant, str, StudyTask, int]
                         "task": task.name,
                         "seed": seed,
                     }
-                    if study.include and not any(meets(rule, cell) for rule in study.include):
+                    if study.include and not any(
+                        matches_rule(rule, cell) for rule in study.include
+                    ):
                         continue
-                    if any(meets(rule, cell) for rule in study.exclude):
+                    if any(matches_rule(rule, cell) for rule in study.exclude):
                         continue
                     yield variant, corpus, task, seed

@@ -18,7 +18,7 @@ from vocadapt.training.scoring.uncertainty import (
 )
 from vocadapt.training.tasks.predictions import build_tally
 
-MIN_SEEDS = 3  # fewer allow no claim
+MIN_SEEDS = 3  # no test with fewer
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def build_table(grid: Grid, root: Path, draws: Draws = DEFAULT_DRAWS) -> tuple[R
 
     1. Collect the finished runs of each variant and task, and summarize their headline scores.
     2. Compare each with the baseline on the same task, if both have MIN_SEEDS seeds.
-    3. Correct the p-values after Holm, over the whole table.
+    3. Correct the p-values by Holm's method, over the whole table.
     """
     # 1. Means over seeds.
     runs = {place: open_cells(cells, root) for place, cells in group_cells(grid, root).items()}
@@ -64,7 +64,7 @@ def build_table(grid: Grid, root: Path, draws: Draws = DEFAULT_DRAWS) -> tuple[R
 
     # 3. The correction.
     found = [row.p for row in compared if row.p is not None]
-    corrected = iter(correct_after_holm(found))
+    corrected = iter(correct_by_holm(found))
     return tuple(row if row.p is None else replace(row, p=next(corrected)) for row in compared)
 
 
@@ -133,13 +133,13 @@ def _count(runs: RunSet) -> Tally:
 
 def _count_run(run: SavedRun, runs: RunSet) -> Tally:
     kept = run.test_predictions
-    said = kept.predicted[runs.main_tokenization]
+    predicted = kept.predicted[runs.main_tokenization]
     unit = "document" if all(kept.split.documents) else ""
-    return build_tally(kept.split, said, runs.scorer, run.rules, unit)
+    return build_tally(kept.split, predicted, runs.scorer, run.rules, unit)
 
 
-def correct_after_holm(values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number after Holm (1979), in the given order.
+def correct_by_holm(values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by the method of Holm 1979, in the given order.
 
     The smallest of m is multiplied by m, the next by m − 1, …; none becomes smaller than the one
     before it, or larger than 1. Example: .01 .04 .03 -> .03 .06 .06.

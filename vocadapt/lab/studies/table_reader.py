@@ -1,4 +1,4 @@
-"""Values of a study's file, checked: an error names the file, and the nearest known name."""
+"""Reading checked values from a study's file: errors name the file and the nearest known name."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class TableReader:
         """The file, for messages."""
         return show_path(self.file.name)
 
-    def error(self, problem: str, remedy: str = "Correct the file.") -> InputError:
+    def build_error(self, problem: str, remedy: str = "Correct the file.") -> InputError:
         """Return the error for a problem in the file."""
         return InputError(f"{self.where}: {problem}", remedy)
 
@@ -53,68 +53,68 @@ class TableReader:
         elif not known:
             remedy = "The study declares none."
         place = f"{where}: " if where else ""
-        raise self.error(f"{place}unknown {what} {show_value(value)}.", remedy)
+        raise self.build_error(f"{place}unknown {what} {show_value(value)}.", remedy)
 
-    def text(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
+    def read_text(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
         """Return a text."""
         value = table.get(key, default)
         if not isinstance(value, str):
-            raise self.error(f"{key}: expected a text, got {show_value(value)}.")
+            raise self.build_error(f"{key}: expected a text, got {show_value(value)}.")
         return value
 
-    def switch(self, table: Mapping[str, Any], key: str) -> bool:
+    def read_switch(self, table: Mapping[str, Any], key: str) -> bool:
         """Return true or false."""
         value = table.get(key, False)
         if not isinstance(value, bool):
-            raise self.error(f"{key}: expected true or false, got {show_value(value)}.")
+            raise self.build_error(f"{key}: expected true or false, got {show_value(value)}.")
         return value
 
-    def items(self, table: Mapping[str, Any], key: str) -> list[Any]:
+    def read_list(self, table: Mapping[str, Any], key: str) -> list[Any]:
         """Return a list; empty if there is none."""
         value = table.get(key, [])
         if not isinstance(value, list):
-            raise self.error(f"{key}: expected a list, got {show_value(value)}.")
+            raise self.build_error(f"{key}: expected a list, got {show_value(value)}.")
         return value
 
-    def table(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    def read_table(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         """Return a table; empty if there is none."""
         value = table.get(key, {})
         if not isinstance(value, dict):
-            raise self.error(f"{key}: expected a table, got {show_value(value)}.")
+            raise self.build_error(f"{key}: expected a table, got {show_value(value)}.")
         return value
 
-    def nested(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    def read_settings_table(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the settings of a variant or a task: a table, or the name of a preset."""
         value = table.get("settings", {})
         if isinstance(value, str):
             return {"settings": value}
-        return self.table(table, "settings")
+        return self.read_table(table, "settings")
 
-    def tables(self, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    def read_tables(self, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         """Return a list of tables; empty if there is none."""
-        entries = self.items(table, key)
+        entries = self.read_list(table, key)
         for entry in entries:
             if not isinstance(entry, dict):
-                raise self.error(f"{key}: expected tables, got {show_value(entry)}.")
+                raise self.build_error(f"{key}: expected tables, got {show_value(entry)}.")
         return entries
 
-    def named(self, table: Mapping[str, Any], key: str) -> dict[str, Mapping[str, Any]]:
+    def read_named(self, table: Mapping[str, Any], key: str) -> dict[str, Mapping[str, Any]]:
         """Return name → table of a list of tables; raise InputError for a name given twice."""
         found: dict[str, Mapping[str, Any]] = {}
-        for entry in self.tables(table, key):
-            name = self.text(entry, "name")
+        for entry in self.read_tables(table, key):
+            name = self.read_text(entry, "name")
             if not name.strip():
-                raise self.error(f"{key}: one of them has no name.", 'Add name = "…".')
+                raise self.build_error(f"{key}: one of them has no name.", 'Add name = "…".')
             if len(name) > 60 or not name.isprintable():
-                raise self.error(f"{key}: {show_value(name)} cannot be a name.")
+                raise self.build_error(f"{key}: {show_value(name)} cannot be a name.")
             if name in found:
-                raise self.error(
+                raise self.build_error(
                     f"two {key} have the name {show_value(name)}.", "Give each its own name."
                 )
             found[name] = entry
         return found
 
-    def path(self, text: str, missing: bool = False) -> str:
+    def read_path(self, text: str, missing: bool = False) -> str:
         """Return a path relative to the file as an absolute one.
 
         missing: it may be something else, such as the hub name of a model, which is kept.
@@ -124,24 +124,26 @@ class TableReader:
             return str(place.resolve())
         if missing and not text.startswith((".", "/", "~")):
             return text
-        raise self.error(
+        raise self.build_error(
             f"there is no file or folder {show_path(text)!r} beside the study.",
             "Paths are relative to the file of the study.",
         )
 
-    def paths(self, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    def read_paths(self, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
         """Return the paths of a text or of a list of texts."""
         value = table.get(key, [])
         if isinstance(value, str):
             value = [value]
         if not isinstance(value, list) or not value:
-            raise self.error(f"{key}: expected a file name or a list of them.")
+            raise self.build_error(f"{key}: expected a file name or a list of them.")
         for one in value:
             if not isinstance(one, str):
-                raise self.error(f"{key}: expected a file name, got {show_value(one)}.")
-        return tuple(map(self.path, value))
+                raise self.build_error(f"{key}: expected a file name, got {show_value(one)}.")
+        return tuple(map(self.read_path, value))
 
-    def given(self, table: Mapping[str, Any], declared: Mapping[str, Setting], where: str) -> Given:
+    def read_given(
+        self, table: Mapping[str, Any], declared: Mapping[str, Setting], where: str
+    ) -> Given:
         """Return checked settings by key."""
         found: dict[str, Any] = {}
         for key, value in table.items():
@@ -161,7 +163,9 @@ class TableReader:
                 continue
             if isinstance(one, str) and one in declared.words:
                 continue
-            raise self.error(f"{where}: {key}: expected {KINDS[expected]}, got {show_value(one)}.")
+            raise self.build_error(
+                f"{where}: {key}: expected {KINDS[expected]}, got {show_value(one)}."
+            )
         if declared.several and not isinstance(value, list):
             value = [value]
         return convert_value(declared, value)

@@ -1,8 +1,8 @@
-"""A study's runs as the database of a tracker, to be browsed there.
+"""Export of a study's runs as the database of an experiment tracker.
 
-The schema is that of trackio (0.43), whose runs have what those of Weights & Biases have: a config, a
-history by step, and a summary, which is the last step. One file is one project: put it into trackio's
-folder under the project's name, and `trackio show` lists it.
+The schema is that of trackio (0.43). As in Weights & Biases, a run has a config, a history by step
+(here: training step) and a summary, which is the last step. One file is one project: put it into
+trackio's folder under the project's name, and `trackio show` lists it.
 """
 
 import json
@@ -66,7 +66,7 @@ def _write_run(
 
 
 def _build_config(cell: Cell, manifest: Manifest, run: SavedRun) -> dict[str, Any]:
-    """Return what a run was made with, as flat values."""
+    """Return the config of a run: its place in the study, settings and versions, as flat values."""
     return {
         "variant": cell.row,
         "task": cell.task,
@@ -102,8 +102,8 @@ def iterate_history(run: SavedRun, manifest: Manifest) -> Iterator[tuple[int, di
 
 
 def list_settings(settings: Any) -> dict[str, Any]:
-    """Return the settings of a step by their key in the file of a study; one without a key, or whose
-    flag negates it, by its own name.
+    """Return the settings of a step by their key in the file of a study; a setting without a key, or
+    with a negating flag (--no-…), by its own name.
     """
     found = {}
     for one, value in walk_settings(settings):
