@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,12 @@ OWN_FILES = {  # they read what this program, or this very step, has written
 FORBIDDEN_KEYWORDS = {"trust_remote_code", "allow_pickle", "unsafe_allow_javascript", "shell"}
 
 
+@lru_cache(maxsize=2_000)
+def parse(source: str) -> ast.Module:
+    """Parse a source text, once for all rules; none of them changes the tree."""
+    return ast.parse(source)
+
+
 def sources() -> list[Path]:
     return sorted([*ROOT.glob("vocadapt/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "app.py"])
 
@@ -162,7 +169,7 @@ def target(module: str) -> str | None:
 def floor_breaks(source: str, path: str) -> list[str]:
     own = name_of(path)
     breaks = []
-    for module, line in imported(ast.parse(source), path):
+    for module, line in imported(parse(source), path):
         other = target(module)
         if other is None or other == own:
             continue
@@ -195,7 +202,7 @@ def heavy_at_import(source: str, path: str) -> list[str]:
     if path.startswith(tuple(name.replace(".", "/") for name in NETWORKS)):
         return []
     found = []
-    for node in executed_at_import(ast.parse(source)):
+    for node in executed_at_import(parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [module for module, _ in imported(node, path)]
             heavy = {module.split(".")[0] for module in modules} & HEAVY | {
@@ -210,13 +217,13 @@ def streamlit_outside(source: str, path: str) -> list[str]:
         return []
     return [
         f"{path}:{line} imports {m}"
-        for m, line in imported(ast.parse(source), path)
+        for m, line in imported(parse(source), path)
         if m.split(".")[0] == "streamlit"
     ]
 
 
 def unsafe(source: str, path: str) -> list[str]:
-    tree = ast.parse(source)
+    tree = parse(source)
     found = [
         f"{path}:{n} imports {m}"
         for m, n in imported(tree, path)
@@ -249,7 +256,7 @@ def reads_beside_the_door(source: str, path: str) -> list[str]:
     if path in OWN_FILES or path.startswith(OWN_FOLDERS):
         return []
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.Call) and _reads(node):
             found.append(
                 f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.files"
@@ -291,7 +298,7 @@ def decides_by_task_kind(source: str, path: str) -> list[str]:
     if path.startswith(KINDS_FOLDER):
         return []
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         by_name = isinstance(node, ast.Compare) and _constants(node) & KIND_NAMES
         table = isinstance(node, ast.Dict) and len(_texts(node.keys) & KIND_NAMES) > 1
         pattern = isinstance(node, ast.MatchValue) and _constants(node) & KIND_NAMES
@@ -338,7 +345,7 @@ def flags_below_the_command_line(source: str, path: str) -> list[str]:
     """
     if path.startswith(KNOW_FLAGS):
         return []
-    tree = ast.parse(source)
+    tree = parse(source)
     declared = {
         keyword.value
         for node in ast.walk(tree)
@@ -607,7 +614,7 @@ def imported_modules(source: str, path: str, modules: set[str]) -> set[str]:
     under TYPE_CHECKING.
     """
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:

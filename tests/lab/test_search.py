@@ -299,7 +299,12 @@ def test_the_commands_train_and_continue(files, tmp_path, capsys):
     assert main(["search", *given, "--out", str(tmp_path / "x"), "--on", "slurm"]) == 2
     assert "array script" in capsys.readouterr().err
 
-    # Scores by epoch and seed.
+
+@pytest.mark.slow
+def test_the_command_trains_all_seeds_and_shows_scores_by_epoch(files, tmp_path, capsys):
+    given = ["--task", "ner", "--model", str(files / "bert"), "--num-epochs", "2", "--json"]
+    for name in ("train", "dev", "test"):
+        given += [f"--{name}", str(files / f"{name}.txt")]
     out = ["--out", str(tmp_path / "seeds"), "--workers", "1"]
     assert main(["search", "seeds", *given, *out, "--seeds", "1", "2"]) == 0
     answer = json.loads(capsys.readouterr().out)

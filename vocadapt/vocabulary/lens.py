@@ -71,11 +71,11 @@ def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
     encoding = encode(tokenizer, text, add_special_tokens=False)
     pieces: list[TextToken] = []
     previous = None  # the word of the previous token; None outside of words
-    for i, word in enumerate(encoding.word_ids):
+    # Each of these lists is made anew by every access to it.
+    tokens = zip(encoding.tokens, encoding.ids, encoding.offsets, encoding.word_ids, strict=True)
+    for token, id, (start, end), word in tokens:
         continues = word is not None and word == previous
-        pieces.append(
-            TextToken(encoding.tokens[i], encoding.ids[i], *encoding.offsets[i], continues)
-        )
+        pieces.append(TextToken(token, id, start, end, continues))
         previous = word
     return tuple(pieces)
 
