@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.lab.published.imports import FOLDER as IMPORTED
 from vocadapt.lab.published.materials import Materials
 from vocadapt.lab.published.measures import Place
 from vocadapt.lab.published.plan import TablePlan, plan_table
@@ -26,6 +27,7 @@ from vocadapt.lab.studies.saved import KIND, find_running_job
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.published.comparison import Comparison
 from vocadapt.published.coverage import compute_gaps
+from vocadapt.published.reader import find_table
 from vocadapt.published.tables import PublishedTable
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
@@ -76,7 +78,8 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
     adapted = {str(one.folder) for one in list_adapted_models(workspace)}
     models = {"none": ""}
     for name, place in pickers.list_models_to_train(workspace).items():
-        if place not in adapted:
+        # Models of the hub are found by the names that the table gives them.
+        if place not in adapted and Path(place).is_dir():
             models[name] = place
     vectors = {one.name: str(one.folder) for one in workspace.artifacts("vectors")}
     names = dict.fromkeys(cell.facts.base_model for cell in table.cells)
@@ -114,6 +117,8 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
     ).strip()
     data = (paths.resolve_allowed_path(typed),) if typed else ()
     folder = models[str(label)]
+    if folder:
+        paths.check_allowed(folder)
     stated = {str(says): folder} if folder and says != STAND_IN else {}
     stand_in = "" if stated else folder
     return Materials(workspace, data, stated, stand_in, vectors=vectors.get(str(chosen), ""))
@@ -124,15 +129,14 @@ def describe(materials: Materials, root: Path) -> str:
     given = (*map(str, materials.data), *materials.models.items(), materials.stand_in)
     places = [root / "runs"]
     if materials.workspace is not None:
-        places += [materials.workspace.root / kind for kind in ("tasks", "models", "corpora")]
+        kinds = ("tasks", "models", "corpora", IMPORTED)
+        places += [materials.workspace.root / kind for kind in kinds]
     times = [place.stat().st_mtime_ns for place in places if place.exists()]
     return repr((given, materials.vectors, times, str(root)))
 
 
 @st.cache_data(max_entries=64, show_spinner="Looking what can be computed …")
 def _plan(table: str, scale: str, given: str, _materials: Materials, _root: Path) -> TablePlan:
-    from vocadapt.published.reader import find_table
-
     return plan_table(find_table(table), _materials, SCALES[scale], _root)
 
 
