@@ -190,14 +190,19 @@ def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> 
 
 def read_toml(named: str | Path, remedy: str = "Correct the file.") -> dict[str, Any]:
     """Read a TOML file; raise InputError if it is not valid."""
+    return parse_toml(read_document(named, MAX_TOML_BYTES), show_path(named), remedy)
+
+
+def parse_toml(text: str, place: str, remedy: str = "Correct the file.") -> dict[str, Any]:
+    """Parse TOML text; raise InputError, which begins with `place`, if it is not valid."""
     import tomllib
 
     try:
-        return tomllib.loads(read_document(named, MAX_TOML_BYTES))
+        return tomllib.loads(text)
     except RecursionError:
-        raise _too_deep(show_path(named), remedy) from None
+        raise _too_deep(place, remedy) from None
     except ValueError as error:  # of TOML, and of numbers and dates in it
-        raise InputError(f"{show_path(named)}: not valid TOML ({error}).", remedy) from None
+        raise InputError(f"{place}: not valid TOML ({error}).", remedy) from None
 
 
 def show_path(path: str | Path) -> str:

@@ -5,6 +5,7 @@ import io
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,17 @@ def test_a_tracker_reads_runs_with_config_history_and_summary(
     assert history[2]["dev/score"] == 0.1 and history[4]["dev/score"] == 0.4
     assert history[4]["test/pooled/f1"] == 0.0 and history[4]["collapsed"] == 1
     assert history[4]["kwh"] == pytest.approx(0.01)
+
+
+def test_a_tracker_tells_variants_with_the_same_settings_apart(
+    study: tuple[Grid, Path], tmp_path: Path
+) -> None:
+    grid, root = study
+    twice = replace(grid, cells=(grid.cells[0], replace(grid.cells[0], variant="other")))
+    write_report(twice, root, tmp_path / "r.db", "tracker")
+    with closing(sqlite3.connect(tmp_path / "r.db")) as database:
+        (runs,) = database.execute("SELECT count(DISTINCT run_id) FROM configs").fetchone()
+    assert runs == 2
 
 
 def test_a_report_before_the_first_cell(study: tuple[Grid, Path], tmp_path: Path) -> None:

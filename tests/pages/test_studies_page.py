@@ -2,6 +2,7 @@
 
 import shutil
 import tomllib
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -147,6 +148,34 @@ def test_a_path_that_pages_may_not_open_is_refused(own, tmp_path):
     with pytest.raises(InputError):
         save_study(TEXT, own, refuse)
     assert seen == [str(own.folder(*MODEL))] and not list(own.root.glob("studies/*"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT + '[[corpora]]\nname = "c"\nfiles = "{secret}"\n',
+        TEXT.replace('model = "', 'recipe = "{secret}"\nmodel = "', 1),
+        'extends = "base.toml"\n' + TEXT,
+    ],
+)
+def test_a_path_that_pages_may_not_open_is_not_read(text, own, tmp_path):
+    secret = tmp_path / "secret.toml"
+    secret.write_text("password = [")  # what is read here is told in the error
+    (own.root / "base.toml").write_text(f'extends = "{secret}"')
+    text = text.replace("base.toml", str(own.root / "base.toml")).replace("{secret}", str(secret))
+
+    def refuse(path):
+        if Path(path) == secret:
+            raise InputError("may not be opened")
+
+    with pytest.raises(InputError, match="may not be opened"):
+        save_study(text, own, refuse)
+
+
+@pytest.mark.parametrize("value", ["[" * 3000, "1" * 5000])
+def test_a_file_that_the_parser_cannot_read_is_refused(value, own):
+    with pytest.raises(InputError, match=r"not valid TOML|levels deep"):
+        save_study(f'name = "s"\nx = {value}', own)
 
 
 def test_the_form_writes_the_file_and_offers_to_start(open_page, own):

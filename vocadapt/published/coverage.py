@@ -113,7 +113,7 @@ def list_scores(table: PublishedTable, column: str) -> dict[str, SeedScore]:
     """Return the published scores of a column by row, between 0 and 1, without their noise: none of
     the tables prints it. Empty cells and means are left out.
     """
-    means = {row.name for row in table.rows if row.mean_of}
+    means = _list_means(table)
     return {
         cell.row: SeedScore(cell.number / cell.scale)
         for cell in table.cells
@@ -124,15 +124,22 @@ def list_scores(table: PublishedTable, column: str) -> dict[str, SeedScore]:
 def list_own_scores(
     table: PublishedTable, column: str, compared: Mapping[tuple[str, str], Comparison]
 ) -> dict[str, SeedScore]:
-    """Return our scores of a column by row, between 0 and 1, with their noise over seeds."""
-    scores = {}
+    """Return our scores of a column by row, between 0 and 1, with their noise over seeds. Means are
+    left out.
+    """
+    scores, means = {}, _list_means(table)
     for (row, name), one in compared.items():
-        if name != column or one.ours is None or isinstance(one.ours, str):
+        if name != column or row in means or one.ours is None or isinstance(one.ours, str):
             continue
         scale = table.grid[row, name].scale
         sd = None if one.sd is None else one.sd / scale
         scores[row] = SeedScore(one.ours / scale, sd, one.n)
     return scores
+
+
+def _list_means(table: PublishedTable) -> set[str]:
+    """Return the rows that are means of others."""
+    return {row.name for row in table.rows if row.mean_of}
 
 
 def compute_gaps(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
+from vocadapt.errors import InputError
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.places import check_place
 from vocadapt.lab.studies.slurm import Allocation, join_ranges, write_script
@@ -84,6 +85,20 @@ def test_more_cells_than_an_array_may_have_are_shared_out(study_file, tmp_path, 
     assert "--array=0-1\n" in text
     assert re.search(r'"\$SLURM_ARRAY_TASK_ID" --of 2 ', text)
     assert "--time=36\n" in text  # two cells of a minute each, three times
+    assert "--confirm" not in text
+
+
+def test_the_tasks_of_a_large_study_confirm_it_too(study_file, tmp_path, monkeypatch):
+    for module in ("grid", "slurm"):
+        monkeypatch.setattr(f"vocadapt.lab.studies.{module}.MANY_CELLS", 2)
+    study_file.write_text(f"exclude = [{{seed = 1}}]{STUDY}")
+    study = read_study(study_file)
+    with pytest.raises(InputError, match="up to 3 cells"):
+        expand(study, tmp_path)
+    grid = expand(study, tmp_path, confirmed=3)
+    text = write_script(grid, tmp_path, study_file, Allocation(0, 60.0, 1e9)).read_text()
+    # The number is that of all cells, which is asked for: not the two that the rules leave.
+    assert len(grid.cells) == 2 and " --confirm 3 " in text
 
 
 @pytest.mark.slow

@@ -125,6 +125,8 @@ def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
         ('name = "plain"', 'name = "\\u202e"', "cannot be a name"),
         ('name = "plain"', "name = [1]", "expected a text"),
         ('"train.tsv"', '"missing.tsv"', "there is no file or folder"),
+        ('"train.tsv"', '""', "is not a path"),
+        ('"train.tsv"', r'"a\u0000b"', "is not a path"),
         ('kind = "ner"\n', "", "no kind"),
         ('model = "model"', 'model = "model"\npreset = "green-bert"', "Variant plain"),
         ("num_epochs = 1", "num_epochs = -1", "Variant other, task toy"),

@@ -4,7 +4,7 @@ Names are untrusted text: each format escapes its own markup, and CSV escapes fo
 """
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
@@ -135,10 +135,10 @@ def format_study_csv(report: StudyReport) -> str:
 
 def format_study_latex(report: StudyReport) -> str:
     """Format the table for booktabs, the best mean of each task in bold, with a comment on the test."""
-    lines = []
-    for row in report.rows:
+    lines, best = [], _find_best_rows(report.rows)
+    for place, row in enumerate(report.rows):
         cells = [escape_latex(cell) for cell in _format_row(row)]
-        if _is_best(row, report.rows):
+        if place in best:
             cells[4] = rf"\textbf{{{cells[4]}}}"
         lines.append(" & ".join(cells) + r" \\")
     notes = (
@@ -194,7 +194,8 @@ def _render_figure(task: str, readings: Sequence[Reading]) -> str:
     scores = [score for one in readings for score in one.scores]
     low, high = min(scores), max(scores)
     margin = 0.05 * (high - low) or 0.01
-    low, high = max(0.0, low - margin), min(1.0, high + margin)
+    least = 0.0 if low >= 0 else -1.0  # a correlation may be negative
+    low, high = max(least, low - margin), min(1.0, high + margin)
 
     def place(score: float) -> float:
         return NAME_WIDTH + (WIDTH - NAME_WIDTH - 20) * (score - low) / (high - low or 1.0)
@@ -262,10 +263,17 @@ def _format_csv_cell(cell: object) -> object:
     return flatten_text(cell) if isinstance(cell, str) else cell
 
 
-def _is_best(row: ReportRow, rows: Sequence[ReportRow]) -> bool:
-    """Return whether the mean of a row is the best of its task."""
-    means = [one.mean for one in rows if one.task == row.task and one.mean is not None]
-    return row.mean is not None and row.mean == max(means)
+def _find_best_rows(rows: Sequence[ReportRow]) -> set[int]:
+    """Return the places of the rows whose mean is the best of their task."""
+    best: dict[str, float] = {}
+    for row in rows:
+        if row.mean is not None:
+            best[row.task] = max(row.mean, best.get(row.task, row.mean))
+    return {
+        place
+        for place, row in enumerate(rows)
+        if row.mean is not None and row.mean == best[row.task]
+    }
 
 
 def _render_section(title: str, body: str) -> str:
@@ -273,7 +281,7 @@ def _render_section(title: str, body: str) -> str:
 
 
 def _render_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], texts: int, marked: Sequence[int] = ()
+    header: Sequence[str], rows: Sequence[Sequence[str]], texts: int, marked: Collection[int] = ()
 ) -> str:
     """Render a table; the first `texts` columns are left-aligned, `marked` rows are bold."""
     kinds = ["" if place < texts else ' class="n"' for place in range(len(header))]
@@ -297,7 +305,7 @@ def _render_table(
 
 
 def _render_results(report: StudyReport) -> str:
-    best = [place for place, row in enumerate(report.rows) if _is_best(row, report.rows)]
+    best = _find_best_rows(report.rows)
     table = _render_table(COLUMNS, [_format_row(row) for row in report.rows], 2, best)
     return f"{table}<p>{escape(describe_tests(report))} The best mean of a task is bold.</p>"
 

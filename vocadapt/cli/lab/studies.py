@@ -1,5 +1,6 @@
 """study plan, run, cell, status, table, report: grids of variants × tasks × seeds, from one file."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from vocadapt.lab.studies.report import ENDINGS, write_report
 from vocadapt.lab.studies.slurm import run_array_task
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
-from vocadapt.lab.studies.table import build_table, to_json
+from vocadapt.lab.studies.table import build_table, group_cells, to_json
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, find_root
 
 COLUMNS = ("variant", "task", "n", "collapsed", "mean", "sd", "delta", "p")
 GIGA = 1e9
@@ -44,13 +45,9 @@ def _plan(options: Options) -> Answer:
         "workers": workers,
         "out": str(folder),
     }
-    rows = []
-    for name in grid.rows:
-        for task in dict.fromkeys(cell.task for cell in grid.cells):
-            cells = [cell for cell in grid.cells if (cell.row, cell.task) == (name, task)]
-            if cells:
-                whole = sum(cell.step.is_whole(folder) for cell in cells)
-                rows.append((name, task, len(cells), whole))
+    planned = Counter((cell.row, cell.task) for cell in grid.cells)
+    finished = group_cells(grid, folder)
+    rows = [(*place, number, len(finished[place])) for place, number in planned.items()]
     facts = {
         "cells": f"{values['cells']:,}, of which {values['whole']:,} are finished",
         "adapted models": f"{values['models']:,}",
@@ -146,9 +143,10 @@ def _format_rows(rows: list[dict[str, Any]]) -> str:
 def _open(options: Options) -> tuple[Study, Grid, Path]:
     study = read_study(Path(options.file))
     folder = _find_folder(study, options)
-    # As in the step: a study in a folder of its own has no workspace.
-    workspace = None if options.out else Workspace(Path(options.workspace))
-    return study, expand(study, folder, getattr(options, "confirm", None) or 0, workspace), folder
+    # As the step does, which knows a workspace by the folder that it fills.
+    root = find_root(folder)
+    workspace = Workspace(root) if root else None
+    return study, expand(study, folder, options.confirm or 0, workspace), folder
 
 
 def _find_folder(study: Study, options: Options) -> Path:

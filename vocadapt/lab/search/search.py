@@ -336,4 +336,4 @@ def _report(study: "Study", trials: int, progress: Progress) -> None:
     text = f"{len(ended):,} of {trials:,} trials"
     if done:
         text += f", best {max(done):.4f} on dev"
-    progress(len(ended) / trials, text)
+    progress(min(1.0, len(ended) / trials), text)  # an earlier run may have tried more

@@ -22,7 +22,7 @@ from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest, find_versions
 from vocadapt.lab.workspace.rates import read_workspace_rates
-from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact
+from vocadapt.lab.workspace.workspace import Artifact, find_root, open_artifact
 from vocadapt.models.adapted_model import RECORD, add_footprint
 from vocadapt.progress import Progress, silent
 
@@ -53,9 +53,7 @@ def run_step(
     check_disk_space(folder, spec.estimate_bytes())
     grows = spec.declaration.grows
     with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:
-        root = None
-        if folder.absolute().parent.name in list_kinds():
-            root = folder.absolute().parent.parent
+        root = find_root(folder)
         # The cells of a study measure themselves.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)

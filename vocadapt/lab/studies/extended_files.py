@@ -1,7 +1,7 @@
 """Reading the file of a study that extends other files: all are merged into one table."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ PATHS = ("model", "recipe", "target", "vectors", "corpus", "files", "task", *SPL
 
 
 def read_extended(
-    path: Path, above: tuple[Path, ...] = ()
+    path: Path, check: Callable[[str], None], above: tuple[Path, ...] = ()
 ) -> tuple[dict[str, Any], tuple[Path, ...]]:
     """Read a file merged over the one that it extends; return the table, and all files.
 
-    Paths in an extended file are relative to that file, so they are made absolute here.
+    Paths in an extended file are relative to that file, so they are made absolute here. check:
+    raises InputError for an extended file that may not be read.
     """
     place = expand_path(path)
     if not place.is_file():
@@ -36,7 +37,8 @@ def read_extended(
         return table, (place,)
     if not isinstance(base, str):
         raise InputError(f"{show_path(path)}: extends: expected a file name.")
-    below, files = read_extended(place.parent / base, (*above, place))
+    check(str(place.parent / base))
+    below, files = read_extended(place.parent / base, check, (*above, place))
     if files[0].parent != place.parent:
         below = _make_absolute(below, files[0].parent)
     below.pop("name", None)  # the extending study has a folder of its own

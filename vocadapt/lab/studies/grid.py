@@ -163,10 +163,14 @@ def _choose_shown_corpus(variant: Variant, corpus: str) -> str:
     return corpus if len(variant.corpora) > 1 else ""
 
 
+def count_most(study: Study) -> int:
+    """Return how many cells a study has without its rules: the number that is confirmed."""
+    rows = sum(len(one.corpora) or 1 for one in study.variants)
+    return rows * len(study.tasks) * len(study.seeds)
+
+
 def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, StudyTask, int]]:
-    most = (
-        sum(len(one.corpora) or 1 for one in study.variants) * len(study.tasks) * len(study.seeds)
-    )
+    most = count_most(study)
     if most > MANY_CELLS and confirmed != most:
         raise InputError(
             f"The study {study.name} has up to {most:,} cells.",

@@ -64,6 +64,10 @@ class Schedule:
     attempts: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Failure] = field(default_factory=dict)
 
+    def will_make(self, name: str) -> bool:
+        """Return whether a step of this name is running or waiting."""
+        return any(step.name == name for step in (*self.running.values(), *self.waiting))
+
     def fail(self, step: StudyStep, problem: str) -> None:
         """Record that a step has failed for good."""
         self.failures[step.name] = Failure(step.name, problem, self.attempts[step.name])
@@ -137,14 +141,18 @@ def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: 
 
 def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
     """Take the first waiting step whose model exists; fail those whose model failed or was removed."""
-    unfinished = {step.name for step in (*schedule.waiting, *schedule.running.values())}
-    for step in list(schedule.waiting):
+    unfinished = set[str]()  # models that thousands of cells may wait for: each is looked for once
+    for step in tuple(schedule.waiting):
+        if step.needs in unfinished:
+            continue
         if not step.needs or (root / "models" / step.needs).is_dir():
             schedule.waiting.remove(step)
             return step
-        if step.needs not in unfinished:
-            schedule.waiting.remove(step)
-            schedule.fail(step, f"its model {step.needs} was not made")
+        if schedule.will_make(step.needs):
+            unfinished.add(step.needs)
+            continue
+        schedule.waiting.remove(step)
+        schedule.fail(step, f"its model {step.needs} was not made")
     return None
 
 

@@ -1,6 +1,5 @@
 """Studies with their file in their folder: it is renamed, copied, shared and deleted with them."""
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document
+from vocadapt.files import parse_toml, read_document
 from vocadapt.lab.jobs.queue import Job, list_jobs
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.study_file import Study, read_study
@@ -67,8 +66,6 @@ def save_study(
         raise InputError("The study has no name.", 'Add name = "…".')
     name = check_name(named)
     folder = workspace.folder(KIND, name)
-    if base := table.get("extends"):
-        check(str(folder / str(base)))
     is_new = not folder.exists()
     if not is_new and not (folder / FILE).is_file():
         raise InputError(
@@ -130,17 +127,14 @@ def list_paths(study: Study) -> list[str]:
 def _parse(text: str) -> dict[str, Any]:
     if len(text.encode()) > MAX_BYTES:
         raise InputError("The file is larger than 1 MB: this is not the file of a study.")
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"This is not valid TOML: {error}.", "Correct the file.") from None
+    return parse_toml(text, "The file")
 
 
 def _read(text: str, folder: Path, check: Callable[[str], None]) -> None:
     """Write the file of a study into a folder, and read it; check what it reads."""
     with convert_write_errors(folder):
         (folder / FILE).write_text(text, encoding="utf-8")
-    for path in list_paths(read_study(folder / FILE)):
+    for path in list_paths(read_study(folder / FILE, check)):  # hub names may be folders here, too
         check(path)
 
 

@@ -17,7 +17,7 @@ from vocadapt.errors import Canceled
 from vocadapt.lab.jobs.queue import prepare_cell
 from vocadapt.lab.jobs.worker import EXITS
 from vocadapt.lab.studies.cell_worker import THREADS, run_cell
-from vocadapt.lab.studies.grid import Grid, StudyStep
+from vocadapt.lab.studies.grid import MANY_CELLS, Grid, StudyStep, count_most
 from vocadapt.lab.workspace.workspace import Workspace
 
 MAX_TASKS = 1000  # of an array: SLURM allows 1001 unless its MaxArraySize says otherwise
@@ -77,6 +77,9 @@ def write_script(grid: Grid, root: Path, file: Path, allocation: Allocation) -> 
     if allocation.gpus:
         options["gres"] = f"gpu:{math.ceil(allocation.gpus)}"
     command = [sys.executable, "-m", "vocadapt", "study", "cell", str(file)]
+    most = count_most(grid.study)
+    if most > MANY_CELLS:  # it was confirmed
+        command += ["--confirm", str(most)]
     package = str(Path(vocadapt.__file__).parents[1])
     lines = [
         "#!/bin/bash",

@@ -21,7 +21,7 @@ those of a variant override both; `settings` of a variant or a task is a table o
 the name of a preset of fine-tuning.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -104,9 +104,10 @@ class Study:
         check_settings(self)
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> Study:
     """Read the file of a study.
 
+    check: raises InputError for a path that may not be read; called before anything is read there.
     Raises InputError, with the file and the nearest known name, for an invalid file.
 
     1. Read the file, and those that it extends.
@@ -114,8 +115,8 @@ def read_study(path: Path) -> Study:
     3. Read the rules, which name them.
     """
     # 1. One table.
-    table, files = read_extended(path)
-    reader = TableReader(files[0], files[0].parent)
+    table, files = read_extended(path, check)
+    reader = TableReader(files[0], files[0].parent, check)
     reader.check_keys(
         table, (*(one.name for one in fields(Study) if one.name != "files"), "extends")
     )

@@ -50,9 +50,10 @@ def build_table(grid: Grid, root: Path, draws: Draws = DEFAULT_DRAWS) -> tuple[R
     rows = [_summarize(variant, task, own) for (variant, task), own in runs.items()]
 
     # 2. Differences and tests. The baseline itself has neither.
-    compared = []
+    compared, baseline = [], grid.baseline
+    bases = {row.task: row for row in rows if row.variant == baseline}
     for row in rows:
-        base = next((r for r in rows if (r.variant, r.task) == (grid.baseline, row.task)), None)
+        base = bases.get(row.task)
         if base is None or base is row or base.mean is None or row.mean is None:
             compared.append(row)
             continue

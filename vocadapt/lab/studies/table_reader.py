@@ -1,7 +1,7 @@
 """Reading checked values from a study's file: errors name the file and the nearest known name."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,10 +23,14 @@ KINDS: Mapping[type, str] = {
 
 @dataclass(frozen=True)
 class TableReader:
-    """Reads values of one file, and names the file in each error."""
+    """Reads values of one file, and names the file in each error.
+
+    check: raises InputError for a path that may not be read.
+    """
 
     file: Path
     folder: Path
+    check: Callable[[str], None] = lambda path: None
 
     @property
     def where(self) -> str:
@@ -119,7 +123,10 @@ class TableReader:
 
         missing: it may be something else, such as the hub name of a model, which is kept.
         """
+        if not text.strip() or "\0" in text:
+            raise self.error(f"{show_value(text)} is not a path.")
         place = self.folder / expand_path(text)
+        self.check(os.path.realpath(place))  # first: whether it exists is not told either
         if os.path.exists(place):
             return str(place.resolve())
         if missing and not text.startswith((".", "/", "~")):

@@ -50,7 +50,8 @@ def _write_run(
 ) -> None:
     fold = run.record.get("fold") or 0
     name = f"{cell.row} · {cell.task} · seed {cell.seed}" + f" · fold {fold}" * bool(fold)
-    identity = f"{cell.step.name}-{fold}" * bool(fold) or cell.step.name
+    # Variants with the same settings share a step, so the step alone does not tell their runs apart.
+    identity = f"{name} · {cell.step.digest}"
     config = json.dumps(_build_config(cell, manifest, run))
     connection.execute(
         "INSERT INTO configs (run_id, run_name, config, created_at) VALUES (?, ?, ?, ?)",

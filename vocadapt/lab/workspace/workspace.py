@@ -53,6 +53,14 @@ def list_kinds() -> tuple[str, ...]:
     return (*ARTIFACTS, "jobs")
 
 
+def find_root(folder: Path) -> Path | None:
+    """Return the root of the workspace that the folder of an artifact lies in; None if in none."""
+    parent = folder.absolute().parent
+    if parent.name not in list_kinds():
+        return None
+    return parent.parent
+
+
 @dataclass(frozen=True)
 class Artifact:
     """A folder that a step wrote, its manifest, and its stamp, which changes when it is rebuilt."""
