@@ -360,12 +360,12 @@ def _suggest_model_folder(error: InputError, options: Namespace) -> InputError:
 def open_progress_line(verbose: bool) -> Iterator[Progress]:
     """Context manager: a Progress on stderr.
 
-    A terminal shows one line that is overwritten. Elsewhere a line is printed every two seconds if
-    `verbose`, else nothing.
+    A terminal shows one line that is overwritten. Elsewhere a line is printed every two seconds, if
+    it has changed, with `verbose`; without, nothing.
     """
     terminal = sys.stderr.isatty()
     interval = 2.0
-    last = float("-inf")
+    last, shown = float("-inf"), ""
     if terminal:
         interval = 0.1
     elif not verbose:
@@ -373,12 +373,15 @@ def open_progress_line(verbose: bool) -> Iterator[Progress]:
         return
 
     def report(fraction: float | None, message: str = "") -> None:
-        nonlocal last
+        nonlocal last, shown
         if time.monotonic() - last < interval:
             return
         last = time.monotonic()
         percentage = "    " if fraction is None else f"{fraction:4.0%}"
         line = f"{percentage}  {message}"[:110]
+        if line == shown:
+            return
+        shown = line
         if terminal:
             print(f"{CLEAR}{line}", end="", file=sys.stderr, flush=True)
         else:

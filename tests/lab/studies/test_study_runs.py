@@ -15,10 +15,12 @@ import pytest
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from vocadapt.cli import main
+from vocadapt.errors import Canceled
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.studies.estimates import estimate_grid
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.workspace.drafts import open_growing
 from vocadapt.lab.workspace.manifest import Manifest
 
 FILE = """
@@ -165,3 +167,14 @@ def test_a_killed_study_continues_and_equals_an_uninterrupted_one(file, tmp_path
     assert len(files) == 6
     for path in files:
         assert (whole / path).read_bytes() == (killed / path).read_bytes()
+
+
+@pytest.mark.parametrize("interruption", [Canceled(), KeyboardInterrupt()])
+def test_a_canceled_study_says_that_its_results_are_kept(tmp_path, interruption):
+    with pytest.raises(Canceled, match="keeps what is finished"), open_growing(tmp_path / "s") as s:
+        (s / "runs").mkdir()
+        raise interruption
+    assert (tmp_path / "s" / "runs").is_dir()
+    with pytest.raises(type(interruption)) as canceled, open_growing(tmp_path / "empty"):
+        raise interruption
+    assert not str(canceled.value) and not (tmp_path / "empty").exists()

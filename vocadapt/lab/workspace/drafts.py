@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from vocadapt.errors import InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
@@ -97,12 +97,14 @@ def open_growing(folder: Path) -> Iterator[Path]:
                 {"process": os.getpid(), "machine": socket.gethostname(), "since": time.time()},
             )
         yield folder
-    except BaseException:
+    except BaseException as error:
         if missing and _list_names(folder) <= {MANIFEST, HOLDER}:
             shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):  # only the parents created above that are still empty
                 for parent in missing[1:]:
                     parent.rmdir()
+        elif isinstance(error, KeyboardInterrupt | Canceled) and not str(error):
+            raise Canceled(f"{folder} keeps what is finished; run it again to continue") from None
         raise
     finally:
         with suppress(OSError):
