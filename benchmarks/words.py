@@ -1,25 +1,31 @@
 """Counting the words of a corpus: speed against the pure-Python BasicTokenizer in the same process,
 correctness, memory.
 
-    python benchmarks/words.py [--megabytes 100] [--gigabyte] [--planes]
+    python benchmarks/words.py [--megabytes 100] [--gigabyte] [--planes] [--workers 2]
 
 Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary file. Prints one line
 of JSON per measurement: count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against
 the baseline on a slice, best of three alternating runs; whether the counts equal those of the
 tokenizer's normalizer and pre-tokenizer on whole lines; the peak memory of a new process (target: 600
 MB). --gigabyte adds the peak memory on 1 GB of text with many distinct words; --planes checks every
-Unicode code point as `ab<c>cd`.
+Unicode code point as `ab<c>cd`. --workers: counting by so many processes, against one, on the text and
+on three times as much (target: ratio 1.7 with two), plain and compressed; `path_ratio` is computed from
+processor time, as if the processes never waited for a core or for each other: it depends less on other
+load than the clock.
 """
 
 import argparse
 import gzip
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tokenizers.normalizers import BertNormalizer
@@ -29,7 +35,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from vocadapt.text.corpus import open_corpus  # noqa: E402
-from vocadapt.text.words import Splitter, count_words, write_sentences  # noqa: E402
+from vocadapt.text.shards import add_counts, count_words_in_parallel  # noqa: E402
+from vocadapt.text.words import Splitter, WordCounts, count_words, write_sentences  # noqa: E402
 
 TEXT = ROOT.parent / "shared" / "data" / "text" / "biomedical-fulltext.txt.gz"
 SLICE = 2_000_000  # bytes for the baseline and the whole-line check
@@ -56,9 +63,13 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--gigabyte", action="store_true")
     parser.add_argument("--planes", action="store_true")
+    parser.add_argument("--workers", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text = unpack(Path(folder) / "text.txt", options.megabytes * 10**6)
+        if options.workers:
+            measure_workers(text, options.workers)
+            return
         speed(text, Path(folder) / "sentences")
         memory("", text, Path(folder) / "sentences")
         whole_lines("a slice", start_of(text, SLICE), Path(folder) / "slice.txt")
@@ -118,6 +129,57 @@ def rates(size: int, work: Callable[[], object]) -> tuple[float, float]:
     return size / 1e6 / (time.perf_counter() - start), size / 1e6 / (
         time.process_time() - start_cpu
     )
+
+
+def measure_workers(text: Path, workers: int, repeats: int = 2) -> None:
+    """Compare counting by several processes with counting by one, on the clock and by processor
+    time.
+    """
+    large, packed = text.with_name("large.txt"), text.with_name("text.txt.gz")
+    with large.open("wb") as file:
+        for line in varied(text):
+            file.write(line.encode())
+            if file.tell() >= 3 * text.stat().st_size:
+                break
+    packed.write_bytes(gzip.compress(text.read_bytes(), 6))
+    for name, path in (("plain", text), ("compressed", packed), ("three times as much", large)):
+        corpus, splitter = open_corpus([path]), Splitter.bert()
+        ones, severals, equal = [], [], True
+        for _ in range(repeats):
+            one, counts = measure_count(partial(count_words, corpus, splitter))
+            several, sharded = measure_count(
+                partial(count_words_in_parallel, corpus, splitter, workers)
+            )
+            equal &= list(counts.counts.items()) == list(sharded.counts.items())
+            ones.append(one)
+            severals.append(several)
+        (wall, own, _), (wall_2, own_2, others) = min(ones), min(severals)
+        # What is not counted by several processes: the merge, measured alone.
+        half = replace(counts, counts=dict(list(counts.counts.items())[::2]))
+        (_, merging, _), _ = measure_count(partial(add_counts, [counts, half]))
+        path_time = (own_2 - merging + others) / workers + merging
+        show(
+            f"{workers} processes, {name}",
+            megabytes=path.stat().st_size / 1e6,
+            seconds=wall_2,
+            seconds_of_one=wall,
+            ratio=wall / wall_2,
+            path_ratio=own / path_time,
+            identical=equal,
+        )
+
+
+def measure_count(work: Callable[[], WordCounts]) -> tuple[tuple[float, float, float], WordCounts]:
+    """Return the seconds on the clock, those of this processor and of other processes, and the
+    counts.
+    """
+    start, before = time.perf_counter(), os.times()
+    counts = work()
+    after, wall = os.times(), time.perf_counter() - start
+    own = after.user + after.system - before.user - before.system
+    children = after.children_user + after.children_system
+    others = children - before.children_user - before.children_system
+    return (wall, own, others), counts
 
 
 def whole_lines(name: str, lines: list[str], path: Path) -> None:
