@@ -16,6 +16,7 @@ def shown_in(page, label):
     return page.get_by_test_id("stMain").get_by_role("combobox", name=re.compile(label)).first
 
 
+@pytest.mark.slow  # in the gate: tests/pages/test_results_of_jobs.py, and the walk
 def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, tiny_bert):
     from playwright.sync_api import expect
 
