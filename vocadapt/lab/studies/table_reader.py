@@ -124,7 +124,7 @@ class TableReader:
         missing: it may be something else, such as the hub name of a model, which is kept.
         """
         if not text.strip() or "\0" in text:
-            raise self.error(f"{show_value(text)} is not a path.")
+            raise self.build_error(f"{show_value(text)} is not a path.")
         place = self.folder / expand_path(text)
         self.check(os.path.realpath(place))  # first: whether it exists is not told either
         if os.path.exists(place):
