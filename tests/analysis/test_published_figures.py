@@ -5,7 +5,7 @@ import pytest
 from vocadapt.analysis.figures.published import (
     LARGEST_DISC,
     DiscMark,
-    ShareMark,
+    GapMark,
     plot_discs,
     plot_gap_coverage,
     plot_group_means,
@@ -16,7 +16,7 @@ from vocadapt.published.reader import find_table
 
 
 def test_a_share_has_its_interval_and_an_undefined_one_a_note() -> None:
-    marks = [ShareMark("a", 0.5, 0.3, 0.8), ShareMark("<b>", None), ShareMark("c", 0.6)]
+    marks = [GapMark("a", 0.5, 0.3, 0.8), GapMark("<b>", None), GapMark("c", 0.6)]
     figure = plot_gap_coverage(marks, mean=0.55)
     (trace,) = figure.data
     assert list(trace.x) == [0.5, 0.6] and list(trace.y) == [0, 2]

@@ -139,7 +139,7 @@ def test_a_name_alone_is_not_compared(data: Path, known: None) -> None:
     (data / "vocab" / "scibert.txt").write_bytes((data / "vocab" / "bluebert.txt").read_bytes())
     found = run("fast-2.1", materials(data)).comparisons["hypertension", "SciBERT"]
     assert found.ours == "hyper-tension" and found.equal is None
-    assert "nothing but its name says that it is SciBERT" in found.why
+    assert "only its name says that it is SciBERT" in found.why
 
 
 def test_terms_are_tokenized_as_the_table_prints_them(data: Path, known: None) -> None:
@@ -199,7 +199,7 @@ def test_a_model_is_what_the_user_says_unless_its_content_contradicts(
     named = Materials(None, (data,), {blue: str(tiny_bert)})
     found = reproduce(find_table("fast-3.3"), named, TINY, Path("unused")).comparisons
     one = found["BlueBERT", "BlueBERT"]
-    assert one.difference == 0 and one.remark == f"taken to be {blue} because you said so"
+    assert one.difference == 0 and one.remark == f"taken to be {blue} as you stated"
 
 
 def test_a_plan_agrees_with_what_is_computed(data: Path, known: None) -> None:

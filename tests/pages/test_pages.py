@@ -92,7 +92,7 @@ EMPTY = {
 }
 FULL = {
     STUDIES: [],  # a test of its own
-    PUBLISHED: ["Off-the-shelf models", "Ours"],
+    PUBLISHED: ["Off-the-shelf models", "Our scores"],
     PRETRAINING: ["Pretrain a model"],
     FINETUNE: ["Fine-tune models"],
     RESULTS: [],  # nothing was fine-tuned in it

@@ -1,4 +1,4 @@
-"""The share of a gap between two models that a third one covers."""
+"""The fraction of a gap between two models that a third one covers."""
 
 import math
 from dataclasses import replace
@@ -18,7 +18,7 @@ from vocadapt.published.reader import find_table
 
 def test_a_share_without_the_noise_of_seeds_has_no_interval() -> None:
     found = compute_coverage(SeedScore(0.80), SeedScore(0.84), SeedScore(0.83))
-    assert found.share == pytest.approx(0.75)
+    assert found.fraction == pytest.approx(0.75)
     assert (found.low, found.high) == (None, None)
     assert "no interval" in found.why
 
@@ -29,7 +29,7 @@ def test_the_interval_of_a_share() -> None:
     """
     low, high, ours = (SeedScore(mean, 0.002, 8) for mean in (0.80, 0.84, 0.83))
     found = compute_coverage(low, high, ours)
-    assert found.share == pytest.approx(0.75)
+    assert found.fraction == pytest.approx(0.75)
     noise = 2.795723e-6
     a, b, c = 0.0016 - 2 * noise, 0.0012 - noise, 0.0009 - 2 * noise
     root = math.sqrt(b * b - a * c)
@@ -41,7 +41,7 @@ def test_the_interval_of_a_share() -> None:
 
 def test_without_noise_the_interval_is_a_point() -> None:
     found = compute_coverage(*(SeedScore(mean, 0.0, 4) for mean in (0.5, 1.0, 0.75)))
-    assert (found.low, found.share, found.high) == (0.5, 0.5, 0.5)
+    assert (found.low, found.fraction, found.high) == (0.5, 0.5, 0.5)
 
 
 def test_the_interval_covers_the_true_share_at_its_level() -> None:
@@ -63,7 +63,7 @@ def test_the_interval_covers_the_true_share_at_its_level() -> None:
 def test_a_gap_within_its_noise_has_no_share() -> None:
     low, high = SeedScore(0.80, 0.02, 3), SeedScore(0.81, 0.02, 3)
     found = compute_coverage(low, high, SeedScore(0.805, 0.02, 3))
-    assert found.share is None
+    assert found.fraction is None
     assert found.why == "not defined: the gap is not larger than its noise"
     assert found.gap == pytest.approx(0.01)
 
@@ -71,14 +71,14 @@ def test_a_gap_within_its_noise_has_no_share() -> None:
 @pytest.mark.parametrize("high", [0.80, 0.79])
 def test_no_gap_no_share(high: float) -> None:
     found = compute_coverage(SeedScore(0.80), SeedScore(high), SeedScore(0.9))
-    assert found.share is None
+    assert found.fraction is None
     assert found.why == "not defined: there is no gap"
 
 
 def test_a_share_can_be_negative_or_above_one() -> None:
     low, high = SeedScore(0.80), SeedScore(0.84)
-    assert compute_coverage(low, high, SeedScore(0.78)).share == pytest.approx(-0.5)
-    assert compute_coverage(low, high, SeedScore(0.88)).share == pytest.approx(2.0)
+    assert compute_coverage(low, high, SeedScore(0.78)).fraction == pytest.approx(-0.5)
+    assert compute_coverage(low, high, SeedScore(0.88)).fraction == pytest.approx(2.0)
 
 
 def test_the_mean_of_the_shares_is_not_the_share_of_the_means() -> None:
@@ -86,10 +86,10 @@ def test_the_mean_of_the_shares_is_not_the_share_of_the_means() -> None:
     high = {"a": SeedScore(1.0), "b": SeedScore(0.1), "c": SeedScore(0.5)}
     ours = {"a": SeedScore(0.1), "b": SeedScore(0.09), "c": SeedScore(0.6)}
     found = compute_mean_coverage(low, high, ours)
-    assert found.share == pytest.approx((0.1 + 0.9) / 2)
-    assert (found.defined, found.of) == (2, 3)
-    assert found.tasks["c"].share is None
-    assert compute_mean_coverage({}, {}, {}).share is None
+    assert found.fraction == pytest.approx((0.1 + 0.9) / 2)
+    assert (found.n_defined, found.n_tasks) == (2, 3)
+    assert found.tasks["c"].fraction is None
+    assert compute_mean_coverage({}, {}, {}).fraction is None
 
 
 def test_the_published_ends_of_the_gap() -> None:
@@ -98,8 +98,8 @@ def test_the_published_ends_of_the_gap() -> None:
     assert low["LINNAEUS"].mean == pytest.approx(0.8346)
     assert len(low) == len(high) == 8
     full = compute_mean_coverage(low, high, high)
-    assert full.share == pytest.approx(1.0)
-    assert full.defined == 8
+    assert full.fraction == pytest.approx(1.0)
+    assert full.n_defined == 8
     gaps = {task: round(one.gap, 4) for task, one in full.tasks.items()}
     assert gaps["LINNAEUS"] == 0.0462
     assert gaps["JNLPBA"] == 0.0071
@@ -121,10 +121,10 @@ def test_the_gaps_of_a_table_are_computed_of_our_scores_with_their_noise() -> No
     compared["BC2GM", "GreenBioBERT, F1"] = Comparison(None, 82.0, sd=0.2, n=8)
     compared["LINNAEUS", "GreenBioBERT, F1"] = Comparison(None, None, why="not available")
     (found,) = compute_gaps(table, compared).values()
-    assert found.share == pytest.approx(0.5) and (found.defined, found.of) == (1, 1)
+    assert found.fraction == pytest.approx(0.5) and (found.n_defined, found.n_tasks) == (1, 1)
     one = found.tasks["NCBI-disease"]
     assert one.low is not None and one.high is not None and 0.4 < one.low < 0.5 < one.high < 0.6
     # The same scores with more noise than gap.
     noisy = {place: replace(score, sd=4.0) for place, score in compared.items()}
     (found,) = compute_gaps(table, noisy).values()
-    assert found.share is None and found.tasks["NCBI-disease"].why.endswith("than its noise")
+    assert found.fraction is None and found.tasks["NCBI-disease"].why.endswith("than its noise")

@@ -1,7 +1,7 @@
 """Published base models, by content: whether a folder or a vocabulary can be what its name says.
 
-A vocabulary that fits is proved, because its digest is known. Weights are not: a model that was
-trained further has the same vocabulary and the same configuration. Content can only refute them.
+A vocabulary is identified by its digest. Weights cannot be identified, because a model after continued
+pretraining has the same vocabulary and configuration. Their content can only contradict the name.
 """
 
 import hashlib
@@ -33,16 +33,16 @@ def shorten_name(name: str) -> str:
 
 
 def find_contradiction(name: str, model: ModelFolder) -> str | None:
-    """Return what the content of a model, or of a bare vocabulary, says against its name.
+    """Return how the content of a model, or of a bare vocabulary, contradicts its name.
 
-    "" if nothing does; None if nothing is known of a base model of this name.
+    "" if it does not; None if nothing is known of a base model of this name.
     """
     expected = VOCABULARIES.get(shorten_name(name))
     if expected is None:
         return None
     try:
         if digest_tokens(model.vocabulary.tokens) != expected:
-            return "its vocabulary is another one"
+            return "its vocabulary is different"
         if model.path.is_file():  # a bare vocabulary
             return ""
         for key, value in CONFIGURATION.items():

@@ -20,7 +20,7 @@ class Score:
     sd: over n seeds, None for one. data: a benchmark card or another version of data, as in
     `Facts`. scorer: a name such as "entity-strict"; figure: which of its figures.
     base_model: the model that was adapted or fine-tuned. is_change: whether the value is a change
-    against another score. remark: what a comparison rests on, such as a statement of the user.
+    against another score. remark: basis of the comparison, such as a statement of the user.
     """
 
     value: Value
@@ -37,11 +37,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Published value, ours and their difference (ours less published) in the unit of the cell.
+    """Published value, ours and their difference (ours minus published) in the unit of the cell.
 
     sd: of ours over n seeds, in the same unit. For text, `difference` is None and `equal` says
     whether both are the same. why: "" if comparable; else why not, or why a value is missing.
-    remark: what a comparison rests on.
+    remark: basis of the comparison.
     """
 
     published: Value | None
@@ -79,7 +79,7 @@ def compare(cell: PublishedCell, ours: Score | None, unavailable: str = "") -> C
     if isinstance(value, str) or isinstance(cell.value, str):
         equal = value == cell.value
     elif cell.value is not None:
-        # Without the noise of binary fractions: 85.3 - 85.2 is 0.1.
+        # Remove floating-point noise: 85.3 - 85.2 is 0.1.
         difference = round(value - cell.value, 10)
     return Comparison(
         cell.value, value, difference, equal, sd, ours.n, "", cell.imported, ours.remark

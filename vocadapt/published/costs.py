@@ -1,4 +1,4 @@
-"""CO2 of published computations by Strubell's formula, beside what a table prints (Poerner et al. 2020,
+"""CO2 of published computations by Strubell's formula, next to the printed values (Poerner et al. 2020,
 table of costs).
 """
 

@@ -1,10 +1,10 @@
-"""How much of the gap between two models a third one covers, such as GreenBioBERT of the gap
+"""Fraction of the gap between two models that a third one covers, such as GreenBioBERT of the gap
 between BERT and BioBERT (Poerner et al. 2020, section on experiment 1).
 
-    share = (ours − low) / (high − low)
+    fraction = (ours − low) / (high − low)
 
 Example: BERT .80, BioBERT .84, ours .83 → .75. The interval of such a ratio is Fieller's. It is
-finite only if the gap differs from 0 at the same level: otherwise the share is not defined.
+finite only if the gap differs from 0 at the same level: otherwise the fraction is not defined.
 """
 
 import math
@@ -35,13 +35,13 @@ class SeedScore:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Share of a gap that is covered, with its confidence interval.
+    """Fraction of a gap that is covered, with its confidence interval.
 
-    share: None if it is not defined; why says why. low, high: None if the noise is not known.
+    fraction: None if it is not defined; why: the reason. low, high: None if the noise is not known.
     """
 
     gap: float
-    share: float | None
+    fraction: float | None
     low: float | None = None
     high: float | None = None
     why: str = ""
@@ -49,28 +49,29 @@ class Coverage:
 
 @dataclass(frozen=True)
 class MeanCoverage:
-    """Mean of the shares of several tasks, as published: not the share of the mean scores.
+    """Mean of the fractions of several tasks, as published: not the fraction of the mean scores.
 
-    share: None if it is defined for no task. defined: the number of averaged tasks; of: all tasks.
+    fraction: None if it is defined for no task. n_defined: the number of averaged
+    tasks; n_tasks: of all tasks.
     """
 
-    share: float | None
-    defined: int
-    of: int
+    fraction: float | None
+    n_defined: int
+    n_tasks: int
     tasks: Mapping[str, Coverage]
 
 
 def compute_coverage(
     low: SeedScore, high: SeedScore, ours: SeedScore, level: float = LEVEL
 ) -> Coverage:
-    """Compute the share of the gap from `low` to `high` that `ours` covers.
+    """Compute the fraction of the gap from `low` to `high` that `ours` covers.
 
-    Not defined where the gap is not larger than its noise: where its confidence interval contains
-    0, or, without the noise of seeds, where it is not above 0.
+    Not defined if the gap is not larger than its noise: if its confidence interval contains 0 or,
+    without the noise of seeds, if it is not above 0.
 
     Source: Fieller 1954, with the smallest number of seeds for the degrees of freedom.
     """
-    # 1. The gap must be a gap.
+    # 1. The gap must be positive, and larger than its noise.
     gap, covered = high.mean - low.mean, ours.mean - low.mean
     variances = low.variance, high.variance, ours.variance
     if not gap > 0:
@@ -81,7 +82,7 @@ def compute_coverage(
     if gap**2 <= noise**2 * (low.variance + high.variance):
         return Coverage(gap, None, why="not defined: the gap is not larger than its noise")
 
-    # 2. Fieller's interval: the shares s for which ours − low − s · gap does not differ from 0.
+    # 2. Fieller's interval: the fractions s for which ours − low − s · gap does not differ from 0.
     # Both differences contain `low`, so its variance is their covariance.
     known = [variance or 0.0 for variance in variances]
     of_low, of_high, of_ours = (noise**2 * variance for variance in known)
@@ -98,15 +99,15 @@ def compute_mean_coverage(
     ours: Mapping[str, SeedScore],
     level: float = LEVEL,
 ) -> MeanCoverage:
-    """Average the shares of the tasks that all three models have a score of."""
+    """Average the fractions of the tasks that all three models have a score of."""
     tasks = {
         task: compute_coverage(low[task], high[task], ours[task], level)
         for task in low
         if task in high and task in ours
     }
-    shares = [one.share for one in tasks.values() if one.share is not None]
-    mean = sum(shares) / len(shares) if shares else None
-    return MeanCoverage(mean, len(shares), len(tasks), tasks)
+    fractions = [one.fraction for one in tasks.values() if one.fraction is not None]
+    mean = sum(fractions) / len(fractions) if fractions else None
+    return MeanCoverage(mean, len(fractions), len(tasks), tasks)
 
 
 def list_scores(table: PublishedTable, column: str) -> dict[str, SeedScore]:
@@ -145,7 +146,7 @@ def _list_means(table: PublishedTable) -> set[str]:
 def compute_gaps(
     table: PublishedTable, compared: Mapping[tuple[str, str], Comparison] | None = None
 ) -> dict[str, MeanCoverage]:
-    """Compute the shares of the gaps that a table declares, by name: of its own scores, or of ours.
+    """Compute the fractions of the gaps that a table declares, by name: of its own scores, or of ours.
 
     compared: by row and column. A gap without a task that has all three scores is left out.
     """

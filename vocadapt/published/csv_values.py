@@ -1,7 +1,7 @@
 """A CSV file that fills empty cells of a published table with values that its user has at hand.
 
 The values are kept apart from the published ones, with the file, who imported it and when, and a
-filled cell names them. The columns of the file are row, column, value and, if wanted, note:
+filled cell names them. The columns of the file are row, column, value and, optionally, note:
 
     row,column,value,note
     GreenBioBERT,CO2,28,table 1
@@ -90,7 +90,7 @@ def read_csv(
         key = one.row, one.column
         if key in values:
             raise InputError(
-                f"{line}: row {one.row!r}, column {one.column!r} is there twice.",
+                f"{line}: row {one.row!r}, column {one.column!r} is given twice.",
                 "Keep one of the two lines.",
             )
         if cell.at_hand:
@@ -153,7 +153,7 @@ def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
     if missing:
         raise InputError(f"{place}: the column {missing[0]!r} is missing.", REMEDY)
     if len(set(names)) < len(names):
-        raise InputError(f"{place}: a column is there twice.", REMEDY)
+        raise InputError(f"{place}: a column is given twice.", REMEDY)
     return {name: names.index(name) for name in names}
 
 

@@ -1,5 +1,5 @@
-"""Means over groups of tasks, as a table declares them: of our scores, and of the published cells,
-compared with the printed means.
+"""Means over groups of tasks that a table declares: of our scores; and of the published cells, to check
+the printed means.
 """
 
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ def check_means(
     """Recompute every printed mean of a table from its cells.
 
     with_left_out: average also the rows that the table declares to be left out.
-    without_collapsed: leave runs out that are reported as failed.
+    without_collapsed: leave out runs that are reported as failed.
     """
     groups = list_groups(table)
     last_place = Decimal(1).scaleb(-table.decimals)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vocadapt.published.tables import PublishedTable
 
-REFERENCE_GPUS = 4  # V100 of Tai et al. 2020, which their hours are counted in
+REFERENCE_GPUS = 4  # V100: the hardware that the hours of Tai et al. 2020 refer to
 V100_PER_DEVICE = {"V100": 1.0, "TPU core": 2.0}  # a TPU core counted as two V100
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 HOURS = re.compile(r"(\d+) hrs")

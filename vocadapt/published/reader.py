@@ -112,14 +112,14 @@ def read_tables(path: Path) -> tuple[PublishedTable, ...]:
     content = read_toml(path)
     place = path.name
     _check_keys(content, ("source", "common", "row_sets", "tables"), place)
-    source = build_settings(Source, _mapping(content.get("source"), f"{place}: source"), place)
+    source = build_settings(Source, _read_mapping(content.get("source"), f"{place}: source"), place)
     common = build_settings(Facts, content.get("common", {}), f"{place}: common")
-    row_sets = _mapping(content.get("row_sets", {}), f"{place}: row_sets")
+    row_sets = _read_mapping(content.get("row_sets", {}), f"{place}: row_sets")
     declared = content.get("tables", [])
     if not isinstance(declared, list) or not declared:
         raise InputError(f"{place}: tables: expected a list of tables.")
     tables = [
-        _build_table(_mapping(one, f"{place}: tables"), source, common, row_sets, place)
+        _build_table(_read_mapping(one, f"{place}: tables"), source, common, row_sets, place)
         for one in declared
     ]
     _check_unique([table.id for table in tables], f"{place}: tables")
@@ -211,7 +211,7 @@ def _build_cell(
     if at_hand:
         facts = replace(facts, reason="")
 
-    # 3. Nothing that a reader of the cell needs may be missing.
+    # 3. Refuse a cell without a required fact.
     missing = [name for name in REQUIRED if not getattr(facts, name)]
     if not facts.recipe and not facts.no_recipe:
         missing.append("recipe")
@@ -344,7 +344,7 @@ def _name_headings(headings: Any, place: str) -> list[Any]:
     return named
 
 
-def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+def _read_mapping(value: Any, place: str) -> Mapping[str, Any]:
     """Return a TOML table; raise InputError for any other value."""
     if not isinstance(value, Mapping):
         raise InputError(f"{place}: expected a table, got {show_value(value)}.")
@@ -359,4 +359,4 @@ def _check_keys(values: Mapping[str, Any], known: Sequence[str], place: str) -> 
 def _check_unique(names: Sequence[str], place: str) -> None:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise InputError(f"{place}: {twice[0]!r} is there twice.")
+        raise InputError(f"{place}: {twice[0]!r} is given twice.")

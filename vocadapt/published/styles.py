@@ -1,5 +1,5 @@
 """Style of each cell, as Fast 2023 prints tables (section 6.2): best score bold, second best
-underlined; a drop red and a rise green, the deeper the larger.
+underlined; decreases red and increases green, with a stronger color for a larger change.
 """
 
 from dataclasses import dataclass
@@ -53,10 +53,10 @@ def find_largest_change(*tables: PublishedTable) -> float:
 def _rank(cells: list[PublishedCell]) -> dict[str, int]:
     """Rank the cells of a row by column, 0 for the best; equal scores have the same rank.
 
-    Only scores of one kind compete: a change is ranked with the other changes against the same
+    Only scores of one kind are compared: a change is ranked with the other changes against the same
     column, and that column itself as a change of 0. Figures of another kind are ranked apart.
     """
-    # 1. What each cell competes in, and with which value.
+    # 1. Group the cells that are ranked together, with the value of each.
     bases = {cell.facts.change_from for cell in cells} - {""}
     entries: dict[tuple[str, str], dict[str, float]] = {}
     for cell in cells:
@@ -64,13 +64,13 @@ def _rank(cells: list[PublishedCell]) -> dict[str, int]:
         value = 0.0 if cell.column in bases else float(cell.number or 0.0)
         entries.setdefault((base, cell.facts.figure), {})[cell.column] = value
 
-    # 2. Rank each competition of at least two.
+    # 2. Rank each group of at least two.
     ranks: dict[str, int] = {}
-    for competing in entries.values():
-        if len(competing) < 2:
+    for group in entries.values():
+        if len(group) < 2:
             continue
-        order = sorted(set(competing.values()), reverse=True)
-        ranks |= {column: order.index(value) for column, value in competing.items()}
+        order = sorted(set(group.values()), reverse=True)
+        ranks |= {column: order.index(value) for column, value in group.items()}
     return ranks
 
 

@@ -16,12 +16,12 @@ KINDS = {
     "prose": "numbers that are printed in sentences",
     "frame": "a table or figure whose values are not at hand",
 }
-PLOTS = {  # what a publication draws of a table
+PLOTS = {  # figures that publications make of a table
     "module sizes": "F1 by the size of exBERT's module",
     "hours": "F1 by hours of pretraining",
     "discs": "F1 by hours of pretraining, a disc for each model",
     "epochs": "F1 by number of epochs, a line for each seed",
-    "shares": "share of the gap that is covered",
+    "fractions": "fraction of the gap that is covered",
 }
 
 
@@ -142,7 +142,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Gap:
-    """Three columns: the gap between the scores of `low` and `high`, and `ours`, which covers a share
+    """Three columns: the gap between the scores of `low` and `high`, and `ours`, which covers a fraction
     of it.
     """
 
@@ -157,14 +157,14 @@ class PublishedTable:
     """A table, or the numbers of a figure or a section.
 
     where: its number, such as "table 6.6". kind: a key of KINDS. decimals: as printed.
-    study: what has to be run to produce it. ranked: whether the best cells are marked, as in
-    `styles`. notes: its traps.
+    study: the computation that produces it. ranked: whether the best cells are marked, as in
+    `styles`. notes: what a reader may misread.
 
-    method: how its cells are computed, a name that `vocadapt.lab.published` knows; "" for a table
+    method: how its cells are computed, a key of MEASURES or "fine-tuning"; "" for a table
     that is not computed, for which `needs` says what is missing. settings: fine-tuning preset of the
     publication. target: model whose vocabulary is transferred.
 
-    plot: what the publication draws of it, a key of PLOTS; gaps: shares that follow from its columns.
+    plot: the figure that the publication makes of it, a key of PLOTS; gaps: between its columns.
     """
 
     id: str

@@ -1,5 +1,5 @@
-"""Figures of publications, drawn from values: how much of a gap is covered, scores by module size and
-by hours, scores by seed and number of epochs, and means over groups of tasks.
+"""Figures of publications, drawn from values: covered fractions of a gap, scores by module size, hours,
+or seed and number of epochs, and means over groups of tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ Curve = Sequence[tuple[float, float]]  # (x, score) of each point
 
 
 @dataclass(frozen=True)
-class ShareMark:
-    """A covered share of a gap, and its confidence interval. share: None if it is not defined;
+class GapMark:
+    """A covered fraction of a gap, and its confidence interval. fraction: None if it is not defined;
     low, high: None if the noise is not known.
     """
 
     name: str
-    share: float | None
+    fraction: float | None
     low: float | None = None
     high: float | None = None
 
@@ -43,29 +43,29 @@ class DiscMark:
     diameter: float
 
 
-def plot_gap_coverage(marks: Sequence[ShareMark], mean: float | None = None) -> go.Figure:
-    """Plot the covered share of each task in a row, with its interval; the mean as a line.
+def plot_gap_coverage(marks: Sequence[GapMark], mean: float | None = None) -> go.Figure:
+    """Plot the covered fraction of each task in a row, with its interval; the mean as a line.
 
-    A share that is not defined has an empty row with a note.
+    A fraction that is not defined has an empty row with a note.
     """
     rows = build_name_axis([escape_name(mark.name) for mark in marks], 0.5)
-    title = "share of the gap that is covered"
+    title = "fraction of the gap that is covered"
     figure = build_figure(title, "", 76 + 27 * len(marks), {"tickformat": ".0%"}, rows)
-    defined = [(row, mark) for row, mark in enumerate(marks) if mark.share is not None]
-    upper = [_measure_distance(mark.share, mark.high) for _, mark in defined]
-    lower = [_measure_distance(mark.share, mark.low) for _, mark in defined]
+    defined = [(row, mark) for row, mark in enumerate(marks) if mark.fraction is not None]
+    upper = [_measure_distance(mark.fraction, mark.high) for _, mark in defined]
+    lower = [_measure_distance(mark.fraction, mark.low) for _, mark in defined]
     figure.add_scatter(
-        x=[mark.share for _, mark in defined],
+        x=[mark.fraction for _, mark in defined],
         y=[row for row, _ in defined],
         mode="markers",
-        name="share",
+        name="fraction",
         marker={"color": GOOD, "size": 12},
         error_x={"array": upper, "arrayminus": lower, "color": GOOD, "thickness": 1.6, "width": 5},
         hovertemplate="%{x:.0%}<extra></extra>",
         showlegend=False,
     )
     for row, mark in enumerate(marks):
-        if mark.share is None:
+        if mark.fraction is None:
             figure.add_annotation(x=0, y=row, text="not defined", showarrow=False, xanchor="left")
     figure.add_vline(0, line={"color": NEUTRAL, "width": 1})
     if mean is not None:
@@ -73,9 +73,9 @@ def plot_gap_coverage(marks: Sequence[ShareMark], mean: float | None = None) -> 
     return figure
 
 
-def _measure_distance(share: float | None, end: float | None) -> float:
-    """Return the distance of an end of an interval from its share; 0 without an interval."""
-    return 0.0 if share is None or end is None else abs(end - share)
+def _measure_distance(fraction: float | None, end: float | None) -> float:
+    """Return the distance of an end of an interval from its fraction; 0 without an interval."""
+    return 0.0 if fraction is None or end is None else abs(end - fraction)
 
 
 def plot_score_curves(curves: Mapping[str, Curve], x_title: str, metric: str = "F1") -> go.Figure:

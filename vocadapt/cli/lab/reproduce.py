@@ -231,19 +231,19 @@ def _render(one: Reproduction) -> str:
 
 
 def _format_gaps(one: Reproduction) -> list[str]:
-    """Format the shares of the gaps that our scores cover, with their intervals and their mean."""
+    """Format the fractions of the gaps that our scores cover, with their intervals and their mean."""
     lines = []
     for name, found in compute_gaps(one.table, one.comparisons).items():
-        mean = "not defined" if found.share is None else f"{found.share:.0%}"
+        mean = "not defined" if found.fraction is None else f"{found.fraction:.0%}"
         lines.append(
-            f"Share of the gap {name}: mean of the shares {mean}, defined for {found.defined:,} of"
-            f" {found.of:,} tasks."
+            f"Fraction of the gap {name}: mean of the fractions {mean}, defined for {found.n_defined:,} of"
+            f" {found.n_tasks:,} tasks."
         )
         for task, own in found.tasks.items():
-            share = own.why if own.share is None else f"{own.share:.0%}"
+            fraction = own.why if own.fraction is None else f"{own.fraction:.0%}"
             if own.low is not None and own.high is not None:
-                share += f" ({own.low:.0%} to {own.high:.0%})"
-            lines.append(f"  {task}: {share}")
+                fraction += f" ({own.low:.0%} to {own.high:.0%})"
+            lines.append(f"  {task}: {fraction}")
     return lines
 
 

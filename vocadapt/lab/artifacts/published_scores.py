@@ -40,7 +40,7 @@ class OwnScore:
 def read_own_scores(runs: Iterable[RunSet], workspace: Workspace) -> list[OwnScore]:
     """Return the scores of the runs whose task is a benchmark, in their order.
 
-    A run whose task or model is gone is left out, because its data are not known.
+    A run whose task or model no longer exists is left out, because its data are not known.
     """
     found = []
     for one in runs:
@@ -56,15 +56,15 @@ def match_scores(
     """Return the scores that belong to each cell; cells without any are left out."""
     matched = {}
     for cell in table.cells:
-        own = tuple(_name_base_model(one, cell) for one in scores if _belongs(one, cell))
+        own = tuple(_check_base_model(one, cell) for one in scores if _matches_cell(one, cell))
         if own:
             matched[cell.row, cell.column] = own
     return matched
 
 
-def _name_base_model(one: OwnScore, cell: PublishedCell) -> OwnScore:
-    """Return a score under the published name of its base model, if its base model is a model of the
-    hub by that name, or a folder of that name whose content fits it.
+def _check_base_model(one: OwnScore, cell: PublishedCell) -> OwnScore:
+    """Return a score with the published name of its base model, if that is a hub model of this name, or
+    a folder of this name whose content fits; otherwise with a name that says why it does not.
     """
     published = cell.facts.base_model
     if _shorten(one.score.base_model) != _shorten(published):
@@ -73,7 +73,7 @@ def _name_base_model(one: OwnScore, cell: PublishedCell) -> OwnScore:
     if one.model is not None:
         against = find_contradiction(published, one.model)
         if against is None:
-            against = "nothing but its name says which model it is"
+            against = "only its name says which model it is"
         if against:
             base_model = f"the folder {one.score.base_model} ({against})"
     return replace(one, score=replace(one.score, base_model=base_model))
@@ -84,7 +84,7 @@ def _shorten(model: str) -> str:
     return model.rpartition("/")[2].lower()
 
 
-def _belongs(one: OwnScore, cell: PublishedCell) -> bool:
+def _matches_cell(one: OwnScore, cell: PublishedCell) -> bool:
     """Return whether a score is of the benchmark and the recipe of a cell, and, for a model as it is,
     of its base model.
     """
@@ -117,7 +117,7 @@ def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
     # 2. The recipe and the base model; those of an adapted model are in its manifest.
     recipe, base = "", model.paths[0]
     folder = workspace.root / model.paths[0]
-    with suppress(OSError, InputError):  # a hub name, or a model that others made
+    with suppress(OSError, InputError):  # a hub name, or a folder without a manifest
         manifest = read_manifest(folder)
         recipe = str(manifest.numbers.get("preset", ""))
         if "model" in manifest.inputs:

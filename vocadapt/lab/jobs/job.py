@@ -87,7 +87,7 @@ class Job:
 
     @property
     def threads(self) -> int:
-        """The number of threads that a study's cell is computed with; 0 where it is not fixed."""
+        """The number of threads that a study's cell is computed with; 0 if it is not fixed."""
         return int(self._read_number("threads", 0.0))
 
     @property

@@ -84,7 +84,7 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
     """Prepare the job of a study's cell, which a worker of the study runs; its folder has the cell's
     name, and keeps the checkpoint of an earlier run.
 
-    threads: number of threads that the cell is computed with, also if it is resumed alone.
+    threads: number of threads of the cell, kept for resuming it as a job of its own.
     """
     folder = workspace.folder("jobs", name)
     order = {

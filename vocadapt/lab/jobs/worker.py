@@ -110,8 +110,8 @@ class Reporter:
 def run_job(folder: Path, waits: bool = True) -> int:
     """Run the job of a folder; return the exit code: 0 done, 1 failed, 130 stopped.
 
-    waits: for the other jobs of the workspace; the cells of a study do not, since the study holds
-    the lock. A process may run several jobs, one after the other.
+    waits: whether to wait for other jobs of the workspace; cells of a study do not, because the study
+    holds the lock. A process may run several jobs, one after the other.
     """
     # 1. Make the job cancelable by flag and by signal, even if its step does not respond.
     job, ended = Job(folder), threading.Event()
@@ -187,7 +187,7 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
 
 
 def fix_threads(threads: int) -> None:
-    """Make torch compute with a number of threads: equal bits need equal threads."""
+    """Set the number of threads of torch: bit-reproducible results need the same number."""
     import torch
 
     torch.set_num_threads(threads)

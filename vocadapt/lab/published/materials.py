@@ -1,4 +1,4 @@
-"""What the user has for reproducing tables: vocabularies, texts, tasks, models and word vectors.
+"""Materials that the user has to reproduce tables: vocabularies, texts, tasks, models, word vectors.
 
 A folder of data is searched by name:
 
@@ -7,8 +7,7 @@ A folder of data is searched by name:
     DIR/text/…abstracts….txt.gz         a text
     DIR/ner/NCBI-disease/train.tsv      a benchmark, in any folder of DIR, with test.tsv beside it
 
-A model is compared with a published one if its content fits what is known of that (`base_models`),
-if it was downloaded under its name, or if the user says so (NAME=DIR).
+A model is compared with a published one if its content fits that model (`base_models`), if it was downloaded under its name, or if the user says so (NAME=DIR).
 """
 
 import re
@@ -35,8 +34,8 @@ SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "devel"), "test": ("test",)}
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model folder. name: what its scores are reported under, the published name only if it may be
-    compared under it; remark: why it goes by its name, "" if that is plain.
+    """A model folder. name: the name that its scores are reported under, the published name only if it
+    is compared with that model; remark: why it has that name, "" if its content shows it.
     """
 
     name: str
@@ -75,10 +74,10 @@ class NamedTask:
 
 @dataclass(frozen=True)
 class Materials:
-    """What the user has, beside what lies in the workspace.
+    """The user's data and models, in addition to those in the workspace.
 
     data: folders; models: base model → folder; stand_in: model that takes the place of a table's
-    first base model if that is not there; target, vectors: folders that recipes need.
+    first base model if that is missing; target, vectors: folders that recipes need.
     """
 
     workspace: Workspace | None = None
@@ -93,7 +92,7 @@ class Materials:
         for folder in (*map(str, self.data), *others):
             if folder and not expand_path(folder).exists():
                 raise InputError(
-                    f"{show_path(folder)}: there is no such folder.", "Give a folder that is there."
+                    f"{show_path(folder)}: there is no such folder.", "Give an existing folder."
                 )
         for place in self.data:
             if not expand_path(place).is_dir():
@@ -102,12 +101,12 @@ class Materials:
             if contradiction := find_contradiction(name, open_model(folder)):
                 raise InputError(
                     f"{show_path(folder)} is not {name}: {contradiction}.",
-                    "Give it without a name: then it stands in for the model, and is not compared.",
+                    "Give it without a name: it then stands in for the model, and is not compared.",
                 )
 
     def find_vocabulary(self, name: str) -> NamedVocabulary | None:
-        """Return the vocabulary of a model: of its weights if they are there, else a bare file that
-        is named after it, and whose content does not contradict the name.
+        """Return the vocabulary of a model: that of its folder if there is one, else a bare file that is
+        named after it and whose content does not contradict the name.
         """
         model = self.find_model(name)
         if model is not None:
@@ -122,17 +121,17 @@ class Materials:
         return None
 
     def find_model(self, name: str, stand_in: bool = False) -> NamedModel | None:
-        """Return the weights of a model by its published name; None if they are not there.
+        """Return the folder of a model by its published name; None if there is none.
 
         stand_in: whether another model may take its place.
         """
-        # 1. As given: the user's statement, which the content does not contradict.
+        # 1. As stated by the user; the content was checked above.
         for given, model in self.models.items():
             if given in (name, shorten_name(name)):
-                remark = f"taken to be {shorten_name(name)} because you said so"
+                remark = f"taken to be {shorten_name(name)} as you stated"
                 return NamedModel(name, model, remark=remark)
 
-        # 2. In a folder of data, or in the workspace. A name alone proves nothing.
+        # 2. In a folder of data, or in the workspace. A name alone is not enough.
         for place in self._model_folders:
             if is_name_of(place.name, name):
                 named = _choose_name(name, open_model(place), f"the folder {place.name}")
@@ -230,7 +229,7 @@ def is_benchmark(card: str, name: str) -> bool:
 
 
 def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:
-    """Return whether training and test files are, to the bit, those of a card."""
+    """Return whether training and test files are identical to those of a card."""
     for split in ("train", "test"):
         expected = card.files[split].sha256 if split in card.files else ""
         if not expected or checksum(files[split]) != expected:
@@ -239,12 +238,12 @@ def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:
 
 
 def _choose_name(name: str, model: LanguageModel, place: str) -> str:
-    """Return the name that a model of some name goes by: the published one if its content fits it,
-    its place if nothing is known of the published one, "" if its content contradicts it.
+    """Return the name to report a model under: the published one if its content fits it, its place if
+    nothing is known of the published one, "" if its content contradicts it.
     """
     contradiction = find_contradiction(name, model)
     if contradiction is None:
-        return f"{place} (nothing but its name says that it is {shorten_name(name)})"
+        return f"{place} (only its name says that it is {shorten_name(name)})"
     return "" if contradiction else name
 
 

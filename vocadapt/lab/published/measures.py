@@ -1,8 +1,8 @@
 """Values of tables that are computed without training, from vocabularies, weights and texts.
 
-A measure returns, for the rows and columns of a table, a score or why there is none. What its table
-declares as data and scorer is what is measured here, so it is taken over; a text or a model that is
-not the published one has its own name, so that the two are not compared.
+A measure returns a score, or why there is none, for each row and column of a table. It measures with
+the data and scorer that the table declares, so the score has these; a text or model that is not the
+published one has its own name, so it is not compared.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ def measure_tokenization(table: PublishedTable, materials: Materials, progress: 
     vocabularies = {one.name: materials.find_vocabulary(one.base_model) for one in table.columns}
     for cell in table.cells:
         if cell.facts.base_model == "none":
-            found[cell.row, cell.column] = "a property of the term, which no vocabulary has"
+            found[cell.row, cell.column] = "a property of the term, not of a vocabulary"
             continue
         opened = vocabularies[cell.column]
         if opened is None:
@@ -77,7 +77,7 @@ def measure_tokenization(table: PublishedTable, materials: Materials, progress: 
         shown = HYPHEN.join(map(vocabulary.body, tokens))
         if len(tokens) == 1:
             shown = WHOLE
-        found[cell.row, cell.column] = _score(cell, shown, opened)
+        found[cell.row, cell.column] = _build_score(cell, shown, opened)
     return found
 
 
@@ -97,7 +97,7 @@ def measure_common_tokens(table: PublishedTable, materials: Materials, progress:
         share = measure_overlap([first.model.vocabulary, second.model.vocabulary]).share[0][1]
         # The cell declares the model of its column; that of its row must be the published one, too.
         weaker = second if first.name == names[cell.row] else first
-        found[cell.row, cell.column] = _score(cell, share, weaker)
+        found[cell.row, cell.column] = _build_score(cell, share, weaker)
     return found
 
 
@@ -115,21 +115,21 @@ def measure_cosines(
     for cell in table.cells:
         missing = [name for name in (cell.row, cell.column) if name not in spaces]
         if missing:
-            found[cell.row, cell.column] = advise_model(_base_of(table, missing[0]))
+            found[cell.row, cell.column] = advise_model(_find_base_model(table, missing[0]))
             continue
         value = values[order.index(cell.row)][order.index(cell.column)]
         if value is None:
             found[cell.row, cell.column] = "the two models have different dimensions"
             continue
         weaker = models[cell.column]
-        if models[cell.row].name != _base_of(table, cell.row):
+        if models[cell.row].name != _find_base_model(table, cell.row):
             weaker = models[cell.row]
-        found[cell.row, cell.column] = _score(cell, value, weaker)
+        found[cell.row, cell.column] = _build_score(cell, value, weaker)
     return found
 
 
 def measure_pair_cosines(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
-    """Measure the cosine of each row's two words in each model, less the mean of all pairs."""
+    """Measure the cosine of each row's two words in each model, minus the mean of all pairs."""
     from vocadapt.spaces.diagnostics.relations import compute_pair_cosines
     from vocadapt.spaces.diagnostics.word_lists import Relation
 
@@ -139,7 +139,7 @@ def measure_pair_cosines(table: PublishedTable, materials: Materials, progress: 
     for column in table.column_names:
         if column not in spaces:
             for row in table.row_names:
-                found[row, column] = advise_model(_base_of(table, column))
+                found[row, column] = advise_model(_find_base_model(table, column))
             continue
         opened = spaces[column]
         relation = Relation(table.id, "pairs", tuple(pairs))
@@ -148,12 +148,12 @@ def measure_pair_cosines(table: PublishedTable, materials: Materials, progress: 
             found[row, column] = "one of the words is not a token of the model"
             if cosine.corrected is not None:
                 cell = table.grid[row, column]
-                found[row, column] = _score(cell, cosine.corrected, models[column])
+                found[row, column] = _build_score(cell, cosine.corrected, models[column])
     return found
 
 
 def measure_parameters(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
-    """Compute which part of a model's parameters a smaller vocabulary removes.
+    """Compute the fraction of a model's parameters that a smaller vocabulary removes.
 
     The network is built without weights, from its configuration alone.
     """
@@ -171,7 +171,7 @@ def measure_parameters(table: PublishedTable, materials: Materials, progress: Pr
             continue
         keep = 1 - get_preset(cell.facts.recipe).vocabulary.removed
         part = compute_parameter_fraction(parameters, config.vocab_size, config.hidden_size, keep)
-        found[cell.row, cell.column] = _score(cell, -part, NamedModel(ARCHITECTURE, ""))
+        found[cell.row, cell.column] = _build_score(cell, -part, NamedModel(ARCHITECTURE, ""))
     return found
 
 
@@ -245,7 +245,7 @@ def read_card_facts(table: PublishedTable, materials: Materials, progress: Progr
             "Task": card.kind,
             "Metric": card.scorer,
         }
-        # Kinds and scorers have other names here: they are shown, and not compared.
+        # Kinds and scorers have other names here, so they are shown but not compared.
         scorer = cell.facts.scorer if cell.column == "Domain" else "named as on our cards"
         found[cell.row, cell.column] = Score(
             values[cell.column] or "not known",
@@ -273,7 +273,7 @@ def _simplify(name: str) -> str:
 
 
 def count_entity_words(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
-    """Count which part of the words with an ending stand inside an entity, over all splits."""
+    """Compute the fraction of the words with an ending that are inside an entity, over all splits."""
     cell = table.cells[0]
     task = materials.find_task(DISEASES)
     if task is None:
@@ -302,7 +302,7 @@ def _list_words(split: Split) -> list[tuple[str, str]]:
 def _open_spaces(
     table: PublishedTable, materials: Materials
 ) -> tuple[dict[str, NamedModel], dict[str, OpenedSpace]]:
-    """Open the token embeddings of each column's model; a stand-in only for the first."""
+    """Open the token embeddings of each column's model; only the first may be a stand-in."""
     models = {}
     for number, column in enumerate(table.columns):
         model = materials.find_model(column.base_model, stand_in=number == 0)
@@ -343,7 +343,7 @@ def _advise_vocabulary(name: str) -> str:
     return f"the vocabulary of {shorten_name(name)} (a vocab.txt named after it, in a folder vocab)"
 
 
-def _base_of(table: PublishedTable, column: str) -> str:
+def _find_base_model(table: PublishedTable, column: str) -> str:
     return next(one.base_model for one in table.columns if one.name == column)
 
 
@@ -352,8 +352,8 @@ def _split_pair(row: str) -> tuple[str, str]:
     return first, second
 
 
-def _score(cell: PublishedCell, value: Value, model: NamedModel | NamedVocabulary) -> Score:
-    """Return a score on what the table declares as its data."""
+def _build_score(cell: PublishedCell, value: Value, model: NamedModel | NamedVocabulary) -> Score:
+    """Return a score with the data, split and scorer that the table declares."""
     facts = cell.facts
     given = (facts.data, facts.split, facts.scorer, model.name)
     return Score(value, 1, *given, remark=model.remark)

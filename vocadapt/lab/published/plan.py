@@ -1,4 +1,4 @@
-"""What each published table can do on this machine, before anything runs."""
+"""Plans of published tables: which cells this machine can compute, and how long it takes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ HOUR = 3600
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What a table can do here. cells: with a printed place; published: cells whose published value
-    is at hand; computable: cells that this machine can compute; needs: what the others lack, and
-    how to get it; hours: of training, 0 without any; trainings: left of it; refusal: why nothing is
+    """Which cells of a table can be computed here. published: cells whose published value is at hand;
+    computable: cells that this machine can compute; needs: what the others lack, and how to get it;
+    hours: of training, 0 without any; trainings: number that remains; refusal: why nothing is
     computed, "" if something is.
     """
 
@@ -83,7 +83,7 @@ def _plan_trained(
     workers: int,
     published: int,
 ) -> TablePlan:
-    """Plan the trainings of a table. It is not begun if it takes too long, or if its first variant
+    """Plan the trainings of a table. It is not started if it takes too long, or if its first variant
     or all others collapse: then the smallest honest version is that of a larger scale.
     """
     plan = plan_honest_trainings(table, materials, scale, root)
@@ -132,7 +132,7 @@ def _refuse_without(computable: int, needs: Sequence[str]) -> str:
 
 
 def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str]:
-    """Return what the cells of a table lack that are computed without training."""
+    """Return (row, column) → what is missing, for the cells of a table without training."""
     needs = MEASURES[table.method].needs
     bases = {column.name: column.base_model for column in table.columns}
     known: dict[str, str] = {}
@@ -142,7 +142,7 @@ def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str
         for name in models:
             if name not in known:
                 stand_in = name == table.columns[0].base_model
-                known[name] = _find_lack(needs, name, materials, stand_in)
+                known[name] = _find_missing_material(needs, name, materials, stand_in)
         lacking = [known[name] for name in models if known[name]]
         if lacking:
             missing[cell.row, cell.column] = lacking[0]
@@ -154,7 +154,7 @@ def _list_models(cell: PublishedCell, bases: dict[str, str]) -> Sequence[str]:
     return (*filter(None, [bases.get(cell.row)]), cell.facts.base_model)
 
 
-def _find_lack(needs: str, name: str, materials: Materials, stand_in: bool) -> str:
+def _find_missing_material(needs: str, name: str, materials: Materials, stand_in: bool) -> str:
     """Return what is missing of a model; "" for nothing."""
     if needs == "benchmark" and materials.find_task(DISEASES) is None:
         return advise_task(DISEASES)
@@ -166,7 +166,7 @@ def _find_lack(needs: str, name: str, materials: Materials, stand_in: bool) -> s
         )
     if needs in ("vocabulary", "text"):
         if name == "none":
-            return "a property of the term, which no vocabulary has"
+            return "a property of the term, not of a vocabulary"
         if materials.find_vocabulary(name) is None:
             return f"the vocabulary of {shorten_name(name)}"
     return ""

@@ -1,4 +1,4 @@
-"""Reproduce a table: plan, run what this machine can, and compare each cell with the published one."""
+"""Reproduce a table: plan, compute the cells that can be, and compare each with the published one."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class Reproduction:
 
     @property
     def comparable(self) -> int:
-        """Number of cells whose values are compared."""
+        """Number of cells that are comparable with ours."""
         return sum(one.is_comparable for one in self.comparisons.values())
 
 
@@ -73,13 +73,13 @@ def reproduce(
 ) -> Reproduction:
     """Compute the cells of a table that this machine can, and compare them with the published ones.
 
-    root: folder of the study that all tables share; a training that is there is not repeated.
+    root: folder of the study that all tables share; finished trainings are not repeated.
     place: where trainings run. A table whose trainings take longer than the scale allows is not
     begun, and ends with its first variant if that collapses.
 
-    1. Plan. Nothing runs if nothing can, or if it would take too long.
+    1. Plan. Nothing runs if no cell can be computed, or if it would take too long.
     2. Compute the cells.
-    3. Average them, as the table does, and compare.
+    3. Compute the means that the table prints, and compare.
     """
     # 1. The plan.
     start, place = time.perf_counter(), place or StudyRun()
@@ -119,7 +119,7 @@ def reproduce(
 def read_trained(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path
 ) -> dict[Place, Comparison]:
-    """Compare the cells of a table with the trainings that are there, without running any."""
+    """Compare the cells of a table with the finished trainings, without running any."""
     trainings = plan_honest_trainings(table, materials, scale, root)
     if trainings.study is None:
         return {}
@@ -127,7 +127,7 @@ def read_trained(
 
 
 def _refuse(plan: TablePlan, start: float) -> Reproduction:
-    """Return a table of which nothing is computed."""
+    """Return the reproduction of a table that is not computed."""
     nothing = {
         (cell.row, cell.column): compare(cell, None, plan.refusal.removeprefix("not available: "))
         for cell in plan.table.cells

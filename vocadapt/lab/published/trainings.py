@@ -51,9 +51,9 @@ MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of a table is trained. tasks, variants: at most so many, 0 for all; seeds: () for
-    those of the publication, and its settings; seconds: a table that takes longer is not begun, 0
-    for no limit; larger: the scale that a table needs whose runs collapse at this one.
+    """The amount of training for a table. tasks, variants: maximum numbers, 0 for all; seeds: () for
+    those of the publication, and its settings; seconds: a table that takes longer is not started,
+    0 for no limit; larger: the next scale, for tables whose runs collapse at this one.
     """
 
     about: str
@@ -90,8 +90,8 @@ SCALES = {
 
 @dataclass(frozen=True)
 class NamedVariant:
-    """A variant of the study, and the name that its scores are compared under. remark: what that
-    name rests on.
+    """A variant of the study, and the name that its scores are compared under. remark: the
+    basis of that name.
     """
 
     variant: Variant

@@ -1,4 +1,4 @@
-"""Hyperparameter search: settings of fine-tuning that score best on dev, averaged over seeds.
+"""Hyperparameter search: the settings of fine-tuning with the best dev score, averaged over seeds.
 
 Read in this order: `space` (the settings to search, from a file or Fast 2023, and their checks),
 `trials` (the cells of a trial, and its dev score), `search` (Optuna proposes settings, cells of a

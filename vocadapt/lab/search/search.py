@@ -1,7 +1,7 @@
 """The search: Optuna proposes settings, cells of a study compute their dev scores.
 
-The folder of a search is that of a study, so its cells resume and are made once, and has Optuna's
-journal beside: the same command continues where it stopped.
+The folder of a search is like that of a study, so its cells resume and equal cells are trained once. It
+also has Optuna's journal, so the same command continues where it stopped.
 """
 
 import json
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 JOURNAL = "optuna.log"
 FIRST_TRIALS = 5  # completed trials before others are compared with their median
 FIRST_SEEDS = 2  # seeds of a trial before it may be pruned
-LEAST_FOR_IMPORTANCE = 4  # completed trials
+MIN_TRIALS_FOR_IMPORTANCE = 4  # completed trials
 IMPORTANCE_BY = "fANOVA"
 INTERRUPTED = "interrupted"  # numbers of trials whose process was killed: others replace them
 PROBLEM = "problem"
@@ -101,7 +101,7 @@ class SearchResult:
 
 
 @dataclass(eq=False)
-class _Active:
+class _RunningTrial:
     """A trial that is running: its cells, one for each seed, and the scores so far."""
 
     trial: "Trial"
@@ -153,19 +153,19 @@ def run_search(
     study = open_journal(maker, space, root, seed, prunes)
     _enqueue_interrupted(study)
     distributions = build_distributions(space)
-    schedule, active = Schedule(deque()), list[_Active]()
+    schedule, active = Schedule(deque()), list[_RunningTrial]()
     try:
         while True:
             # 2. Cells that have ended.
             active = [one for one in active if not _advance(one, study, schedule, root)]
 
             # 3. New trials.
-            while len(active) < pool.capacity and _count_asked(study) < trials:
-                study.sampler = _build_sampler(seed, _count_asked(study))
+            while len(active) < pool.capacity and _count_proposed(study) < trials:
+                study.sampler = _build_sampler(seed, _count_proposed(study))
                 trial = study.ask(distributions)
-                begun = _Active(trial, maker.make_cells(trial.params))
-                if not _advance(begun, study, schedule, root):
-                    active.append(begun)
+                started = _RunningTrial(trial, maker.make_cells(trial.params))
+                if not _advance(started, study, schedule, root):
+                    active.append(started)
             if not active:
                 break
 
@@ -177,7 +177,7 @@ def run_search(
             _report(study, trials, progress)
             for folder in pool.wait_for_ended(REPORT_EVERY):
                 handle_end(schedule, Job(folder), root, maker.study.retries)
-            schedule.waiting.clear()  # a cell to try again is still that of its trial
+            schedule.waiting.clear()  # retried cells are submitted again in step 4
     finally:
         pool.close()
     return read_search(study, maker, root)
@@ -186,8 +186,8 @@ def run_search(
 def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes: bool) -> "Study":
     """Open the journal of a search in its folder.
 
-    What the trials are is part of the name there: after a change of space, seeds, model or task the
-    trials start from the first, and share the cells that are the same.
+    The name of its study in the journal is a digest of model, task, space and seeds: after a change of
+    these the trials start again, and reuse the cells that are the same.
     """
     optuna = import_optuna()
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
@@ -195,7 +195,7 @@ def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes:
     cells = [cell.digest for cell in maker.make_cells({})]
     content = json.dumps([cells, space.to_dict(), seed, prunes], sort_keys=True)
     path = str(root / JOURNAL)
-    # The folder of a search is locked by its process, so a lock of the journal is one of a killed run.
+    # This process has locked the folder, so a lock of the journal was left by a killed run.
     with suppress(FileNotFoundError):
         Path(f"{path}.lock").unlink()
     pruner: Any = optuna.pruners.NopPruner()
@@ -255,15 +255,15 @@ def read_search(study: "Study", maker: TrialMaker, root: Path) -> SearchResult:
 
 
 def compute_importance(study: "Study") -> dict[str, float]:
-    """Return key → importance of a setting, the largest first: the part of the variance of the scores
-    that it explains, after fANOVA (Hutter et al. 2014), as fractions that sum to 1.
+    """Return key → importance of a setting, the largest first: the fraction of the variance of the
+    scores that it explains, by fANOVA (Hutter et al. 2014); they sum to 1.
 
-    Only trials that are done count. Empty if fewer than LEAST_FOR_IMPORTANCE are, or if all have the
+    Only trials that are done count. Empty if fewer than MIN_TRIALS_FOR_IMPORTANCE are, or if all have the
     same score.
     """
     optuna = import_optuna()
     done = study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
-    if len(done) < LEAST_FOR_IMPORTANCE or len({trial.value for trial in done}) < 2:
+    if len(done) < MIN_TRIALS_FOR_IMPORTANCE or len({trial.value for trial in done}) < 2:
         return {}
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
     found = optuna.importance.get_param_importances(study, evaluator=evaluator)
@@ -290,7 +290,7 @@ def _list_trials(study: "Study") -> list[Any]:
     ]
 
 
-def _count_asked(study: "Study") -> int:
+def _count_proposed(study: "Study") -> int:
     return len(_list_trials(study))
 
 
@@ -305,11 +305,11 @@ def _build_sampler(seed: int, number: int) -> "BaseSampler":
     return sampler
 
 
-def _advance(one: _Active, study: "Study", schedule: Schedule, root: Path) -> bool:
+def _advance(one: _RunningTrial, study: "Study", schedule: Schedule, root: Path) -> bool:
     """Record the cells of a trial that have ended; return whether the trial has ended."""
     states = import_optuna().trial.TrialState
     while True:
-        # 1. A cell that failed, as often as it was tried, fails the trial.
+        # 1. A cell that failed after all its attempts fails the trial.
         if failure := schedule.failures.get(one.cell.name):
             one.trial.set_user_attr(PROBLEM, failure.problem)
             study.tell(one.trial, state=states.FAIL)

@@ -24,7 +24,7 @@ class SeedCurve:
 
 @dataclass(frozen=True)
 class SeedStudy:
-    """The curves of all seeds that are trained, and why others are not."""
+    """The curves of all trained seeds, and the failures of the others."""
 
     curves: tuple[SeedCurve, ...]
     failures: tuple[Failure, ...] = ()
@@ -44,7 +44,7 @@ class SeedStudy:
 
 def summarize_epochs(curves: Sequence[SeedCurve]) -> list[dict[str, Any]]:
     """Return a row for each epoch: the score of each seed (None after it stopped early), and the mean
-    and standard deviation of those that there are.
+    and standard deviation of the others.
 
     Example: seeds .2 .6 and .4 → epoch 1: mean .3, n 2; epoch 2: mean .6, n 1.
     """

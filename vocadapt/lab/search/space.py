@@ -1,10 +1,10 @@
-"""The space of a search: which settings of fine-tuning are tried, with which values, in TOML.
+"""The search space: the settings of fine-tuning that are searched, and their values, in TOML.
 
-    seeds = [1, 2, 3]                                            # averaged over, never chosen
+    seeds = [1, 2, 3]                                            # averaged, never chosen
     batch_size = [8, 16, 32]                                     # one of a list
     learning_rate = { low = 1e-5, high = 1e-3, log = true }      # any number of a range
 
-Keys are called as the flags of the command finetune, with _ for -. Without a file the space is that
+Keys have the names of the flags of the command finetune, with _ for -. Without a file the space is that
 of Fast 2023, table 5.1.
 """
 
@@ -26,7 +26,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 
 SEEDS = "seeds"  # the key that is an axis of each trial, not a setting to choose
 DEFAULT_SEEDS = (1, 2, 3)  # of a space file that names none
-NOT_SEARCHED = ("with_dev",)  # settings without which there is no dev score
+NOT_SEARCHED = ("with_dev",)  # settings that leave no dev score
 RANGE_KEYS = ("low", "high", "log", "step")
 SPACE_TABLE, CHOSEN_TABLE = "fast-5.1", "fast-6.1"  # of Fast 2023
 ROWS = {  # row of these tables → key of the setting
@@ -40,8 +40,8 @@ ROWS = {  # row of these tables → key of the setting
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`; evenly spread over the logarithm if `log`; multiples of `step`
-    above `low` if it is not 0.
+    """Numbers from `low` to `high`, in steps of `step` if it is not 0; uniform in the logarithm if
+    `log`.
     """
 
     low: float
@@ -59,14 +59,14 @@ class Space:
     source: str
 
     def without(self, keys: Collection[str]) -> "Space":
-        """Return the space without some settings, which are not searched.
+        """Return the space without some of its settings.
 
         Raises InputError if none is left.
         """
         axes = {key: values for key, values in self.axes.items() if key not in keys}
         if not axes:
             raise InputError(
-                "No setting is left to search: all of the space are fixed.",
+                "No setting is left to search: all settings of the space are fixed.",
                 "Fix fewer settings, or give another space.",
             )
         return replace(self, axes=axes)
@@ -180,7 +180,7 @@ def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
 
 
 def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
-    """Read a range; raise InputError if it is none."""
+    """Read a range; raise InputError for an invalid one."""
     if not declared.is_number:
         raise InputError("only numbers have a range.", "Give a list of values.")
     for key in values:
@@ -194,7 +194,7 @@ def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
     numbers = {key: _read_value(declared, values[key]) for key in values if key != "log"}
     found = Range(log=log, **numbers)
     if found.low >= found.high:
-        raise InputError("low is not below high.", "Exchange them, or give a list of values.")
+        raise InputError("low is not below high.", "Swap them, or give a list of values.")
     if found.step < 0 or (found.log and (found.step or found.low <= 0)):
         raise InputError(
             "a step must be positive, and a logarithmic range has no step and begins above 0.",

@@ -53,10 +53,10 @@ class TrialMaker:
 def prepare_trials(
     inputs: Mapping[str, tuple[str, ...]], base: FinetuneStep, seeds: tuple[int, ...]
 ) -> TrialMaker:
-    """Check model and task, and return what makes the cells of trials.
+    """Check model and task, and return the maker of trials.
 
-    inputs: of the step finetune. Raises InputError if the task has no dev split with labels: test
-    scores are never consulted, so nothing could be compared.
+    inputs: of the step finetune. Raises InputError if the task has no dev split with labels, because
+    test scores are never used.
     """
     if base.finetune.with_dev:
         raise InputError(
@@ -72,10 +72,9 @@ def prepare_trials(
     dev = task.splits.get("dev")
     if dev is None or not dev.labeled:
         raise InputError(
-            f"{task.name} has no dev split with labels, and a search compares nothing but dev"
-            " scores.",
-            "Give dev examples: hold some of the training examples out, which are then not trained"
-            " on. Test examples must not be used for it.",
+            f"{task.name} has no dev split with labels, and a search compares dev scores only.",
+            "Give dev examples, for example some of the training examples, which are then not trained"
+            " on. Do not use test examples.",
             "dev",
         )
     return TrialMaker(spec, seeds, task.name, task.scorer.headline, Stamps(None))

@@ -54,7 +54,7 @@ def run_step(
     grows = spec.declaration.grows
     with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:
         root = find_root(folder)
-        # The cells of a study measure themselves.
+        # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)
         # Before the step: what changes meanwhile makes its result stale.
@@ -67,7 +67,7 @@ def run_step(
         context = StepContext(spec, draft, root, progress, checkpoint)
         if grows:
             shutil.rmtree(draft / SCRATCH, ignore_errors=True)  # of a killed run
-            if not (draft / MANIFEST).exists():  # it is listed while it grows
+            if not (draft / MANIFEST).exists():  # so that it is listed while it grows
                 begun = Manifest(
                     spec.kind, folder.name, asdict(spec.settings), inputs, step=spec.step
                 )
@@ -98,7 +98,7 @@ def run_step(
 
 
 def _poll_with(meter: Meter, progress: Progress) -> Progress:
-    """Return a progress that also reads the power counter, which must be read now and then."""
+    """Return a progress function that also polls the power counter."""
 
     def report(fraction: float | None, message: str = "") -> None:
         meter.poll()

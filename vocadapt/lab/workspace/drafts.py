@@ -21,7 +21,7 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left behind by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
-HOLDER = ".holder"  # in a folder that grows: which process fills it
+HOLDER = ".holder"  # file in a growing folder that names the process that fills it
 # Names of drafts and replaced folders; group 1: the name of the artifact.
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)
 WRITE_REMEDY = "Free some disk space, change the permissions, or choose another workspace."
@@ -71,9 +71,9 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 def open_growing(folder: Path) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
-    What a run has finished stays when the next one is killed; a run that fails before it has
-    finished anything leaves nothing. Raises InputError if another process fills it, if it cannot be
-    created, and if it holds what vocadapt did not write.
+    Finished results remain if a run is killed; a run that fails before its first result leaves
+    nothing. Raises InputError if another process fills the folder, if it cannot be created, and if
+    vocadapt did not write its content.
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]

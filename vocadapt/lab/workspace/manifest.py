@@ -65,7 +65,7 @@ class Manifest:
 
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
-    `threads`: number of threads of a study's cell, 0 where it was not fixed; `footprint`: energy and
+    `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
     CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests.
     """
 

@@ -1,4 +1,4 @@
-"""The rates that energy, CO2 and cost are estimated with in a workspace: declared once, for all steps."""
+"""The rates for estimates of energy, CO2 and cost in a workspace."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from vocadapt.footprint import RATES, Rates, read_rates
 def read_workspace_rates(root: Path | None) -> Rates:
     """Return the rates of a workspace: those of the program, changed by its file footprint.toml.
 
-    The folder of a study or search is a workspace itself, and follows the one that it is in. Raises InputError
-    for a file that is no such table.
+    The folder of a study or search is itself a workspace; it also uses the file of the workspace around
+    it. Raises InputError for an invalid file.
     """
     if root is None:
         return read_rates()

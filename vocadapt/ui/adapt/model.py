@@ -127,8 +127,8 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
 
 
 def draw_footprint(artifact: Artifact) -> None:
-    """Draw what making a model cost in energy and CO2, with what the estimate rests on; nothing for
-    one that was made before this was measured.
+    """Draw the energy and CO2 of making a model, with the basis of the estimate; nothing for a model
+    without a measurement.
     """
     footprint = Footprint.from_dict(artifact.manifest.footprint)
     if footprint is None:

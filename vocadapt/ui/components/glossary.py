@@ -52,8 +52,8 @@ TERMS = {
     ),
     "chance": "The value that a score has on average if the candidates are ranked at random.",
     "collapsed": (
-        "Said of a training whose predictions are never better than always the most frequent "
-        "answer, on the dev split after each epoch or, without one, on training examples at the end."
+        "Never better than always predicting the most frequent answer: on the dev split after each "
+        "epoch or, without a dev split, on training examples at the end of the training."
     ),
     "contextual vector": (
         "The output of a model's layer for a word, averaged over its occurrences in a text."
@@ -155,7 +155,7 @@ TERMS = {
     "unit": (
         "The element that a score counts and the bootstrap resamples: an example or a document."
     ),
-    "variant": "A model of a study, as it is or adapted; a row of its table.",
+    "variant": "A model that a study compares: an original model or an adaptation of it.",
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),

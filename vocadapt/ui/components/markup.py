@@ -150,9 +150,8 @@ def draw_heat_map(
 
 @dataclass(frozen=True)
 class SeedMark:
-    """A seed of a study in a grid. state: its color; symbol: of the state; title: its tooltip.
-
-    selects: what a click selects; address: of the page that it leads to ("" for no link).
+    """The mark of a seed in the grid of a study. state: sets its color; symbol: its text; title: its
+    tooltip; selects: the value of a click; address: the page that it opens ("" for no link).
     """
 
     state: str
@@ -162,7 +161,7 @@ class SeedMark:
     address: str = ""
 
     def render(self, field: str) -> str:
-        """Return the HTML of the mark; field: that a click fills."""
+        """Return the HTML of the mark. field: the input that receives a click."""
         title = html.escape(escape_invisible(self.title))
         seen = f'class="va-seed va-seed-{html.escape(self.state)}" title="{title}"'
         if not self.address:
@@ -180,17 +179,17 @@ def draw_seed_grid(
     label: str,
     field: str,
 ) -> None:
-    """Draw a grid of rows and columns, in each place a mark for each seed.
+    """Draw a grid of rows and columns, with a mark for each seed in every cell.
 
-    rows: name and places of each. label: describes the grid to those who cannot see it. field: that
-    a click on a mark fills.
+    rows: name and cells of each. label: describes the grid for screen readers. field: the input that
+    receives a click on a mark.
     """
     head = "".join(
         f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
     )
     body = []
-    for name, places in rows:
-        cells = ("".join(mark.render(field) for mark in marks) for marks in places)
+    for name, row in rows:
+        cells = ("".join(mark.render(field) for mark in marks) for marks in row)
         drawn = "".join(f'<td><div class="va-seeds">{cell}</div></td>' for cell in cells)
         body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{drawn}</tr>')
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
@@ -202,7 +201,7 @@ def draw_seed_grid(
 
 
 def draw_seed_legend(entries: Sequence[tuple[SeedMark, str]]) -> None:
-    """Draw what the marks of a grid mean: a mark and a text each."""
+    """Draw the legend of a grid: marks, each with its meaning."""
     body = "".join(f"<div>{mark.render('')}{html.escape(text)}</div>" for mark, text in entries)
     _write(f'<div class="va-seed-legend" data-testid="study-legend">{body}</div>')
 
@@ -238,9 +237,9 @@ class PublishedMark:
 def draw_published_table(
     columns: Sequence[str], rows: Sequence[tuple[str, Sequence[PublishedMark | None]]], label: str
 ) -> None:
-    """Draw a published table; None is a place where no cell is printed.
+    """Draw a published table; None stands for a cell that the publication does not have.
 
-    rows: name and cells of each. label: describes the table to those who cannot see it.
+    rows: name and cells of each. label: describes the table for screen readers.
     """
     head = "".join(
         f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns

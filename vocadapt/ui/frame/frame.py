@@ -29,7 +29,7 @@ def draw(page: st.Page) -> None:
         check_extensions()
         draw_sidebar()
         overview.draw_header_strip(address.workspace())
-        _draw_way_back()
+        _draw_back_button()
         page.run()
     # Not reached if the run is interrupted: the page is then drawn again.
     preload.report_page_drawn()
@@ -114,7 +114,7 @@ def draw_sidebar() -> None:
         if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     ]
     linked = st.query_params.get(address.WORKSPACE, "")
-    if not address.split_study(linked)[1]:  # the picker itself reads other names
+    if not address.split_study(linked)[1]:  # the picker reads all other names itself
         linked = ""
     current = st.session_state.get(address.WORKSPACE) or linked or start.name
     if next_page and next_page[1].get(address.WORKSPACE, current) != current:
@@ -142,7 +142,7 @@ def draw_sidebar() -> None:
         address.draw_script()
 
 
-def _draw_way_back() -> None:
+def _draw_back_button() -> None:
     """Draw the button that leaves a study, whose folder is itself a workspace, above the page."""
     own, study = address.split_study(st.session_state.get(address.WORKSPACE) or "")
     if not study:
@@ -152,7 +152,7 @@ def _draw_way_back() -> None:
             f"Back to {plain(own)}", icon=":material/arrow_back:", key="leave_study"
         )
         blocks.draw_note(
-            f"Inside the study **{plain(study)}**: its models, runs and jobs are those of its grid."
+            f"Inside the study **{plain(study)}**: all pages show its own models, runs and jobs."
         )
     if pressed:
         address.go_to("studies", **{address.WORKSPACE: own, "studies_study": study})

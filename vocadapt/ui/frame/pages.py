@@ -561,7 +561,7 @@ STUDIES = Page(
             "Studies",
             (
                 "A study fine-tunes several variants of a model on several tasks with several seeds,"
-                " unattended, and ends in one table. Each cell of its grid is a run."
+                " and compares them in one table. Each cell of its grid is a run with one seed."
             ),
             (
                 "collapsed",
@@ -573,7 +573,7 @@ STUDIES = Page(
                 "variant",
             ),
             ("study",),
-            (NextPart("published", "Compare with the tables that papers print.", needs="studies"),),
+            (NextPart("published", "Compare with published tables.", needs="studies"),),
         ),
     ),
 )
@@ -592,7 +592,7 @@ PUBLISHED = Page(
             ),
             ("benchmark card", "collapsed", "scorer"),
             (),
-            (NextPart("studies", "Define a study that computes such scores."),),
+            (NextPart("studies", "Define a study to compute such scores."),),
             sources=(
                 "Fast 2023",
                 "Poerner et al. 2020",

@@ -1,6 +1,6 @@
-"""Figures of a published table: what its publication draws of it, and the means over groups of tasks.
+"""Figures of a published table: those of its publication, and the means over groups of tasks.
 
-A figure is drawn of values that are at hand, published or imported; of empty cells nothing is drawn.
+Only values at hand, published or imported, are drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.analysis.figures.published import (
     Curve,
     DiscMark,
-    ShareMark,
+    GapMark,
     plot_discs,
     plot_gap_coverage,
     plot_group_means,
@@ -39,59 +39,59 @@ PERCENT = 100.0
 
 
 def draw_plot(table: PublishedTable) -> None:
-    """Draw what the publication draws of a table; nothing for most tables."""
+    """Draw the figure that the publication makes of a table; nothing for most tables."""
     if not table.plot:
         return
     title = PLOTS[table.plot]
     draw_heading(f"{title[:1].upper()}{title[1:]}")
     if all(not cell.at_hand for cell in table.cells):
-        draw_note("Its values are not at hand. Imported ones are drawn here.")
+        draw_note("The values are not at hand. They are drawn here once imported.")
     elif table.plot in LINES:
         _draw_lines(table)
     elif table.plot == "discs":
         _draw_discs(table)
     else:
-        _draw_shares(table)
+        _draw_printed_fractions(table)
 
 
 def draw_gaps(table: PublishedTable) -> None:
-    """Draw which share of a gap a model covers, by task, with the mean of the shares."""
+    """Draw which fraction of a gap a model covers, by task, with the mean of the fractions."""
     if not table.gaps:
         return
-    draw_heading("Share of the gap that is covered")
+    draw_heading("Fraction of the gap that is covered")
     draw_note(
-        "Share: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is not"
-        " defined where the gap is not larger than its noise. The mean is that of the shares."
+        "Fraction: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is not"
+        " defined if the gap is not larger than its noise. The mean is over the fractions."
     )
     found = compute_gaps(table)
     if not found:
-        draw_note("The scores are not at hand. Imported ones are drawn here.")
+        draw_note("The scores are not at hand. They are drawn here once imported.")
         return
     draw_chosen_gap(found, "published_gap")
 
 
 def draw_chosen_gap(found: Mapping[str, MeanCoverage], key: str) -> None:
-    """Draw the picker of a gap, and its shares by task."""
+    """Draw the picker of a gap, and its fractions by task."""
     name = st.segmented_control(
         "Gap",
         list(found),
         default=next(iter(found)),
         required=True,
         key=key,
-        help="Selects which two models the gap lies between.",
+        help="Selects the two models that the gap is measured between.",
     )
     draw_coverage(found[str(name)], f"{key}_figure")
 
 
 def draw_coverage(found: MeanCoverage, key: str) -> None:
-    """Draw the shares of a gap by task, and their mean."""
-    marks = [ShareMark(task, one.share, one.low, one.high) for task, one in found.tasks.items()]
-    alt = "Share of the gap by task, with its interval."
-    draw_figure(plot_gap_coverage(marks, found.share), key, alt)
+    """Draw the fractions of a gap by task, and their mean."""
+    marks = [GapMark(task, one.fraction, one.low, one.high) for task, one in found.tasks.items()]
+    alt = "Fraction of the gap by task, with its interval."
+    draw_figure(plot_gap_coverage(marks, found.fraction), key, alt)
     reasons = sorted({one.why for one in found.tasks.values() if one.why})
-    text = f"Defined for {count(found.defined)} of {count(found.of)} tasks."
-    if found.share is not None:
-        text = f"Mean of the shares: {found.share:.0%} (dotted). {text}"
+    text = f"Defined for {count(found.n_defined)} of {count(found.n_tasks)} tasks."
+    if found.fraction is not None:
+        text = f"Mean of the fractions: {found.fraction:.0%} (dotted). {text}"
     draw_note(" ".join([text, *(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons)]))
 
 
@@ -110,7 +110,7 @@ def draw_group_means(table: PublishedTable) -> None:
 
 
 def collect_group_means(table: PublishedTable) -> dict[str, dict[str, float]]:
-    """Return row of a mean → column → value. Where columns are changes, their base is left out."""
+    """Return row of a mean → column → value. If columns are changes, their base column is left out."""
     changes = {cell.column for cell in table.cells if cell.facts.change_from}
     groups: dict[str, dict[str, float]] = {}
     for row in table.rows:
@@ -158,7 +158,7 @@ def _draw_discs(table: PublishedTable) -> None:
     """Draw a disc for each model, as large as its number of parameters."""
     discs = list_discs(table)
     marks = [DiscMark(one.name, one.hours, one.score, one.diameter) for one in discs]
-    alt = "F1 by hours of pretraining; discs as large as the number of parameters."
+    alt = "F1 by hours of pretraining; the area of a disc is the number of parameters."
     draw_figure(plot_discs(marks), f"published_{table.id}-discs", alt)
     draw_note(
         "The area of a disc is proportional to the parameters of its model"
@@ -168,15 +168,15 @@ def _draw_discs(table: PublishedTable) -> None:
     )
 
 
-def _draw_shares(table: PublishedTable) -> None:
-    """Draw printed shares: a row for each of them."""
+def _draw_printed_fractions(table: PublishedTable) -> None:
+    """Draw printed fractions: a row for each of them."""
     marks = []
     for cell in table.cells:
         if cell.number is not None:
             name = cell.column
             if len(table.rows) > 1:
                 name = f"{cell.row}, {cell.column}"
-            marks.append(ShareMark(name, cell.number / PERCENT))
-    alt = "Published shares of the gap."
-    draw_figure(plot_gap_coverage(marks), f"published_{table.id}-shares", alt)
-    draw_note("As published: no interval is printed.")
+            marks.append(GapMark(name, cell.number / PERCENT))
+    alt = "Published fractions of the gap."
+    draw_figure(plot_gap_coverage(marks), f"published_{table.id}-fractions", alt)
+    draw_note("As published, without intervals.")

@@ -18,8 +18,8 @@ MAX_SHOWN = 200  # comparisons
 
 
 def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
-    """Draw published and own values with their difference, or what own values need."""
-    draw_heading("Ours")
+    """Draw published and own values with their difference, or how to get own values."""
+    draw_heading("Our scores")
     benchmarks = {cell.facts.data for cell in table.cells} & set(cards())
     if not benchmarks:
         draw_note(
@@ -31,8 +31,8 @@ def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
     matched = match_scores(table, scores)
     if not matched:
         draw_note(
-            "No run of this workspace is of a benchmark, a model and a recipe of this table. Download"
-            " one of its benchmarks, then fine-tune its models on it."
+            "No run of this workspace has a benchmark, model and recipe of this table. Download one of"
+            " its benchmarks, then fine-tune its models on it."
         )
         draw_link("finetune", "Fine-tune a model")
         return
@@ -41,7 +41,7 @@ def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
 
 
 def draw_compared(compared: Sequence[tuple[PublishedCell, str, Comparison]]) -> None:
-    """Draw published and own values: cell, run that ours comes from ("": of none), and comparison."""
+    """Draw published and own values. compared: cell, name of our run ("" for none), comparison."""
     names = ("row", "column", "run", "published", "ours", "difference", "note")
     lines: dict[str, list[Any]] = {name: [] for name in names}
     for cell, run, one in compared[:MAX_SHOWN]:
@@ -66,7 +66,7 @@ def format_ours(compared: Comparison, cell: PublishedCell) -> str:
 
 
 def format_difference(compared: Comparison) -> str:
-    """Return ours less published; of texts, whether they are equal; "" if they are not comparable."""
+    """Return ours minus published, or for texts whether they are equal; "" if not comparable."""
     if compared.equal is not None and compared.is_comparable:
         return "equal" if compared.equal else "different"
     if compared.difference is None or not compared.is_comparable:

@@ -10,13 +10,13 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.published import computing, figures, ours, values, view
+from vocadapt.ui.published import compute_form, figures, ours, values, view
 
-FIRST = "fast-6.2"  # the table of models as they are: the one that explains the page
+FIRST = "fast-6.2"  # the table of unadapted models, which is the easiest to read
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw a table of a publication: values, our scores, and what has to be known about it."""
+    """Draw a table of a publication: values, figures, our scores, and notes."""
     tables = load_tables()
     name = pickers.pick_name(
         "Table",
@@ -50,9 +50,9 @@ def _draw_table(workspace: Workspace, name: str) -> None:
 
 
 def _draw_computing(table: PublishedTable, workspace: Workspace) -> None:
-    """Draw the form that computes the cells of a table, in an expander, or what they would need."""
+    """Draw the form that computes the cells of a table, in an expander, or what is missing for it."""
     if not table.method:
-        draw_note(f"Its values are not computed here: that needs {plain(table.needs)}.")
+        draw_note(f"The values cannot be computed here. That needs {plain(table.needs)}.")
         return
     with st.expander("Compute it here", icon=":material/calculate:"), mistakes.show_errors():
-        computing.draw_form(table, workspace)
+        compute_form.draw_form(table, workspace)

@@ -18,15 +18,17 @@ def draw_import_form(table: PublishedTable, workspace: Workspace) -> None:
     table: as published, without imported values.
     """
     st.markdown(
-        "If you have the publication at hand, fill the empty cells: a CSV file with the columns row,"
-        " column, value and, if wanted, note. The values stay in this workspace, marked as imported."
+        "If you have the publication at hand, fill the empty cells from a CSV file with the columns row,"
+        " column, value and, optionally, note. The values stay in this workspace, marked as imported."
     )
     draw_downloads({f"{table.id}-empty.csv": format_template(table)})
     imported = read_imported(table.id, workspace)
     if imported:
         draw_note(f"{count(len(imported.values))} values are {plain(imported.label)}.")
     files = intake.choose_files(workspace, "published_file", ("csv",), several=False)
-    who = st.text_input("Imported by", key="published_who", help="Is kept with the values.").strip()
+    who = st.text_input(
+        "Imported by", key="published_who", help="Sets the name that is stored with the values."
+    ).strip()
     if files and st.button("Import", key="published_import", icon=":material/upload:"):
         import_values(table.id, files[0], workspace, who)
         intake.clear_uploads("published_file")

@@ -1,4 +1,4 @@
-"""Blocks about a published table: source, traps, values, empty cells and definitions."""
+"""Blocks about a published table: source, notes, values, empty cells and definitions."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -15,9 +15,9 @@ from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
 from vocadapt.ui.components.markup import PublishedMark, plain
 from vocadapt.ui.components.number_formats import count
 
-# The colors of a rise and a drop, as red, green and blue; the depth is their opacity.
-RISE, DROP = "0 158 115", "204 60 60"
-DEEPEST = 0.45  # opacity of the largest change: a higher one makes its text hard to read
+# The colors of an increase and a decrease, as red, green and blue; the depth is their opacity.
+INCREASE, DECREASE = "0 158 115", "204 60 60"
+MAX_OPACITY = 0.45  # opacity of the largest change: a higher one makes its text hard to read
 
 
 def format_title(table: PublishedTable) -> str:
@@ -26,7 +26,7 @@ def format_title(table: PublishedTable) -> str:
 
 
 def draw_source(table: PublishedTable) -> None:
-    """Draw title, source and kind of a table, and its traps."""
+    """Draw title, source and kind of a table, and notes that help to read it correctly."""
     source = table.source
     draw_heading(table.title)
     authors = ", ".join(source.authors)
@@ -42,7 +42,7 @@ def draw_source(table: PublishedTable) -> None:
 
 
 def draw_values(table: PublishedTable) -> None:
-    """Draw the values as published: best bold, second underlined, a drop red, a rise green."""
+    """Draw the values as published: best bold, second underlined, decreases red, increases green."""
     styles = style_cells(table)
     rows = []
     for row in table.row_names:
@@ -69,8 +69,8 @@ def build_mark(cell: PublishedCell, style: CellStyle | None) -> PublishedMark:
         note = "imported"
     fill = ""
     if style.color:
-        rgb = RISE if style.color == GREEN else DROP
-        fill = f"rgb({rgb} / {DEEPEST * style.depth:.2f})"
+        rgb = INCREASE if style.color == GREEN else DECREASE
+        fill = f"rgb({rgb} / {MAX_OPACITY * style.depth:.2f})"
     title = describe_cell(cell)
     return PublishedMark(
         text.replace("-", "−") if cell.number is not None else text,
@@ -100,12 +100,12 @@ def describe_cell(cell: PublishedCell) -> str:
 
 
 def describe_styles(table: PublishedTable, styles: Collection[CellStyle]) -> str:
-    """Describe the marks that a table has, and that of an empty cell."""
+    """Describe the styles of cells that occur in a table."""
     parts = []
     if any(style.bold for style in styles):
         parts.append("Bold: best of its row; underlined: second best.")
     if any(style.color for style in styles):
-        parts.append("Green: a rise; red: a drop; the deeper the larger.")
+        parts.append("Green: increase; red: decrease; a stronger color is a larger change.")
     if table.empty:
         parts.append("–: the value is not at hand.")
     parts.append("The tooltip of a cell has its data, split, scorer and base model.")
@@ -116,7 +116,7 @@ def draw_costs(table: PublishedTable) -> None:
     """Draw the CO2 of a table of costs by Strubell's formula; nothing for other tables."""
     if not has_costs(table):
         return
-    draw_heading("CO2 by the formula")
+    draw_heading("CO2 by Strubell's formula")
     rows = [row for row in apply_strubell(table) if row.lbs is not None]
     if rows:
         draw_table(
@@ -125,7 +125,7 @@ def draw_costs(table: PublishedTable) -> None:
                 "kWh": [row.kwh for row in rows],
                 "lbs CO2": [row.lbs for row in rows],
                 "lbs CO2, published": [row.lbs_published for row in rows],
-                "of the first row": [format_fraction(row.fraction) for row in rows],
+                "relative to first row": [format_fraction(row.fraction) for row in rows],
             }
         )
     draw_note(
@@ -142,7 +142,7 @@ def draw_empty_cells(table: PublishedTable) -> None:
     draw_heading("Values not at hand")
     st.markdown(
         f"**{count(len(table.empty))} of {count(len(table.cells))}** values are not at hand. No"
-        " value here is from memory or read off a picture."
+        " value is filled in from memory or estimated from a figure."
     )
     reasons = Counter(cell.reason for cell in table.empty)
     for reason, number in reasons.most_common():
@@ -150,7 +150,7 @@ def draw_empty_cells(table: PublishedTable) -> None:
 
 
 def draw_definitions(table: PublishedTable) -> None:
-    """Draw how the values were measured, what produces them, and the download."""
+    """Draw the definitions of the values, the study that produces them, and the download."""
     with blocks.open_details():
         st.markdown(f"**What produces the table:** {plain(table.study)}")
         definitions = Counter(cell.facts.definition for cell in table.cells)

@@ -19,7 +19,7 @@ from vocadapt.ui.frame.pages import PAGE_OF_PART, QueryValue, find_link
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.studies.opened import OpenedStudy, list_tasks
 
-CLICKED = "studies_cell"  # field that a click fills
+CLICKED = "studies_cell"  # the input that receives a click
 SYMBOLS = {
     "done": "✓",
     "collapsed": "↓",
@@ -99,7 +99,7 @@ def build_mark(one: CellState, workspace: str) -> SeedMark:
 
 
 def _find_target(state: str, cell: Cell) -> tuple[str, dict[str, QueryValue]]:
-    """Return the part that shows a cell, and its query: Results if it is finished, else its job."""
+    """Return the part that shows a cell, Results or Jobs, and its query parameters."""
     if state in FINISHED:
         return "results", {}
     return "jobs", {panel.JOB: cell.step.name}

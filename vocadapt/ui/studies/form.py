@@ -21,13 +21,13 @@ from vocadapt.ui.serving import paths
 
 FORM, TEXT = "Form", "File"
 SHOWN = ((FinetuneSettings, "epochs"), (FinetuneSettings, "lr"), (FinetuneStep, "limit"))
-OFFERED = {"vectors", "text"}  # sources of a preset that the form offers
+OFFERED = {"vectors", "text"}  # sources of adaptations that the form offers
 KIND_OF_SOURCE = {"vectors": "vectors", "text": "corpora"}
 KEY_OF_SOURCE = {"vectors": "vectors", "text": "corpus"}
 HELP = {
     "models": "Selects the models that are fine-tuned as they are. The first one is the baseline.",
-    "adapted": "Selects how the first model is adapted: one variant for each.",
-    "seeds": "Sets the number of seeds: 3 stands for the seeds 1, 2 and 3. A test needs three.",
+    "adapted": "Selects how the first model is adapted. Each adaptation is a variant.",
+    "seeds": "Sets the number of seeds: 3 means the seeds 1, 2 and 3. A significance test needs three.",
 }
 EXAMPLE = """name = "my-study"
 seeds = [1, 2, 3]
@@ -45,15 +45,15 @@ task = "../../tasks/TASK"
 """
 
 
-def edit(text: str) -> None:
-    """Open the file of a study as text in the form; called on a click, before the page is drawn."""
+def start_editing(text: str) -> None:
+    """Open the file of a study as text in the form; a callback, called before the page is drawn."""
     st.session_state["studies_text"] = text
     st.session_state["studies_how"] = TEXT
     st.session_state["studies_edited"] = True
 
 
 def take_edit() -> bool:
-    """Return whether the file of a study was opened for editing since this was last asked."""
+    """Return whether the file of a study was opened for editing since the last call."""
     return bool(st.session_state.pop("studies_edited", False))
 
 
@@ -65,12 +65,12 @@ def is_editing() -> bool:
 def draw_form(workspace: Workspace) -> None:
     """Draw the form or the text field, and the button that saves the file of the study."""
     how = st.segmented_control(
-        "Define it by",
+        "Define by",
         [FORM, TEXT],
         default=FORM,
         required=True,
         key="studies_how",
-        help="Selects the form, or the file of a study as text: to upload or to edit it.",
+        help="Selects the form, or the file of the study as text, to upload or edit it.",
     )
     if how == FORM:
         text = draw_fields(workspace)
@@ -85,7 +85,7 @@ def draw_form(workspace: Workspace) -> None:
         address.show_next("studies_study", saved.name)
         address.mark_new("studies_study", saved.name)
         st.rerun()
-    draw_note("Saving starts nothing: the estimate and the button Start follow above.")
+    draw_note("Saving does not start the study: the estimate and the button Start appear above.")
 
 
 def draw_fields(workspace: Workspace) -> str:
@@ -137,14 +137,14 @@ def draw_adaptations(workspace: Workspace) -> list[dict[str, str]]:
         source: {one.name: str(one.folder) for one in workspace.artifacts(kind)}
         for source, kind in KIND_OF_SOURCE.items()
     }
-    there = {source for source, offered in sources.items() if offered}
+    available = {source for source, offered in sources.items() if offered}
     presets = [
         name
         for name, recipe in PRESETS.items()
-        if recipe.needs and recipe.needs <= there and recipe.needs <= OFFERED
+        if recipe.needs and recipe.needs <= available and recipe.needs <= OFFERED
     ]
     if not presets:
-        draw_note("With word vectors in this workspace, adapted models can be compared here, too.")
+        draw_note("Add word vectors to this workspace to compare adapted models, too.")
         return []
     picked = st.multiselect(
         "First model adapted by",

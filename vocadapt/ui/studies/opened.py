@@ -15,13 +15,13 @@ from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 
-MOST_CELLS = 10_000  # that a page expands
+MAX_CELLS = 10_000  # that a page expands
 
 
 @dataclass(frozen=True)
 class OpenedStudy:
-    """A study of the workspace. file: None if it is gone. grid: None if the file is gone or cannot
-    be read any more; `problem` says why.
+    """A study of the workspace. file: None if it does not exist. grid: None if there is no file or it
+    cannot be read; `problem` says why.
     """
 
     artifact: Artifact
@@ -57,7 +57,7 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
     """Open a study: read its file and expand it."""
     file = find_study_file(study, workspace)
     if file is None:
-        problem = "The file of this study is gone: its cells and what is left of it are unknown."
+        problem = "The file of this study no longer exists, so its cells are unknown."
         return OpenedStudy(study, None, None, problem)
     try:
         read = read_study(file)
@@ -71,8 +71,8 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the study …")
 def _expand(file: str, stamp: str, root: str, workspace: str) -> Grid:
-    """Expand a study; cached while its file and what that names are unchanged."""
-    return expand(read_study(Path(file)), Path(root), MOST_CELLS, Workspace(Path(workspace)))
+    """Expand a study; cached while its file and its inputs are unchanged."""
+    return expand(read_study(Path(file)), Path(root), MAX_CELLS, Workspace(Path(workspace)))
 
 
 def list_tasks(grid: Grid) -> Sequence[str]:

@@ -8,7 +8,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.studies import cells, form, opened, view
 
-UPDATE_SECONDS = 2.0  # seconds between two looks at a running study
+UPDATE_SECONDS = 2.0  # between two updates of a running study
 
 
 def draw(workspace: Workspace) -> None:
@@ -33,11 +33,11 @@ def draw(workspace: Workspace) -> None:
 
 
 def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> None:
-    """Draw a study: its grid, what is left of it, failures, table and file. A setting or a look at
-    a running study reruns only this fragment.
+    """Draw a study: grid, estimate, failures, table and file. A setting, or an update of a running
+    study, reruns only this fragment.
     """
     job = find_running_job(workspace, study.name)
-    # A form below is filled by a button here, so the whole page has to be drawn.
+    # The study has ended, or a button here has filled the form below: draw the whole page.
     if (was_running and job is None) or form.take_edit():
         st.rerun()
     with mistakes.show_errors():
@@ -50,7 +50,7 @@ def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> Non
             view.draw_start(workspace, found)
         view.draw_failures(found)
         view.draw_table_of(found, is_running=job is not None)
-        view.draw_details(found, form.edit)
+        view.draw_details(found, form.start_editing)
 
 
 @st.fragment

@@ -1,4 +1,4 @@
-"""Blocks about a study: what is left of it and Start, failures, the table, and its file."""
+"""Blocks about a study: the estimate and Start, failures, the table, and the file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
@@ -34,7 +34,7 @@ COLUMNS = ("variant", "task", "n", "collapsed", "mean ± sd", "Δ points", "p")
 
 
 def draw_without_grid(found: OpenedStudy) -> None:
-    """Draw a study whose file is gone or cannot be read: why, and the rows of its last run."""
+    """Draw a study without a readable file: the problem, and the table of its last run."""
     st.warning(plain(found.problem), icon=":material/warning:")
     if found.remedy:
         draw_note(plain(found.remedy))
@@ -47,11 +47,11 @@ def draw_without_grid(found: OpenedStudy) -> None:
 
 
 def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
-    """Draw what is left of a study with its estimate, and the button that starts it."""
+    """Draw the estimate for the remaining cells of a study, and the button that starts it."""
     if not found.n_left or found.grid is None:
         return
     grid = found.grid
-    # 1. The number of workers, and what is left.
+    # 1. The settings, and the estimate.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         workers = draw_setting(st, StudyRun, "workers", "studies_workers", width=220)
         with st.popover("More settings", icon=":material/tune:"):
@@ -90,17 +90,17 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
     """Draw the cells that are left, the time on the workers, and the disk space."""
     on = f"{count(workers)} worker{'s' * (workers > 1)}"
     if threads > 1:
-        on += f" of {count(threads)} threads"
+        on += f" with {count(threads)} threads each"
     st.markdown(
         f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
-        f" {format_estimate_bold(cost.seconds)} on {on} · about **{megabytes(cost.bytes)}** and the"
+        f" {format_estimate_bold(cost.seconds)} on {on} · about **{megabytes(cost.bytes)}** plus"
         " predictions"
     )
     draw_note(f"The time is estimated from {plain(cost.basis)}.")
 
 
 def draw_failures(found: OpenedStudy) -> None:
-    """Draw why cells have failed."""
+    """Draw the failed cells with their problems."""
     failed = [one for one in found.states if one.state == "failed"]
     if not failed:
         return
@@ -121,11 +121,11 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         return
     assert found.grid is not None
     draw_heading("Table")
-    # A large table takes long: of a running study, or of many cells, that of its last run is drawn.
+    # A large table takes long: for a running study, or many cells, the last table is drawn.
     rows, is_old = read_rows(found), False
     if not _is_current(rows, found):
         if is_running:
-            draw_note("The table is computed when the study has ended.")
+            draw_note("The table is computed at the end of the study.")
             is_old = bool(rows)
         elif n_finished <= MAX_COMPUTED or st.button("Compute the table", key="studies_compute"):
             rows = list(_compute_rows(found.stamp, found))
@@ -150,8 +150,8 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
     blocks.draw_downloads(files)
     draw_note(
-        "Report as a page, table for LaTeX, and runs for a tracker (the database of a project of"
-        " trackio)."
+        "HTML: the report. LaTeX: the table. DB: the runs, as a project of the experiment tracker"
+        " trackio."
     )
 
 
@@ -170,7 +170,7 @@ def read_rows(found: OpenedStudy) -> list[Row]:
 
 
 def _is_current(rows: Sequence[Row], found: OpenedStudy) -> bool:
-    """Return whether rows are those of the finished cells: same places, same numbers of seeds."""
+    """Return whether rows are up to date: the same variants, tasks and numbers of finished seeds."""
     n_seeds: dict[tuple[str, str], int] = {}
     for one in found.states:
         place = (one.cell.row, one.cell.task)
@@ -215,6 +215,6 @@ def draw_details(found: OpenedStudy, edit: Callable[[str], None]) -> None:
                     icon=":material/edit:",
                     on_click=edit,
                     args=(text,),
-                    help="Copies the file into the form below. Only what changes runs again.",
+                    help="Copies the file into the form below. Only changed cells run again.",
                 )
     blocks.draw_artifact_details(found.artifact)

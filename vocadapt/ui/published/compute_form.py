@@ -1,4 +1,4 @@
-"""Form that computes the cells of a published table here: what is given, the estimate, and Start.
+"""Form that computes the cells of a published table: the inputs, the estimate, and Start.
 
 Cells without training are computed on click; trainings run as a job, which fills the study that all
 tables share.
@@ -43,11 +43,11 @@ STAND_IN = "another model"  # what the chosen model is, unless the user says oth
 
 
 def draw_form(table: PublishedTable, workspace: Workspace) -> None:
-    """Draw what is given, what can be computed from it and how long it takes, and the results.
+    """Draw the inputs, what can be computed from them and how long it takes, and the results.
 
     table: one that has a method.
     """
-    # 1. What is given, and how much is trained.
+    # 1. The inputs, and the amount of training.
     materials = draw_materials(table, workspace)
     scale = "tiny"
     if table.method == METHOD:
@@ -58,7 +58,7 @@ def draw_form(table: PublishedTable, workspace: Workspace) -> None:
                 default=scale,
                 required=True,
                 key="published_scale",
-                help="Selects how much is trained. "
+                help="Selects the amount of training. "
                 + "; ".join(f"{name}: {one.about}" for name, one in SCALES.items()),
             )
         )
@@ -66,7 +66,7 @@ def draw_form(table: PublishedTable, workspace: Workspace) -> None:
     root = workspace.folder(KIND, STUDY)
     plan = _plan(table.id, scale, describe(materials, root), materials, root)
     _draw_plan(plan)
-    # 3. Start, and what is there.
+    # 3. Start, and the results.
     if table.method == METHOD:
         _draw_trainings(table, workspace, materials, scale, plan)
     elif plan.computable:
@@ -74,7 +74,7 @@ def draw_form(table: PublishedTable, workspace: Workspace) -> None:
 
 
 def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
-    """Draw the inputs of what the user has beside the workspace; return it all."""
+    """Draw the pickers of model, word vectors and data; return the materials."""
     adapted = {str(one.folder) for one in list_adapted_models(workspace)}
     models = {"none": ""}
     for name, place in pickers.list_models_to_train(workspace).items():
@@ -91,7 +91,7 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
             list(models),
             index=min(1, len(models) - 1),
             key="published_base",
-            help="Selects a model that base models of the table are computed with.",
+            help="Selects the base model to compute the cells with.",
         )
     with middle:
         says = st.selectbox(
@@ -107,13 +107,13 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
             ["none", *vectors],
             index=min(1, len(vectors)),
             key="published_vectors",
-            help="Selects the word vectors of recipes that need some.",
+            help="Selects the word vectors for recipes that need them.",
         )
     typed = st.text_input(
         "Folder of data",
         key="published_data",
-        help="A folder with vocab/, text/, models/, or benchmarks in folders of their names. What is"
-        " in the workspace is found without it.",
+        help="A folder with vocab/, text/, models/, or benchmarks in folders of their names. Data"
+        " of the workspace is found without it.",
     ).strip()
     data = (paths.resolve_allowed_path(typed),) if typed else ()
     folder = models[str(label)]
@@ -125,7 +125,7 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
 
 
 def describe(materials: Materials, root: Path) -> str:
-    """Return what a plan depends on, as the key of a cache: what is given, and what is there."""
+    """Return the key of a cached plan: the inputs, and the state of the folders that it reads."""
     given = (*map(str, materials.data), *materials.models.items(), materials.stand_in)
     places = [root / "runs"]
     if materials.workspace is not None:
@@ -135,7 +135,7 @@ def describe(materials: Materials, root: Path) -> str:
     return repr((given, materials.vectors, times, str(root)))
 
 
-@st.cache_data(max_entries=64, show_spinner="Looking what can be computed …")
+@st.cache_data(max_entries=64, show_spinner="Checking which cells can be computed …")
 def _plan(table: str, scale: str, given: str, _materials: Materials, _root: Path) -> TablePlan:
     return plan_table(find_table(table), _materials, SCALES[scale], _root)
 
@@ -151,7 +151,7 @@ def _draw_plan(plan: TablePlan) -> None:
         st.info(f"{plain(text[:1].upper() + text[1:])}.", icon=":material/info:")
     elif plan.needs:
         more = f"; and {count(len(plan.needs) - 1)} more" if len(plan.needs) > 1 else ""
-        draw_note(f"The others: {plain(plan.needs[0])}{more}.")
+        draw_note(f"The other cells need: {plain(plan.needs[0])}{more}.")
 
 
 def _draw_measures(table: PublishedTable, materials: Materials, root: Path) -> None:
