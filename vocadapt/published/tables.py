@@ -142,9 +142,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Gap:
-    """Three columns: the gap between the scores of `low` and `high`, and `ours`, which covers a fraction
-    of it.
-    """
+    """Three columns: the gap from the scores of `low` to `high`, and `ours`, which covers a fraction."""
 
     name: str
     low: str

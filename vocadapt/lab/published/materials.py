@@ -7,7 +7,8 @@ A folder of data is searched by name:
     DIR/text/…abstracts….txt.gz         a text
     DIR/ner/NCBI-disease/train.tsv      a benchmark, in any folder of DIR, with test.tsv beside it
 
-A model is compared with a published one if its content fits that model (`base_models`), if it was downloaded under its name, or if the user says so (NAME=DIR).
+A model is compared with a published one if its content fits that model (`base_models`), if it was
+downloaded under its name, or if the user states it (NAME=DIR).
 """
 
 import re

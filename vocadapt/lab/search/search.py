@@ -258,8 +258,8 @@ def compute_importance(study: "Study") -> dict[str, float]:
     """Return key → importance of a setting, the largest first: the fraction of the variance of the
     scores that it explains, by fANOVA (Hutter et al. 2014); they sum to 1.
 
-    Only trials that are done count. Empty if fewer than MIN_TRIALS_FOR_IMPORTANCE are, or if all have the
-    same score.
+    Only trials that are done count. Empty if there are fewer than MIN_TRIALS_FOR_IMPORTANCE, or if
+    all have the same score.
     """
     optuna = import_optuna()
     done = study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
