@@ -87,7 +87,7 @@ def test_values_of_another_table_are_refused(tmp_path: Path) -> None:
         ("row,column,value\n", "no value in it"),
         ("row;column;value\na;b;1\n", "Unknown column in the header"),
         ("row,value\nGreenBioBERT,28\n", "column 'column' is missing"),
-        ("row,column,value,value\nGreenBioBERT,CO2,1,1\n", "a column is there twice"),
+        ("row,column,value,value\nGreenBioBERT,CO2,1,1\n", "a column is given twice"),
         ("row,colum,value\nGreenBioBERT,CO2,1\n", "Did you mean 'column'"),
         ("row,column,value\nGreenBioBERT,CO2\n", "line 2: expected 3 cells, got 2"),
         ("row,column,value\nGreenBioBERT,CO2,1,2\n", "line 2: expected 3 cells, got 4"),

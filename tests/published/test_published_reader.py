@@ -72,7 +72,7 @@ def test_the_facts_of_a_file_are_those_of_its_tables(tmp_path: Path) -> None:
         ("values.r = [1, 2]", 'values.r = ["x", 2]', "expected a number, got 'x'"),
         ("values.r = [1, 2]", "values.r = [[1], 2]", "expected a number"),
         ('unit = "percent"', 'unit = "text"', "expected text, got 1"),
-        ('["r", {', '["r", "r", {', "'r' is there twice"),
+        ('["r", {', '["r", "r", {', "'r' is given twice"),
         ('["r", {', '["r", 3, {', "the key 'name' is missing in 3"),
         ('rows = ["r", { name = "s", recipe = "green-bert" }]', 'rows = "set"', "Unknown row set"),
         ('columns = ["a",', 'columns = [{ name = "a", change_from = "c" },', "Unknown column"),
@@ -96,7 +96,7 @@ def test_a_bad_file_is_refused_with_its_name(tmp_path: Path, old: str, new: str,
 def test_a_file_without_tables_and_two_of_one_id_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a list of tables"):
         read(tmp_path, SOURCE)
-    with pytest.raises(InputError, match="'t-1' is there twice"):
+    with pytest.raises(InputError, match="'t-1' is given twice"):
         read(tmp_path, SOURCE + TABLE + TABLE)
     with pytest.raises(InputError, match="source: expected a table"):
         read(tmp_path, TABLE)
