@@ -1,4 +1,4 @@
-"""Reproducing published tables: what is found, computed, compared, and not begun."""
+"""Reproducing published tables: what is found, computed, compared, and not started."""
 
 import json
 from dataclasses import replace
@@ -124,7 +124,7 @@ def test_a_vocabulary_is_recognized_by_its_content(data: Path, known: None) -> N
     file = data / "vocab" / "bert-base-uncased.txt"
     assert find_contradiction("bert-base-uncased", open_model(file)) == ""
     assert find_contradiction("google/bert-base-uncased", open_model(file)) == ""
-    other = "its vocabulary is another one"
+    other = "its vocabulary is different"
     assert find_contradiction(FULLTEXT, open_model(file)) == other
     assert find_contradiction("bionlp/bluebert", open_model(file)) is None
     # A file of another content is not taken for what it is named after.
@@ -192,7 +192,7 @@ def test_a_stand_in_is_measured_and_not_compared(data: Path, tiny_bert: Path) ->
 def test_a_model_is_what_the_user_says_unless_its_content_contradicts(
     data: Path, tiny_bert: Path
 ) -> None:
-    with pytest.raises(InputError, match="is not bert-base-uncased: its vocabulary is another"):
+    with pytest.raises(InputError, match="is not bert-base-uncased: its vocabulary is different"):
         Materials(None, (data,), {"bert-base-uncased": str(tiny_bert)})
     # Nothing is known of the content of this one.
     blue = "bluebert_pubmed_uncased_L-12_H-768_A-12"

@@ -102,7 +102,7 @@ def test_values_of_another_table_are_refused(tmp_path: Path) -> None:
         ("row,column,value\nGreenBioBERT,CO2,1_000\n", "expected a number"),
         ("row,column,value\nGreenBioBERT,CO2,٢٨\n", "expected a number"),
         ("row,column,value\nGreenBioBERT,CO2,=2+3\n", "expected a number"),
-        ("row,column,value\nGreenBioBERT,CO2,1\nGreenBioBERT,CO2,1\n", "line 3: .* there twice"),
+        ("row,column,value\nGreenBioBERT,CO2,1\nGreenBioBERT,CO2,1\n", "line 3: .* given twice"),
         (f"row,column,value\nGreenBioBERT,hardware,{'x' * 501}\n", "more than 500 characters"),
         (f"row,column,value,note\nGreenBioBERT,CO2,1,{'x' * 501}\n", "the note has more than"),
         ('row,column,value\nGreenBioBERT,CO2,"1\n', "not valid CSV"),

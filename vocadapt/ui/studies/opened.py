@@ -57,7 +57,7 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
     """Open a study: read its file and expand it."""
     file = find_study_file(study, workspace)
     if file is None:
-        problem = "The file of this study no longer exists, so its cells are unknown."
+        problem = "The file of this study is gone, so its cells are unknown."
         return OpenedStudy(study, None, None, problem)
     try:
         read = read_study(file)
