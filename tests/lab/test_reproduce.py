@@ -13,7 +13,7 @@ from vocadapt.lab.published.imports import fill_imported, import_values
 from vocadapt.lab.published.materials import Materials, is_name_of
 from vocadapt.lab.published.measures import MEASURES
 from vocadapt.lab.published.plan import find_missing, plan_table
-from vocadapt.lab.published.reproduce import reproduce
+from vocadapt.lab.published.reproduce import compare_cells, reproduce
 from vocadapt.lab.published.trainings import (
     METHOD,
     SCALES,
@@ -32,6 +32,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.presets import get_preset
 from vocadapt.published import base_models
 from vocadapt.published.base_models import digest_tokens, find_contradiction
+from vocadapt.published.comparison import Score
 from vocadapt.published.reader import find_table, load_tables
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 
@@ -269,10 +270,11 @@ def test_a_training_that_failed_says_why(data: Path, tiny_bert: Path, tmp_path: 
     assert plan.study is not None
     grid = expand(plan.study, tmp_path / "s")
     place = ("NCBI-disease", "BERT")
-    found, _ = score_trainings(table, plan, grid, tmp_path / "s", [{"problem": "the disk is full"}])
-    assert found[place] == "its training: the disk is full"
-    found, _ = score_trainings(table, plan, grid, tmp_path / "s")
-    assert found[place] == "its training: it has no result yet"
+    own = next(cell.step.name for cell in grid.cells if cell.variant == plan.cells[place][0])
+    for name, why in ((own, "the disk is full"), ("another", "it has no result yet")):
+        failures = [{"name": name, "problem": "the disk is full"}]
+        found, _ = score_trainings(table, plan, grid, tmp_path / "s", failures)
+        assert found[place] == f"its training: {why}"
 
 
 def test_tables_share_trainings(data: Path, tiny_bert: Path, tmp_path: Path) -> None:
@@ -341,6 +343,34 @@ def test_a_collapsed_run_makes_the_scale_too_small(data: Path, tiny_bert: Path) 
     assert largest.collapsed == 2 and largest.comparable == 0
     one = largest.comparisons["NCBI-disease", "BERT"]
     assert one.why == "not comparable: 3 of 3 runs collapsed" and one.difference is None
+
+
+def test_a_change_from_collapsed_runs_is_not_compared(data: Path, tiny_bert: Path) -> None:
+    given = materials(data, tiny_bert)
+    finish_cells("fast-6.4", given, {"tiny-bert-plain": 0.0, "tiny-bert-reduced-last-25": 0.4}, 1)
+    found = run("fast-6.4", given, replace(TINY, larger="")).comparisons
+    change = found["NCBI-disease", "last 25 %"]
+    assert change.why == "not comparable: 3 of 6 runs collapsed" and change.difference is None
+
+
+def test_a_mean_over_collapsed_runs_is_not_compared() -> None:
+    table = find_table("fast-6.4")
+    tasks = [row.name for row in table.rows if not row.mean_of]
+    own = {(task, "BERT"): Score(0.5, 3, "", "test", "", "bert-base-uncased") for task in tasks}
+    found = compare_cells(table, own, {(tasks[0], "BERT"): 2})["Mean (all)", "BERT"]
+    assert found.ours == pytest.approx(50) and found.difference is None
+    assert found.why == f"not comparable: 2 of {3 * len(tasks)} runs collapsed"
+
+
+def test_a_task_with_other_scores_than_the_benchmark_of_its_name(
+    data: Path, tiny_bert: Path
+) -> None:
+    given = materials(data, tiny_bert)
+    finish_cells("fast-6.4", given, {"tiny-bert-plain": 0.5, "tiny-bert-reduced-last-25": 0.4})
+    for place in given.workspace.root.glob("studies/s/runs/*/manifest.json"):
+        place.write_text(place.read_text().replace('"f1"', '"pearson"'))
+    one = run("fast-6.4", given).comparisons["NCBI-disease", "BERT"]
+    assert one.ours is None and one.why == "not available: its task is not scored by f1"
 
 
 def test_a_variant_that_collapses_is_replaced_by_the_next(data: Path, tiny_bert: Path) -> None:

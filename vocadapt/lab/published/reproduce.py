@@ -26,7 +26,7 @@ from vocadapt.lab.studies.grid import expand
 from vocadapt.progress import Progress, part, silent
 from vocadapt.published.comparison import Comparison, Score, compare
 from vocadapt.published.means import list_groups
-from vocadapt.published.tables import PublishedTable
+from vocadapt.published.tables import PublishedCell, PublishedTable
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ def compare_cells(
 
     found: our scores, or why there is none. collapsed: number of collapsed runs.
     """
-    found = {**found, **_average(table, found)}
+    found, groups = {**found, **_average(table, found)}, list_groups(table)
+    means = {row.name: groups[row.mean_of] for row in table.rows if row.mean_of}
     comparisons = {}
     for cell in table.cells:
         place = cell.row, cell.column
@@ -185,11 +186,21 @@ def compare_cells(
             comparisons[place] = compare(cell, None, ours)
             continue
         compared = compare(cell, ours)
-        if place in collapsed:
-            reason = f"not comparable: {collapsed[place]} of {ours.n} runs collapsed"
+        tasks = means.get(cell.row, (cell.row,))
+        if failed := sum(collapsed.get((task, cell.column), 0) for task in tasks):
+            reason = f"not comparable: {failed} of {_count_runs(cell, tasks, found)} runs collapsed"
             compared = replace(compared, difference=None, why=reason)
         comparisons[place] = compared
     return comparisons
+
+
+def _count_runs(
+    cell: PublishedCell, tasks: Sequence[str], found: Mapping[Place, Score | str]
+) -> int:
+    """Return how many runs a cell is made of: those of its tasks, and of what it is a change from."""
+    columns = filter(None, (cell.column, cell.facts.change_from))
+    scores = [found.get((task, column)) for column in columns for task in tasks]
+    return sum(one.n for one in scores if isinstance(one, Score))
 
 
 def _average(table: PublishedTable, found: Mapping[Place, Score | str]) -> dict[Place, Score | str]:

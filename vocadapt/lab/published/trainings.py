@@ -284,39 +284,70 @@ def score_trainings(
     """
     found: dict[Place, Score | str] = dict(plan.missing)
     collapsed: dict[Place, int] = {}
-    for place, (variant, task) in plan.cells.items():
-        cell = table.grid[place]
-        runs = _read_runs(grid, root, variant, task)
-        values = [float(run["mean"][cell.facts.figure or "f1"]) for run in runs]
-        if not runs:
-            problem = next((one["problem"] for one in failures), "it has no result yet")
-            found[place] = f"its training: {problem}"
-            continue
-        value, sd = mean(values), stdev(values) if len(values) > 1 else None
-        if cell.facts.change_from:
-            base = plan.cells.get((cell.row, cell.facts.change_from))
-            base_runs = _read_runs(grid, root, *base) if base else []
-            if not base_runs:
-                found[place] = f"the score of {cell.facts.change_from}, which it is a change from"
-                continue
-            value -= mean(float(run["mean"][cell.facts.figure or "f1"]) for run in base_runs)
-            sd = None
-        if failed := sum(bool(run["collapsed"]) for run in runs):
+    for place in plan.cells:
+        found[place], failed = _score_cell(table.grid[place], plan, grid, root, failures)
+        if failed:
             collapsed[place] = failed
-        limit = grid.study.settings.get("limit")
-        found[place] = Score(
-            value,
-            len(runs),
-            plan.tasks[task].data,
-            f"test, at most {limit:,} examples" if limit else "test",
-            str(runs[0]["scorer"]),
-            plan.variants[variant].base_model,
-            sd,
-            cell.facts.figure or "f1",
-            bool(cell.facts.change_from),
-            plan.variants[variant].remark,
-        )
     return found, collapsed
+
+
+def _score_cell(
+    cell: PublishedCell,
+    plan: TrainingPlan,
+    grid: Grid,
+    root: Path,
+    failures: Sequence[Mapping[str, Any]],
+) -> tuple[Score | str, int]:
+    """Return the score of a cell, or why there is none, and the number of its collapsed runs; of a
+    change, those of the model that it is a change from are among them.
+    """
+    # 1. The runs of the cell, and of the model that it is a change from.
+    variant, task = plan.cells[cell.row, cell.column]
+    runs = _read_runs(grid, root, variant, task)
+    if not runs:
+        return f"its training: {_find_problem(grid, variant, task, failures)}", 0
+    base_runs: list[Mapping[str, Any]] = []
+    if cell.facts.change_from:
+        base = plan.cells.get((cell.row, cell.facts.change_from))
+        base_runs = _read_runs(grid, root, *base) if base else []
+        if not base_runs:
+            return f"the score of {cell.facts.change_from}, which it is a change from", 0
+
+    # 2. Their scores. A task of the workspace may have the name of a benchmark, and other scores.
+    figure = cell.facts.figure or "f1"
+    if any(figure not in run["mean"] for run in (*runs, *base_runs)):
+        return f"its task is not scored by {figure}", 0
+    values = [float(run["mean"][figure]) for run in runs]
+    value, sd = mean(values), stdev(values) if len(values) > 1 else None
+    if base_runs:
+        value -= mean(float(run["mean"][figure]) for run in base_runs)
+        sd = None
+    limit = grid.study.settings.get("limit")
+    score = Score(
+        value,
+        len(runs),
+        plan.tasks[task].data,
+        f"test, at most {limit:,} examples" if limit else "test",
+        str(runs[0]["scorer"]),
+        plan.variants[variant].base_model,
+        sd,
+        figure,
+        bool(base_runs),
+        plan.variants[variant].remark,
+    )
+    return score, sum(bool(run["collapsed"]) for run in (*runs, *base_runs))
+
+
+def _find_problem(
+    grid: Grid, variant: str, task: str, failures: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return why a variant has no result on a task: what failed of its own steps."""
+    own: set[str] = set()
+    for cell in grid.cells:
+        if (cell.variant, cell.task) == (variant, task):
+            own |= {cell.step.name, cell.step.needs}
+    problems = (str(one["problem"]) for one in failures if one["name"] in own)
+    return next(problems, "it has no result yet")
 
 
 def _read_runs(grid: Grid, root: Path, variant: str, task: str) -> list[Mapping[str, Any]]:
