@@ -15,8 +15,6 @@ from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 
-MAX_CELLS = 10_000  # that a page expands
-
 
 @dataclass(frozen=True)
 class OpenedStudy:
@@ -72,7 +70,7 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
 @st.cache_resource(max_entries=8, show_spinner="Reading the study …")
 def _expand(file: str, stamp: str, root: str, workspace: str) -> Grid:
     """Expand a study; cached while its file and its inputs are unchanged."""
-    return expand(read_study(Path(file)), Path(root), MAX_CELLS, Workspace(Path(workspace)))
+    return expand(read_study(Path(file)), Path(root), workspace=Workspace(Path(workspace)))
 
 
 def list_tasks(grid: Grid) -> Sequence[str]:

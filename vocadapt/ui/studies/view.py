@@ -1,7 +1,7 @@
 """Blocks about a study: the estimate and Start, failures, the table, and the file."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.estimates import GridEstimate, estimate_energy, estimate_grid
-from vocadapt.lab.studies.grid import MANY_CELLS
 from vocadapt.lab.studies.places import check_place, count_workers
 from vocadapt.lab.studies.report import ENDINGS, render_report
 from vocadapt.lab.studies.saved import FILE, read_text
@@ -74,8 +73,6 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
         )
     # 2. Start it.
     if pressed:
-        if len(grid.cells) > MANY_CELLS:
-            settings = replace(settings, confirm=len(grid.cells))
         spec = Spec("study", settings, {"file": (str(found.file),)})
         panel.start(workspace, spec, found.artifact.name)
 
