@@ -69,7 +69,10 @@ def test_every_head_keeps_its_certificate(
 @pytest.mark.usefixtures("fresh_reload")
 @pytest.mark.parametrize(
     ("head", "mode"),
-    [("BertForPreTraining", "exact-word"), ("BertForTokenClassification", "insertion")],
+    [
+        ("BertForPreTraining", "exact-word"),
+        pytest.param("BertForTokenClassification", "insertion", marks=pytest.mark.slow),
+    ],
 )
 def test_the_whole_certificate_with_a_fresh_process(
     make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str

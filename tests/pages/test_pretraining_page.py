@@ -3,6 +3,8 @@ resumes after a cancel."""
 
 import json
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -240,15 +242,8 @@ def test_a_forged_address_is_no_crash(open_page, pretrained, query):
     assert not app.exception and "<script" not in markup(app)
 
 
-def test_a_job_is_started_canceled_and_resumed_from_the_page(
-    open_page, pretrained, tmp_path, monkeypatch
-):
-    from pathlib import Path
-
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    root = tmp_path / "jobs"
-    shutil.copytree(pretrained.root, root)
-    workspace = Workspace(root)
+def fill_in(open_page, workspace):
+    """The page, with the form of a training of 30 epochs filled in."""
     app = open_page(
         PRETRAINING,
         workspace,
@@ -261,6 +256,32 @@ def test_a_job_is_started_canceled_and_resumed_from_the_page(
     app.number_input(key="save_minutes_quick").set_value(0.1).run()
     told = next(text for text in plain_texts(app) if "epochs" in text)
     assert float(told.split(" epochs")[0].split()[-1]) == pytest.approx(30, abs=0.2)
+    return app
+
+
+def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):
+    started = []
+
+    def start(workspace, spec, name, work):
+        started.append(spec)
+        return SimpleNamespace(id=name)
+
+    monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
+    fill_in(open_page, pretrained).button(key="start_pretraining").click().run()
+    (spec,) = started
+    further = spec.settings.further
+    assert further.training.epochs == 30 and further.stage == "extension"
+
+
+@pytest.mark.slow  # in the gate: the form, and jobs that are canceled on the page Jobs
+def test_a_job_is_started_canceled_and_resumed_from_the_page(
+    open_page, pretrained, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    root = tmp_path / "jobs"
+    shutil.copytree(pretrained.root, root)
+    workspace = Workspace(root)
+    app = fill_in(open_page, workspace)
     app.button(key="start_pretraining").click().run()
     job = list_jobs(workspace)[0]
     try:

@@ -81,8 +81,7 @@ def test_every_head_keeps_its_certificate(
     assert edit.after.config["architectures"] == [head]
 
 
-@pytest.mark.usefixtures("fresh_reload")
-def test_the_whole_certificate_with_a_fresh_process(tiny_bert: Path, tmp_path: Path) -> None:
+def test_the_whole_certificate(tiny_bert: Path, tmp_path: Path) -> None:
     edit = moved(tiny_bert, tmp_path / "out")
     certificate = certify(edit.before, edit.after)
     assert certificate.passed, certificate.to_dict()
