@@ -133,6 +133,11 @@ def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
         ("[settings]", 'baseline = "pla"\n[settings]', "Did you mean plain?"),
         ("[settings]", '[[include]]\nvariant = "plan"\n[settings]', "Did you mean plain?"),
         ("[settings]", '[[exclude]]\ntask = "toy"\n[settings]', "no cells"),
+        (
+            "[settings]",
+            'baseline = "plain"\n[[exclude]]\nvariant = "plain"\n[settings]',
+            "no cells of its baseline plain",
+        ),
         ("[settings]", "= [", "not valid TOML"),
     ],
 )

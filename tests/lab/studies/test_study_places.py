@@ -6,10 +6,11 @@ import sys
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs.job import FLAG
 from vocadapt.lab.studies import ray_cluster
 from vocadapt.lab.studies.places import check_place
 from vocadapt.lab.studies.ray_cluster import Node, NodeAnswer, connect, probe_folder
-from vocadapt.lab.studies.ray_pool import Demand
+from vocadapt.lab.studies.ray_pool import Demand, RayPool
 from vocadapt.lab.workspace.locks import hold_lock
 
 
@@ -97,6 +98,17 @@ def test_the_client_needs_grpc(fake_ray, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_has_client", lambda: False)
     with pytest.raises(InputError, match="client of Ray is not installed"):
         connect("ray://127.0.0.1:1")
+
+
+def test_a_pool_that_lost_its_connection_closes(fake_ray, monkeypatch, tmp_path):
+    def wait(*given, **options):
+        raise fake_ray.exceptions.RayError
+
+    monkeypatch.setattr(fake_ray, "wait", wait, raising=False)
+    pool = object.__new__(RayPool)  # the connection itself is made by Ray
+    pool._running, pool._connected = {"task": tmp_path}, False
+    pool.close()
+    assert (tmp_path / FLAG).exists() and not pool._running
 
 
 def test_a_node_must_share_folder_and_locks(tmp_path):

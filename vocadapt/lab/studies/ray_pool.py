@@ -8,6 +8,7 @@ lost, Ray runs its task again on another, where the cell resumes from its checkp
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -127,12 +128,15 @@ class RayPool:
         import ray
 
         for folder in self._running.values():
-            (folder / FLAG).touch()
+            with suppress(OSError):
+                (folder / FLAG).touch()
         if self._running:
             tasks = list(self._running)
-            _, left = ray.wait(tasks, num_returns=len(tasks), timeout=PATIENCE)
-            for task in left:
-                ray.cancel(task, force=True)
+            # Without a connection, its loss is the error that the caller handles.
+            with suppress(ConnectionError, ray.exceptions.RayError):
+                _, left = ray.wait(tasks, num_returns=len(tasks), timeout=PATIENCE)
+                for task in left:
+                    ray.cancel(task, force=True)
         self._running.clear()
         self._disconnect()
 
