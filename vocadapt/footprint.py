@@ -2,9 +2,9 @@
 
     kWh = watts × hours × PUE,    kg CO2 = kWh × grid intensity
 
-Watts come from the power counter of the processors (RAPL), of which a process is assigned its part of
-the machine's busy time; where no counter can be read, from the core-hours of the process and an
-assumed power. Graphics cards are not measured.
+Watts come from the power counter of the processors (RAPL), and a process is assigned its fraction of
+the machine's busy time. If no counter can be read, they come from the core-hours of the process and an
+assumed power. GPUs are not measured.
 
 Why not codecarbon (3.3, measured on two cores): its offline tracker makes no network call and is
 imported in 0.2 s, but it takes 2 to 3 s to start, once for each step; it keeps two threads, and counts
@@ -33,8 +33,8 @@ COUNTER, ASSUMED, UNKNOWN = "power counter", "assumed watts", "unknown"
 
 @dataclass(frozen=True)
 class Rates:
-    """What a computation is converted with: power of a core in use, PUE, kg CO2 per kWh of a
-    country, and USD per core-hour of a cloud, lowest and highest.
+    """Conversion rates: watts of a core in use, PUE, kg CO2 per kWh of a country, and USD per
+    core-hour of a cloud, lowest and highest.
     """
 
     country: str
@@ -46,7 +46,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a computation took: wall time, core-seconds, energy with the data center's, CO2.
+    """Time, energy and CO2 of a computation; kwh includes the overhead of the data center (PUE).
 
     basis: COUNTER, ASSUMED watts, or both for a sum; watts: mean power of the computation itself.
     A step that is resumed counts from its checkpoint.
@@ -79,8 +79,8 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds since some time: of the clock, of this process and its ended children on cores, and of
-    all cores of the machine in use.
+    """Readings of clocks, in seconds: wall time, CPU time of this process and its ended children, and
+    CPU time of all processes of the machine.
     """
 
     clock: float
@@ -89,7 +89,7 @@ class Usage:
 
 
 def read_rates(*copies: Path) -> Rates:
-    """Read the rates that come with the program, changed by those copies that exist, the last first.
+    """Read the rates of the program, overridden by those copies that exist; the last has precedence.
 
     Raises InputError for a country without a grid intensity and for values that are no numbers.
     """
@@ -179,14 +179,14 @@ class PowerCounter:
         try:
             for place, before in self._last.items():
                 value = int((place / "energy_uj").read_text())
-                reach = int((place / "max_energy_range_uj").read_text()) + 1
+                range_size = int((place / "max_energy_range_uj").read_text()) + 1
                 if before >= 0:
-                    self.joules += (value - before) % reach / 1e6
-                    if (now - self._polled) * HIGHEST_WATTS > reach / 1e6:
+                    self.joules += (value - before) % range_size / 1e6
+                    if (now - self._polled) * HIGHEST_WATTS > range_size / 1e6:
                         self.joules = None  # it may have wrapped around more than once
                         return
                 self._last[place] = value
-        except (OSError, ValueError):  # mostly readable by administrators only
+        except (OSError, ValueError):  # usually readable by administrators only
             self.joules = None
             return
         self._polled = now
@@ -206,7 +206,7 @@ class Meter:
         self._polled = self.start.clock
 
     def poll(self) -> None:
-        """Read the power counter if it is due: to be called now and then."""
+        """Read the power counter every POLL_EVERY seconds; call this often."""
         now = time.perf_counter()
         if now - self._polled >= POLL_EVERY:
             self._polled = now
@@ -254,7 +254,7 @@ def estimate_footprint(seconds: float, cores: float, rates: Rates) -> Footprint:
 def sum_footprints(parts: list[Footprint]) -> Footprint | None:
     """Return the sum of footprints; None if there are none.
 
-    Several bases are named together, and factors that differ are their means by energy.
+    Different bases are listed; different factors are averaged, weighted by energy.
     """
     if not parts:
         return None
@@ -283,7 +283,7 @@ def compute_cost(footprint: Footprint, rates: Rates) -> tuple[float, float]:
 
 
 def compute_strubell(watts: float, hours: float) -> tuple[float, float]:
-    """Return kWh and lbs of CO2 of devices of some watts in some hours (Strubell et al. 2019).
+    """Return kWh and lbs of CO2 of devices from their watts and hours (Strubell et al. 2019).
 
     Example: 1505 W for 240 hours are 571 kWh and 544 lbs.
     """
@@ -306,7 +306,7 @@ def format_co2(kg: float) -> str:
 
 
 def format_basis(footprint: Footprint) -> str:
-    """Describe what an estimate of energy and CO2 rests on, as a part of a sentence."""
+    """Describe the basis of an estimate of energy and CO2, as a part of a sentence."""
     cores = footprint.core_seconds / footprint.seconds if footprint.seconds else 0.0
     return (
         f"{footprint.basis}: {footprint.watts:.2g} W on average, {cores:.1f} cores in use;"

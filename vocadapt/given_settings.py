@@ -76,8 +76,8 @@ def declare_keys(
 def convert_value(declared: Setting, value: Any) -> Any:
     """Convert a value of a file to what an option of the command line would give.
 
-    A switch of a setting that is on by default turns it off: no_certificate = true. A word may
-    stand for a number: fold = "all".
+    The key of a setting that is on by default turns it off: no_certificate = true. A word may stand
+    for a number: fold = "all".
     """
     if declared.kind is bool and isinstance(value, bool):
         return value != bool(declared.default)

@@ -15,7 +15,7 @@ from vocadapt.published.model_sizes import list_discs, list_module_points
 from vocadapt.published.reader import find_table
 
 
-def test_a_share_has_its_interval_and_an_undefined_one_a_note() -> None:
+def test_a_fraction_has_its_interval_and_an_undefined_one_a_note() -> None:
     marks = [GapMark("a", 0.5, 0.3, 0.8), GapMark("<b>", None), GapMark("c", 0.6)]
     figure = plot_gap_coverage(marks, mean=0.55)
     (trace,) = figure.data

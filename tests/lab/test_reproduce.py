@@ -287,7 +287,7 @@ def test_tables_share_trainings(data: Path, tiny_bert: Path, tmp_path: Path) -> 
     assert len(steps[0] & steps[1]) == 3  # the plain model, three seeds
 
 
-def test_a_table_that_takes_too_long_is_not_begun(data: Path, tiny_bert: Path) -> None:
+def test_a_table_that_takes_too_long_is_not_started(data: Path, tiny_bert: Path) -> None:
     given = materials(data, tiny_bert)
     found = run("fast-6.4", given, Scale("", 1, 2, (1,), {}, seconds=1))
     assert found.why == "needs less than 0.1 hours"

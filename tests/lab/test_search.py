@@ -133,7 +133,7 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "reported"),
     [
         ({"batch_sise": [1]}, "Did you mean batch_size"),
         ({"seed": [1], "batch_size": [1]}, "Did you mean seeds"),
@@ -157,8 +157,8 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
         ({"batch_size": [10**400]}, "batch_size"),
     ],
 )
-def test_a_bad_space_is_told(table, told):
-    with pytest.raises(InputError, match=told):
+def test_a_bad_space_is_reported(table, reported):
+    with pytest.raises(InputError, match=reported):
         build_space(table, "space.toml")
 
 
@@ -241,7 +241,7 @@ def test_several_workers_train_several_trials_at_once(maker, tmp_path):
     assert len(result.trials) == 10 and result.best.summary.mean > 0.7
 
 
-def test_without_optuna_the_remedy_is_told(maker, tmp_path, monkeypatch):
+def test_without_optuna_the_remedy_is_reported(maker, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(InputError, match="Optuna is not installed") as caught:
         search(maker, tmp_path / "s")

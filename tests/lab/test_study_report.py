@@ -120,7 +120,7 @@ def test_the_page_is_self_contained_and_escapes_names(study: tuple[Grid, Path]) 
         and "src=" not in page.replace("src=x&gt;", "")
     )
     assert "3 of 4 cells are finished: 2 done, 1 collapsed, 1 failed." in page
-    assert page.count('<circle class="dot"') == 2 and page.count('<circle class="fell"') == 1
+    assert page.count('<circle class="dot"') == 2 and page.count('<circle class="collapsed"') == 1
     assert "1 of 1 comparisons have no test" in page
 
 

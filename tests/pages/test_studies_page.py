@@ -160,7 +160,7 @@ def test_a_path_that_pages_may_not_open_is_refused(own, tmp_path):
 )
 def test_a_path_that_pages_may_not_open_is_not_read(text, own, tmp_path):
     secret = tmp_path / "secret.toml"
-    secret.write_text("password = [")  # what is read here is told in the error
+    secret.write_text("password = [")  # what is read here is reported in the error
     (own.root / "base.toml").write_text(f'extends = "{secret}"')
     text = text.replace("base.toml", str(own.root / "base.toml")).replace("{secret}", str(secret))
 
@@ -385,7 +385,7 @@ def test_the_file_of_a_study_is_edited_as_text(open_page, own):
     assert len(read_study(saved.folder / FILE).seeds) == 4
 
 
-def test_a_place_that_is_not_known_is_told(open_page, own):
+def test_a_place_that_is_not_known_is_reported(open_page, own):
     save_study(TEXT, own)
     app = open_page("studies", own)
     app.text_input(key="studies_on").set_value("rai").run()

@@ -16,14 +16,14 @@ from vocadapt.published.coverage import (
 from vocadapt.published.reader import find_table
 
 
-def test_a_share_without_the_noise_of_seeds_has_no_interval() -> None:
+def test_a_fraction_without_the_noise_of_seeds_has_no_interval() -> None:
     found = compute_coverage(SeedScore(0.80), SeedScore(0.84), SeedScore(0.83))
     assert found.fraction == pytest.approx(0.75)
     assert (found.low, found.high) == (None, None)
     assert "no interval" in found.why
 
 
-def test_the_interval_of_a_share() -> None:
+def test_the_interval_of_a_fraction() -> None:
     """By hand: t(.975, 7) = 2.364624, variance of each mean .002² / 8 = 5e-7, t² · 5e-7 =
     2.795723e-6; a = .0016 − 2 · that, b = .0012 − that, c = .0009 − 2 · that.
     """
@@ -44,7 +44,7 @@ def test_without_noise_the_interval_is_a_point() -> None:
     assert (found.low, found.fraction, found.high) == (0.5, 0.5, 0.5)
 
 
-def test_the_interval_covers_the_true_share_at_its_level() -> None:
+def test_the_interval_covers_the_true_fraction_at_its_level() -> None:
     import numpy as np
 
     random = np.random.default_rng(5)
@@ -60,7 +60,7 @@ def test_the_interval_covers_the_true_share_at_its_level() -> None:
     assert 0.92 <= held / rounds <= 0.99
 
 
-def test_a_gap_within_its_noise_has_no_share() -> None:
+def test_a_gap_within_its_noise_has_no_fraction() -> None:
     low, high = SeedScore(0.80, 0.02, 3), SeedScore(0.81, 0.02, 3)
     found = compute_coverage(low, high, SeedScore(0.805, 0.02, 3))
     assert found.fraction is None
@@ -69,19 +69,19 @@ def test_a_gap_within_its_noise_has_no_share() -> None:
 
 
 @pytest.mark.parametrize("high", [0.80, 0.79])
-def test_no_gap_no_share(high: float) -> None:
+def test_no_gap_no_fraction(high: float) -> None:
     found = compute_coverage(SeedScore(0.80), SeedScore(high), SeedScore(0.9))
     assert found.fraction is None
     assert found.why == "not defined: there is no gap"
 
 
-def test_a_share_can_be_negative_or_above_one() -> None:
+def test_a_fraction_can_be_negative_or_above_one() -> None:
     low, high = SeedScore(0.80), SeedScore(0.84)
     assert compute_coverage(low, high, SeedScore(0.78)).fraction == pytest.approx(-0.5)
     assert compute_coverage(low, high, SeedScore(0.88)).fraction == pytest.approx(2.0)
 
 
-def test_the_mean_of_the_shares_is_not_the_share_of_the_means() -> None:
+def test_the_mean_of_the_fractions_is_not_the_fraction_of_the_means() -> None:
     low = {"a": SeedScore(0.0), "b": SeedScore(0.0), "c": SeedScore(0.5), "d": SeedScore(0.0)}
     high = {"a": SeedScore(1.0), "b": SeedScore(0.1), "c": SeedScore(0.5)}
     ours = {"a": SeedScore(0.1), "b": SeedScore(0.09), "c": SeedScore(0.6)}

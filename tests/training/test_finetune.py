@@ -82,19 +82,23 @@ def test_without_a_dev_split_a_run_is_judged_by_training_examples_and_never_by_t
     # With a dev split that one tells.
     split = {**ner_task().splits, "dev": Split(sentences(10))}
     prepared = prepare(adapted, replace(ner_task(), splits=split), FAST)
-    assert prepared.judged is None and not finetune(prepared).collapsed
+    assert prepared.collapse_sample is None and not finetune(prepared).collapsed
     # Trained on the dev split too, there are no dev scores again.
     with_dev = prepare(adapted, ner_task(), replace(SHORT, with_dev=True))
-    assert with_dev.judged is not None and with_dev.judged[0].examples == sentences(10)
+    assert with_dev.collapse_sample is not None and with_dev.collapse_sample[
+        0
+    ].examples == sentences(10)
 
 
 def test_a_run_is_judged_by_a_fixed_sample_of_many_training_examples(adapted, monkeypatch):
-    monkeypatch.setattr("vocadapt.training.finetune.finetune.JUDGED", 4)
+    monkeypatch.setattr("vocadapt.training.finetune.finetune.COLLAPSE_SAMPLE", 4)
     task = replace(ner_task(), splits={"train": Split(sentences(10))})
     first, again = (prepare(adapted, task, SHORT) for _ in range(2))
-    assert first.judged is not None and again.judged is not None
-    assert first.judged[0].examples == again.judged[0].examples
-    assert len(first.judged[0]) == 4 and set(first.judged[0].examples) < set(sentences(10))
+    assert first.collapse_sample is not None and again.collapse_sample is not None
+    assert first.collapse_sample[0].examples == again.collapse_sample[0].examples
+    assert len(first.collapse_sample[0]) == 4 and set(first.collapse_sample[0].examples) < set(
+        sentences(10)
+    )
     assert any("4 of 10 training examples, drawn at random" in one for one in first.findings)
 
 

@@ -191,7 +191,7 @@ def _describe_training(training: Mapping[str, Any]) -> str:
 
 
 def _describe_footprint(footprints: Sequence[Mapping[str, Any]]) -> str:
-    """Describe what the steps that made a model cost in energy and CO2, in a line."""
+    """Describe the energy and CO2 of the steps that made a model, in a line."""
     parts = [part for one in footprints if (part := Footprint.from_dict(one))]
     total = sum_footprints(parts)
     if total is None:

@@ -1,7 +1,7 @@
-"""Word counting by several processes: units of a corpus are counted apart, and added up.
+"""Word counting by several processes: units of a corpus are counted separately and added up.
 
-The sum is exactly the count of a single pass: words never reach over the end of a line, and all
-units begin and end with a line.
+The sum equals the count of a single pass, because no word continues on the next line, and all units
+begin and end with a line.
 
     corpus ──> units ──┬─> this process, whenever no other one waits for a unit ──┬─> add_counts
                        └─> other processes, two units ahead each ─────────────────┘
@@ -41,7 +41,7 @@ from vocadapt.text.words import (
 SMALLEST = 4 << 20  # bytes of a part: a smaller one is not worth a process
 UNIT = 1 << 20  # bytes of a unit: so small that all processes end at about the same time
 AHEAD = 2  # units that a process is given before it has counted them: it never waits for the next
-LOOK_EVERY = 0.2  # seconds between reports of progress
+REPORT_EVERY = 0.2  # seconds between reports of progress
 NO_COUNTS = WordCounts({}, 0, 0)
 
 Unit = Corpus | Passage
@@ -106,7 +106,7 @@ def count_words_in_parallel(
     try:
         return _count_units(units, len(parts), splitter, workers, progress)
     except _UnitError:
-        # A single pass meets the same mistake and names its place in the whole text.
+        # A single pass raises the same error with the line number in the whole text.
         return count_words(corpus, splitter, progress)
 
 
@@ -116,8 +116,8 @@ class _UnitError(Exception):
 
 @dataclass(eq=False)
 class _Counter:
-    """A process that counts words, the connection to it, and the number of answers that it owes:
-    one for each unit, and as many as it may have units as soon as it has started.
+    """A process that counts words, and the connection to it. waiting: number of answers to come, one
+    for each unit, and AHEAD that it sends when it has started.
     """
 
     process: BaseProcess
@@ -142,7 +142,7 @@ class _Counter:
 
 @dataclass(eq=False)
 class _Division:
-    """The units that are left, the processes that count them, and what they have answered."""
+    """The remaining units, the processes that count them, and their answers."""
 
     units: Iterator[Unit]
     number: int  # of units; 1 if they are blocks of lines
@@ -164,7 +164,7 @@ class _Division:
         return unit
 
     def feed(self) -> None:
-        """Take in the answers that are there, and give every process the units that it may have."""
+        """Collect the available answers, and send every process up to AHEAD units."""
         for counter in self.counters:
             while counter.waiting and counter.connection.poll():
                 self.add(counter.receive())
@@ -177,12 +177,12 @@ class _Division:
             counter.send(None)
         for counter in self.counters:
             while counter.waiting:
-                if counter.connection.poll(LOOK_EVERY):
+                if counter.connection.poll(REPORT_EVERY):
                     self.add(counter.receive())
                 self.report(progress)
 
     def add(self, found: WordCounts) -> None:
-        """Take in an answer."""
+        """Add an answer."""
         self.found.append(found)
         self.total = _add_sizes((self.total, found))
 
@@ -204,7 +204,7 @@ def _count_units(
         division = _Division(units, number, counters)
         division.feed()
         while (unit := division.take()) is not None:
-            for size in _convert_mistakes(_count_unit(unit, tally)):
+            for size in _convert_unit_errors(_count_unit(unit, tally)):
                 division.add(size)
                 division.feed()
                 division.report(progress)
@@ -238,7 +238,7 @@ def _add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
 @contextmanager
 def _start_counters(number: int, splitter: Splitter) -> Iterator[list[_Counter]]:
     """Start processes that count words; end them after the block."""
-    # New interpreters, not copies of this one: a fork of a process with threads may hang.
+    # Spawn, not fork: a forked process with threads may hang.
     context = get_context("spawn")
     counters = []
     for _ in range(number):
@@ -278,7 +278,7 @@ def _run_counter(connection: Connection, splitter: Splitter) -> None:
 
 
 def _receive_units(connection: Connection, units: "Queue[Unit | None]") -> None:
-    """Receive units while others are counted: so the other side never waits to get rid of them."""
+    """Receive units while others are counted, so that the sender never blocks."""
     with suppress(EOFError, OSError):
         while (unit := connection.recv()) is not None:
             units.put(unit)
@@ -293,8 +293,8 @@ def tally_part(part: Corpus, splitter: Splitter) -> WordCounts | None:
         return None
 
 
-def _convert_mistakes(sizes: Iterator[WordCounts]) -> Iterator[WordCounts]:
-    """Convert the errors of a unit, whose places are those in the unit."""
+def _convert_unit_errors(sizes: Iterator[WordCounts]) -> Iterator[WordCounts]:
+    """Convert errors to _UnitError: their line numbers are those in the unit, not in the text."""
     try:
         yield from sizes
     except InputError:

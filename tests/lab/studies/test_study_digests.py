@@ -112,7 +112,7 @@ def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "old, new, told",
+    "old, new, reported",
     [
         ("num_epochs = 2", "num_epoch = 2", "Did you mean num_epochs?"),
         ("num_epochs = 2", 'num_epochs = "x"', "expected a whole number"),
@@ -141,14 +141,14 @@ def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
         ("[settings]", "= [", "not valid TOML"),
     ],
 )
-def test_a_wrong_file_is_told(folder, tmp_path, old, new, told):
+def test_a_wrong_file_is_reported(folder, tmp_path, old, new, reported):
     file = write(folder, FILE.replace(old, new, 1))
     with pytest.raises(InputError) as error:
         expand(read_study(file), tmp_path / "out")
-    assert told in f"{error.value.problem} {error.value.remedy}"
+    assert reported in f"{error.value.problem} {error.value.remedy}"
 
 
-def test_two_variants_of_one_name_above_an_extended_file_are_told(folder, tmp_path):
+def test_two_variants_of_one_name_above_an_extended_file_are_reported(folder, tmp_path):
     write(folder, FILE)
     twice = '[[variants]]\nname = "plain"\nnum_epochs = 3\n' * 2
     (folder / "above.toml").write_text(f'extends = "s.toml"\n{twice}')

@@ -34,7 +34,7 @@ def test_a_place_is_plain_text_in_the_message():
     assert len(caught.value.problem) < 200
 
 
-def test_ray_that_is_not_installed_is_told(monkeypatch, no_cluster):
+def test_ray_that_is_not_installed_is_reported(monkeypatch, no_cluster):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match="Ray is not installed") as caught:
         connect("ray")
@@ -66,7 +66,7 @@ def fake_ray(monkeypatch, no_cluster):
     return fake
 
 
-def test_a_cluster_that_does_not_answer_is_told_soon(fake_ray):
+def test_a_cluster_that_does_not_answer_is_reported_soon(fake_ray):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -86,7 +86,7 @@ def test_the_address_of_the_environment_is_checked_too(fake_ray, monkeypatch):
         connect("ray")
 
 
-def test_another_version_is_told(fake_ray):
+def test_another_version_is_reported(fake_ray):
     fake_ray.error = RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0")
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"ray://127.0.0.1:{server.getsockname()[1]}"

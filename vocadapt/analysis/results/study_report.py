@@ -21,7 +21,7 @@ from vocadapt.text.spreadsheet import format_csv
 
 COLUMNS = ("Variant", "Task", "Seeds", "Collapsed", "Mean ± sd", "Δ points", "p")
 CSV_COLUMNS = ("variant", "task", "reading", "metric", "n", "collapsed", "mean", "sd", "delta", "p")
-ABBREVIATED = 200  # lines of a table in the page; all are in the CSV file
+MAX_LINES = 200  # of a table in the page; the CSV file has all
 MAX_SETTING_COLUMNS = 12
 WIDTH, NAME_WIDTH, LINE, DOT = 720, 230, 26, 5  # pixels of a figure
 
@@ -71,8 +71,8 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """All that a report tells. planned: number of cells, of which `states` counts those in each
-    state. settings: column → its values; facts and footprint: name → value, as text.
+    """The content of a report. planned: number of cells; states: state → number of cells; differing,
+    common: setting → its value in each column; environment, footprint: name → value, as text.
     """
 
     name: str
@@ -107,7 +107,7 @@ def describe_tests(report: StudyReport) -> str:
         " pooled; mean ± standard deviation (n − 1) over all finished seeds, collapsed ones included."
         f" Δ is the difference to {report.baseline}, in points. p: two-sided paired randomization test"
         " over the test examples (documents where they are marked), counts summed over seeds,"
-        f" corrected after Holm for the {report.tests} tests in this table."
+        f" Holm-corrected for the {report.tests} tests in this table."
     )
     if report.tests < compared:
         text += (
@@ -169,7 +169,7 @@ def render_study_page(report: StudyReport) -> str:
         _render_section("Scores by seed", render_figures(report.readings)),
         _render_section("Cells without a result", _render_unfinished(report)),
         _render_section("Collapsed runs", _render_collapsed(report)),
-        _render_section("Other readings of the score", _render_readings(report)),
+        _render_section("Scores under each tokenization", _render_readings(report)),
         _render_section("Settings that differ", _render_settings(report)),
         _render_section("Environment", _render_facts(report.environment)),
         _render_section("Energy, CO2 and cost", _render_facts(report.footprint)),
@@ -211,9 +211,9 @@ def _render_figure(task: str, readings: Sequence[Reading]) -> str:
             f'<line class="mean" x1="{place(one.mean):.1f}" x2="{place(one.mean):.1f}"'
             f' y1="{y - 9:g}" y2="{y + 9:g}"/>'
         )
-        for seed, score, fell in zip(one.seeds, one.scores, one.collapsed, strict=True):
-            style = "fell" if fell else "dot"
-            about = f"seed {seed}: {format_fraction(score)}" + ", collapsed" * fell
+        for seed, score, collapsed in zip(one.seeds, one.scores, one.collapsed, strict=True):
+            style = "collapsed" if collapsed else "dot"
+            about = f"seed {seed}: {format_fraction(score)}" + ", collapsed" * collapsed
             parts.append(
                 f'<circle class="{style}" cx="{place(score):.1f}" cy="{y:g}" r="{DOT}">'
                 f"<title>{about}</title></circle>"
@@ -289,15 +289,15 @@ def _render_table(
         f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, header, strict=True)
     )
     body = []
-    for number, row in enumerate(rows[:ABBREVIATED]):
+    for number, row in enumerate(rows[:MAX_LINES]):
         cells = "".join(
             f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True)
         )
         style = ' class="best"' * (number in marked)
         body.append(f"<tr{style}>{cells}</tr>")
     note = ""
-    if len(rows) > ABBREVIATED:
-        note = f"<p>The first {ABBREVIATED} of {len(rows):,} lines.</p>"
+    if len(rows) > MAX_LINES:
+        note = f"<p>The first {MAX_LINES} of {len(rows):,} lines.</p>"
     return (
         f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>{note}"
@@ -315,7 +315,7 @@ def _render_unfinished(report: StudyReport) -> str:
         return f"<p>None: all {report.planned:,} cells are finished.</p>"
     rows = [(one.what, one.state, one.problem) for one in report.unfinished]
     note = (
-        "<p>Means are over the finished seeds alone; the column Seeds tells their number."
+        "<p>Means are over the finished seeds only; the column Seeds shows their number."
         " Run the study again to compute these cells.</p>"
     )
     return note + _render_table(("Cell", "State", "Problem"), rows, 3)
@@ -326,15 +326,15 @@ def _render_collapsed(report: StudyReport) -> str:
     for one in report.readings:
         if one.headline and any(one.collapsed):
             pairs = zip(one.seeds, one.collapsed, strict=True)
-            seeds = ", ".join(str(seed) for seed, fell in pairs if fell)
+            seeds = ", ".join(str(seed) for seed, collapsed in pairs if collapsed)
             mean, learned = format_fraction(one.mean), format_fraction(one.mean_learned)
             rows.append((one.variant, one.task, seeds, mean, learned))
     if not rows:
         return f"<p>None of {report.finished:,} finished runs collapsed.</p>"
     header = ("Variant", "Task", "Collapsed seeds", "Mean", "Mean without them")
     note = (
-        "<p>A collapsed run was never better than always giving the most frequent answer. It is part"
-        " of the means of the results.</p>"
+        "<p>A collapsed run was never better than always predicting the most frequent answer. It is"
+        " included in the means.</p>"
     )
     return note + _render_table(header, rows, 3)
 
@@ -344,7 +344,7 @@ def _render_readings(report: StudyReport) -> str:
         (
             one.variant,
             one.task,
-            one.tokenization + ", in the results" * one.headline,
+            one.tokenization + " (used in Results)" * one.headline,
             str(len(one.seeds)),
             _format_mean(one.mean, one.sd),
         )
@@ -353,10 +353,10 @@ def _render_readings(report: StudyReport) -> str:
     if not rows:
         return "<p>There is no finished run with a score.</p>"
     note = (
-        "<p>The same predictions of an adapted model, read with its base tokenization, with its"
-        " adapted one, and pooled.</p>"
+        "<p>An adapted model is scored with its base tokenization, with its adapted tokenization, and"
+        " with the logits of both pooled.</p>"
     )
-    return note + _render_table(("Variant", "Task", "Reading", "Seeds", "Mean ± sd"), rows, 3)
+    return note + _render_table(("Variant", "Task", "Tokenization", "Seeds", "Mean ± sd"), rows, 3)
 
 
 def _render_settings(report: StudyReport) -> str:
@@ -364,7 +364,7 @@ def _render_settings(report: StudyReport) -> str:
     header = ("Setting", *columns)
     body = "<p>None: all variants and tasks have the same settings.</p>"
     if report.differing:
-        body = _render_table(header, _cut(report.differing, len(columns)), len(header))
+        body = _render_table(header, _keep_columns(report.differing, len(columns)), len(header))
     if len(report.setting_columns) > len(columns):
         body += f"<p>{len(columns)} of {len(report.setting_columns)} variants and tasks.</p>"
     common = [(name, values[0]) for name, values in report.common.items()]
@@ -374,7 +374,7 @@ def _render_settings(report: StudyReport) -> str:
     return f"{body}<details><summary>{len(common)} settings are the same</summary>{same}</details>"
 
 
-def _cut(table: SettingTable, columns: int) -> list[tuple[str, ...]]:
+def _keep_columns(table: SettingTable, columns: int) -> list[tuple[str, ...]]:
     return [(name, *values[:columns]) for name, values in table.items()]
 
 
@@ -404,7 +404,7 @@ dl{display:grid;grid-template-columns:minmax(8rem,max-content) 1fr;gap:.3rem 1.4
 dt{color:inherit}dd{margin:0}
 figure{margin:0 0 1.4rem}svg{width:100%;height:auto;font-size:13px;fill:currentColor}
 .rule{stroke:$line}.mean{stroke:$mark;stroke-width:3}
-.dot{fill:$mark;fill-opacity:.55}.fell{fill:none;stroke:$bad;stroke-width:1.6}
+.dot{fill:$mark;fill-opacity:.55}.collapsed{fill:none;stroke:$bad;stroke-width:1.6}
 .tick{text-anchor:middle;fill:$soft}summary{cursor:pointer;font-size:.92rem;margin-top:.8rem}
 table{overflow-wrap:break-word}
 @media print{details{display:block}}

@@ -46,16 +46,16 @@ from vocadapt.training.tasks.task import Task
 if TYPE_CHECKING:
     import transformers
 
-JUDGED = 1_000  # training examples that tell whether a run collapsed, at most
+COLLAPSE_SAMPLE = 1_000  # maximum number of training examples to detect a collapsed run by
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedTask:
     """A task encoded for a model, for any number of seeds.
 
-    judged: training examples whose predictions tell whether a run collapsed, and their encodings;
-    None if the dev scores do. seen: fingerprints of all training examples, including those of
-    earlier fine-tunings of the model. fold: number of the fold of a k-fold task, or 0.
+    collapse_sample: training examples whose predictions show whether a run collapsed, and their
+    encodings; None if there are dev scores. seen: fingerprints of all training examples, including
+    those of earlier fine-tunings of the model. fold: number of the fold of a k-fold task, or 0.
     """
 
     model: LanguageModel
@@ -68,7 +68,7 @@ class PreparedTask:
     targets: tuple[Targets, ...]
     dev: EncodedExamples | None
     test: EncodedExamples | None
-    judged: tuple[Split, EncodedExamples] | None
+    collapse_sample: tuple[Split, EncodedExamples] | None
     seen: frozenset[str]
     findings: tuple[str, ...]
     fold: int = 0
@@ -155,20 +155,21 @@ def prepare(
         name: task.kind.encode(split.examples, tokenizers, limits)
         for name, split in held_out.items()
     }
-    judged = None
+    collapse_sample = None
     if "dev" not in encoded:
-        sample = sample_split(task.split("train"), JUDGED)
-        judged = sample, task.kind.encode(sample.examples, tokenizers, limits)
+        sample = sample_split(task.split("train"), COLLAPSE_SAMPLE)
+        collapse_sample = sample, task.kind.encode(sample.examples, tokenizers, limits)
 
     # 4. Findings.
     seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
     findings = [*task.findings, *_report_encoded(held_out, seen, {"train": train, **encoded})]
     if "base" not in tokenizers:
         findings.append(f"1 of 2 {NO_BASE}.")
-    if judged and len(judged[0]) < len(task.split("train")):
+    if collapse_sample and len(collapse_sample[0]) < len(task.split("train")):
         findings.append(
-            "There are no dev scores: whether a run collapsed is judged by its predictions for"
-            f" {len(judged[0]):,} of {len(task.split('train')):,} training examples, drawn at random."
+            "There are no dev scores: whether a run collapsed is determined by its predictions for"
+            f" {len(collapse_sample[0]):,} of {len(task.split('train')):,} training examples, drawn at"
+            " random."
         )
     if length < settings.length:
         findings.append(f"The model accepts {length} wordpieces at most, not {settings.length}.")
@@ -183,7 +184,7 @@ def prepare(
         targets=targets,
         dev=encoded.get("dev"),
         test=encoded.get("test"),
-        judged=judged,
+        collapse_sample=collapse_sample,
         seen=seen,
         findings=tuple(findings),
     )
@@ -393,13 +394,13 @@ def _is_collapsed(
     prepared: PreparedTask, fitted: FitResult, network: "transformers.PreTrainedModel"
 ) -> bool:
     """Return whether the run never exceeded the majority baseline on dev or, without dev scores,
-    does not exceed it at the end on training examples. The test split is not consulted.
+    does not exceed it at the end on training examples. The test split is not used.
     """
     task = prepared.task
-    if prepared.judged is None:
+    if prepared.collapse_sample is None:
         split, values = task.split("dev"), list(fitted.dev)
     else:
-        split, encoded = prepared.judged
+        split, encoded = prepared.collapse_sample
         logits = pool_logits(compute_logits(network, encoded, prepared.pad))
         scores = compute_scores(task, split, prepared.outputs, logits)
         values = [scores[choose_main_tokenization(scores)].value]
