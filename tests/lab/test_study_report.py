@@ -103,8 +103,8 @@ def test_a_report_tells_what_is_there_and_what_is_not(study: tuple[Grid, Path]) 
     assert readings[HOSTILE, "base"].mean == 0.2
     (missing,) = report.unfinished
     assert missing.state == "failed" and "no weights" in missing.problem
-    assert report.differing["learning_rate"][1] == "0.5"
-    assert report.common["model"][0] == "model" and report.environment["python"] == "3.99"
+    assert report.differing["Learning rate"][1] == "0.5"
+    assert report.common["Model"][0] == "model" and report.environment["python"] == "3.99"
     assert report.footprint["measured steps"].startswith("3 of 4 ")
     assert report.footprint["energy"] == "an estimated 0.03 kWh"
     assert report.footprint["CO2"] == "an estimated 0.015 kg CO2"

@@ -173,3 +173,24 @@ def test_more_than_ten_thousand_cells_are_confirmed(folder, tmp_path):
 def test_p_values_are_corrected_after_holm():
     assert correct_by_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert correct_by_holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+ADAPTED = 'name = "plain"\nmodel = "model"\nvectors = "vectors"'
+
+
+@pytest.mark.parametrize("key", ["num_epochs", "batch_size", "learning_rate"])
+def test_a_key_of_both_commands_in_a_variant_without_pretraining_is_told(folder, key):
+    (folder / "vectors").mkdir()
+    given = FILE.replace('name = "plain"\nmodel = "model"', f"{ADAPTED}\n{key} = 3")
+    with pytest.raises(InputError) as error:
+        read_study(write(folder, given))
+    assert f"{key} would be of continued pretraining" in error.value.problem
+    assert f"settings = {{ {key} = … }}" in error.value.remedy
+
+
+def test_a_key_of_both_commands_is_read_as_the_pretraining_where_there_is_one(folder):
+    (folder / "vectors").mkdir()
+    given = ADAPTED + '\npreset = "green-bert+mlm"\nnum_epochs = 3\nsettings = { num_epochs = 7 }'
+    study = read_study(write(folder, FILE.replace('name = "plain"\nmodel = "model"', given)))
+    assert study.variants[0].adapting["num_epochs"] == 3
+    assert study.variants[0].training["num_epochs"] == 7

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
@@ -9,6 +10,7 @@ from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
+from vocadapt.given_settings import Given
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
@@ -22,9 +24,11 @@ from vocadapt.lab.studies.study_file import Study, read_study
 from vocadapt.lab.studies.table import build_table, group_cells, to_json
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace, find_root
+from vocadapt.settings import show_value
 
 COLUMNS = ("variant", "task", "n", "collapsed", "mean", "sd", "delta", "p")
 GIGA = 1e9
+TERMINAL = 80  # columns
 OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
 
 
@@ -43,6 +47,7 @@ def _plan(options: Options) -> Answer:
         "kwh": energy.kwh,
         "kg_co2": energy.kg_co2,
         "workers": workers,
+        "adaptations": {one.name: dict(one.adapting) for one in study.variants if one.is_adapted},
         "out": str(folder),
     }
     planned = Counter((cell.row, cell.task) for cell in grid.cells)
@@ -51,14 +56,54 @@ def _plan(options: Options) -> Answer:
     facts = {
         "cells": f"{values['cells']:,}, of which {values['whole']:,} are finished",
         "adapted models": f"{values['models']:,}",
-        "time": f"about {_format_time(cost.seconds)} on {workers} workers of {study.threads}"
-        f" thread{'s' * (study.threads > 1)}, from {cost.basis}",
+        "time": f"about {_format_time(cost.seconds)} on {_format_count(workers, 'worker')} of"
+        f" {_format_count(study.threads, 'thread')}",
         "disk": f"about {cost.bytes / GIGA:.1f} GB, plus the predictions",
-        "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)} ({format_basis(energy)})",
+        "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)}",
         "out": folder,
     }
-    table = format_table(("variant", "task", "seeds", "finished"), rows)
-    return Answer(values, f"{table}\n\n{format_facts(facts)}")
+    parts = (
+        format_table(("variant", "task", "seeds", "finished"), rows),
+        _format_adaptations(study),
+        format_facts(facts),
+        _wrap(f"Time from {cost.basis}. Energy from {format_basis(energy)}."),
+    )
+    return Answer(values, "\n\n".join(parts))
+
+
+def _format_adaptations(study: Study) -> str:
+    """Return a line for each variant: what it is adapted by, and the settings of its own fine-tuning."""
+    lines = []
+    for one in study.variants:
+        parts = [f"{one.name}: the model as it is"]
+        if one.is_adapted:
+            parts = [f"{one.name}: adapted by {_format_given(one.adapting)}"]
+        if one.training:
+            parts.append(f"fine-tuned with {_format_given(one.training)}")
+        lines.append(_wrap("; ".join(parts)))
+    return "\n".join(lines)
+
+
+def _wrap(text: str) -> str:
+    """Break a text into lines that a terminal shows whole."""
+    return fill(text, TERMINAL, subsequent_indent="  ", break_long_words=False)
+
+
+def _format_count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _format_given(given: Given) -> str:
+    """Return keys and values, paths by their last part."""
+    return ", ".join(f"{key} {_format_value(value)}" for key, value in given.items())
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(_format_value, value))
+    if isinstance(value, str):
+        return Path(value).name
+    return show_value(value)
 
 
 def _run(options: Options) -> Answer:
@@ -124,7 +169,7 @@ def _table(options: Options) -> Answer:
         f"Means and standard deviations over seeds; delta is to {grid.baseline}; p of a paired"
         " randomization test over test examples, Holm-corrected for the tests in this table."
     )
-    return Answer(values, f"{_format_rows(values['rows'])}\n\n{note}")
+    return Answer(values, f"{_format_rows(values['rows'])}\n\n{_wrap(note)}")
 
 
 def _report(options: Options) -> Answer:

@@ -55,7 +55,9 @@ class FinetuneStep(CheckedSettings):
         empty="mixed; base if the model was not adapted",
     )
     seeds: tuple[int, ...] = setting((1,), "random seeds, one run each", high=MAX_SEED)
-    kind: str = setting("", "kind of task of single files", flag="--task")
+    kind: str = setting(
+        "", "kind of task of single files", label="Kind of task", flag="--task", empty="the task's"
+    )
     scorer: str = setting("", "scorer to use instead of the task's")
     fold: int = setting(
         0,

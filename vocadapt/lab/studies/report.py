@@ -4,7 +4,6 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from vocadapt.analysis.results.setting_differences import (
     NO_VALUE,
@@ -33,17 +32,25 @@ from vocadapt.footprint import (
 )
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.studies.grid import Cell, Grid, StudyStep
+from vocadapt.lab.studies.labelled_settings import (
+    MODEL,
+    NO_RECIPE,
+    RECIPE,
+    SOURCES,
+    Labelled,
+    list_adaptation,
+    list_training,
+    shorten_paths,
+)
 from vocadapt.lab.studies.states import count_states, find_states, find_step_state
 from vocadapt.lab.studies.table import build_table, group_cells, open_cells
-from vocadapt.lab.studies.tracker import flatten, list_settings, render_tracker
+from vocadapt.lab.studies.tracker import render_tracker
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
 
 FINISHED = ("done", "collapsed")
-ADAPTING = "adapt."  # prefix of the settings of an adaptation
-RECIPE = f"{ADAPTING}recipe.name"
-SEEDS = "seeds"  # settings of a cell that are an axis of the study
+SEEDS = "Seeds"  # a setting of a cell that is an axis of the study
 FORMATS: Mapping[str, Callable[[StudyReport], str]] = {  # name → how it is rendered
     "html": render_study_page,
     "latex": format_study_latex,
@@ -165,54 +172,34 @@ def _name_cell(cell: Cell) -> str:
     return f"{cell.row} · {cell.task} · seed {cell.seed}"
 
 
-def _collect_settings(grid: Grid) -> dict[str, dict[str, Any]]:
-    """Return column → setting → value: of the training of each variant on each task, and of the
-    adaptation of its model.
+def _collect_settings(grid: Grid) -> dict[str, Labelled]:
+    """Return column → label of a setting → value: of the training of each variant on each task, and
+    of the adaptation of its model.
     """
     several = len({cell.task for cell in grid.cells}) > 1
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Labelled] = {}
     for cell in grid.cells:
         column = cell.row
         if several:
             column = f"{cell.row} · {cell.task}"
         if column in found:
             continue
-        own = list_settings(cell.step.spec.settings)
-        own.pop(SEEDS, None)
-        source = cell.step.spec
+        training = list_training(cell.step.spec.settings)
+        training.pop(SEEDS)
+        source, adaptation = cell.step.spec, {RECIPE: NO_RECIPE}
         if cell.step.needs:
             source = grid.models[cell.step.needs].spec
-            own |= flatten(asdict(source.settings), ADAPTING)
-        found[column] = {"model": source.inputs["model"][0], **own}
-    return _shorten_models(found)
-
-
-def _shorten_models(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return settings with the folder names of models instead of their paths, if these are unique."""
-    paths = {own["model"] for own in settings.values()}
-    names = {path: Path(path).name for path in paths if Path(path).is_absolute()}
-    if len({names.get(path, path) for path in paths}) < len(paths):
-        return settings
-    return {
-        column: {**own, "model": names.get(own["model"], own["model"])}
-        for column, own in settings.items()
-    }
+            adaptation = list_adaptation(source)
+        found[column] = {MODEL: source.inputs["model"], **adaptation, **training}
+    return shorten_paths(found, (MODEL, *SOURCES.values()))
 
 
 def _find_differences(settings: SettingTable) -> SettingTable:
-    """Return the settings that differ. Settings of an adaptation are compared between adapted models
-    only; the name of the recipe shows which models are not adapted.
+    """Return the settings that differ. One that only some models have is compared between those: the
+    recipe tells which models are not adapted.
     """
-    adapted = {
-        name: tuple(value for value in values if value != NO_VALUE)
-        for name, values in settings.items()
-        if name.startswith(ADAPTING) and name != RECIPE
-    }
-    return {
-        name: values
-        for name, values in keep_differences(settings).items()
-        if name not in adapted or len(set(adapted[name])) > 1
-    }
+    differing = keep_differences(settings)
+    return {name: own for name, own in differing.items() if len({*own} - {NO_VALUE}) > 1}
 
 
 def _find_common(settings: SettingTable, differing: SettingTable) -> SettingTable:

@@ -21,7 +21,7 @@ those of a variant override both; `settings` of a variant or a task is a table o
 the name of a preset of fine-tuning.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -216,6 +216,7 @@ def _read_variant(
     if not given and "corpora" not in entry and adapting.keys() <= training.keys():
         adapting = {}
     given |= reader.read_given(adapting, declared, where)
+    _check_pretraining(reader, given, declared.keys() & training.keys() & adapting.keys(), where)
 
     # 2. The texts of the study that it is adapted to.
     named = _choose_corpora(reader, entry, given, corpora, where)
@@ -232,6 +233,27 @@ def _read_variant(
         given["casing"] = casing
     settings = reader.read_given(tuned, training, where)
     return Variant(name, reader.read_path(model, missing=True), given, settings, named)
+
+
+def _check_pretraining(
+    reader: TableReader, given: Mapping[str, Any], shared: Collection[str], where: str
+) -> None:
+    """Raise InputError for a key of both commands, such as num_epochs, in a variant whose recipe has
+    no continued pretraining: it is meant for the fine-tuning.
+    """
+    if not shared:
+        return
+    try:
+        recipe = choose_recipe({key: given[key] for key in given if key not in shared})
+    except InputError:  # another mistake, which is reported when the variant is expanded
+        return
+    if not recipe.further.stage:
+        key = min(shared)
+        raise reader.error(
+            f"{where}: {key} would be of continued pretraining, which the recipe {recipe.name} does"
+            " not have.",
+            f"For the fine-tuning, write settings = {{ {key} = … }}.",
+        )
 
 
 def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,12 +113,3 @@ def list_settings(settings: Any) -> dict[str, Any]:
             key = one.name
         found[key] = value
     return found
-
-
-def flatten(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of nested tables with their path: finetune.learning_rate."""
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from flatten(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
