@@ -216,7 +216,7 @@ def _read_variant(
     if not given and "corpora" not in entry and adapting.keys() <= training.keys():
         adapting = {}
     given |= reader.read_given(adapting, declared, where)
-    _check_pretraining(reader, given, declared.keys() & training.keys() & adapting.keys(), where)
+    _check_pretraining(reader, given, adapting.keys() & training.keys(), where)
 
     # 2. The texts of the study that it is adapted to.
     named = _choose_corpora(reader, entry, given, corpora, where)
@@ -249,7 +249,7 @@ def _check_pretraining(
         return
     if not recipe.further.stage:
         key = min(shared)
-        raise reader.error(
+        raise reader.build_error(
             f"{where}: {key} would be of continued pretraining, which the recipe {recipe.name} does"
             " not have.",
             f"For the fine-tuning, write settings = {{ {key} = … }}.",
