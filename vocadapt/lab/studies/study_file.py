@@ -120,7 +120,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     reader.check_keys(
         table, (*(one.name for one in fields(Study) if one.name != "files"), "extends")
     )
-    name = check_name(reader.read_text(table, "name", default=files[0].stem))
+    name = check_name(reader.read_string(table, "name", default=files[0].stem))
 
     # 2. Its parts.
     corpora = {
@@ -152,7 +152,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
         "seed": list(seeds),
         "corpus": list(corpora),
     }
-    baseline = reader.read_text(table, "baseline")
+    baseline = reader.read_string(table, "baseline")
     if baseline:
         reader.check_known(baseline, known["variant"], "variant")
     numbers = {key: table[key] for key in ("retries", "threads") if key in table}
@@ -202,7 +202,7 @@ def _read_variant(
 ) -> Variant:
     """Read a variant; a key that adapt does not know is one of finetune."""
     where = f"variant {name}"
-    model = reader.read_text(entry, "model")
+    model = reader.read_string(entry, "model")
     if not model:
         raise InputError(f"{reader.where}: {where} has no model.", 'Add model = "…".')
     declared, training = declare_adapting(), declare_training()
@@ -224,7 +224,7 @@ def _read_variant(
     # 3. How it is fine-tuned, and how a bare vocabulary is read.
     tuned = {key: entry[key] for key in entry if key in training and key not in adapting}
     tuned |= reader.read_settings_table(entry)
-    if casing := reader.read_text(entry, "casing"):
+    if casing := reader.read_string(entry, "casing"):
         reader.check_known(casing, CASINGS, "casing")
         if not given:
             raise reader.build_error(
@@ -263,9 +263,9 @@ def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, An
         if key == "corpus" and key in entry:
             given[key] = reader.read_paths(entry, key)
         elif key == "preset" and key in entry:
-            given[key] = reader.read_text(entry, key)
+            given[key] = reader.read_string(entry, key)
         elif key in entry:
-            given[key] = reader.read_path(reader.read_text(entry, key), missing=key == "target")
+            given[key] = reader.read_path(reader.read_string(entry, key), missing=key == "target")
     return given
 
 
@@ -311,7 +311,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
     tuned = {key: entry[key] for key in entry if key in training}
     tuned |= reader.read_settings_table(entry)
     given = reader.read_given(tuned, training, where)
-    kind = reader.read_text(entry, "kind")
+    kind = reader.read_string(entry, "kind")
     if not kind:
         for split in SPLITS:
             if split in entry:
@@ -319,7 +319,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
                     f"{where} has a {split} file, but no kind.",
                     f"Add kind, one of: {', '.join(TASK_KINDS)}.",
                 )
-        place = reader.read_text(entry, "task", default=name)
+        place = reader.read_string(entry, "task", default=name)
         return StudyTask(name, {"task": reader.read_path(place, missing=True)}, "", given)
     reader.check_known(kind, list(TASK_KINDS), "kind of task", where)
     if "task" in entry:
@@ -327,7 +327,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
             f"{where} names a task file, and a kind.", "Leave out one of them."
         )
     files = {
-        split: reader.read_path(reader.read_text(entry, split))
+        split: reader.read_path(reader.read_string(entry, split))
         for split in SPLITS
         if split in entry
     }

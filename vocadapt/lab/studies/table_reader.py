@@ -59,7 +59,7 @@ class TableReader:
         place = f"{where}: " if where else ""
         raise self.build_error(f"{place}unknown {what} {show_value(value)}.", remedy)
 
-    def read_text(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
+    def read_string(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
         """Return a text."""
         value = table.get(key, default)
         if not isinstance(value, str):
@@ -106,7 +106,7 @@ class TableReader:
         """Return name → table of a list of tables; raise InputError for a name given twice."""
         found: dict[str, Mapping[str, Any]] = {}
         for entry in self.read_tables(table, key):
-            name = self.read_text(entry, "name")
+            name = self.read_string(entry, "name")
             if not name.strip():
                 raise self.build_error(f"{key}: one of them has no name.", 'Add name = "…".')
             if len(name) > 60 or not name.isprintable():

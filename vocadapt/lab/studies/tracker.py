@@ -104,7 +104,7 @@ def iterate_history(run: SavedRun, manifest: Manifest) -> Iterator[tuple[int, di
 
 def list_settings(settings: Any) -> dict[str, Any]:
     """Return the settings of a step by their key in the file of a study; a setting without a key, or
-    with a negating flag (--no-…), by its own name.
+    with a flag that negates it, by its own name.
     """
     found = {}
     for one, value in walk_settings(settings):
