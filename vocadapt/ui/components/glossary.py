@@ -46,6 +46,7 @@ TERMS = {
         "Repeated resampling of the units, with replacement, to estimate the confidence "
         "interval of a score."
     ),
+    "cell": "One fine-tuning of a study: a variant on a task with one seed.",
     "certificate": (
         "A set of checks that an adapted model differs from its original only in its "
         "tokenizer and in the embeddings of added tokens."
@@ -136,8 +137,7 @@ TERMS = {
     ),
     "step": "One operation of the lab, with its settings and inputs, that creates an artifact.",
     "study": (
-        "A grid of variants, tasks and seeds, defined in one file; each of its cells is a run with"
-        " one seed."
+        "A grid of variants, tasks and seeds, defined in one file and compared in one table."
     ),
     "task": (
         "A set of labeled examples of one kind, such as named entities or questions, with its"

@@ -564,6 +564,7 @@ STUDIES = Page(
                 " and compares them in one table. Each cell of its grid is a run with one seed."
             ),
             (
+                "cell",
                 "collapsed",
                 "permutation test",
                 "preset",
