@@ -39,7 +39,8 @@ INTERRUPTED = "interrupted"  # numbers of trials whose process was killed: other
 PROBLEM = "problem"
 STATES = {  # state → what it means
     "done": "all seeds are trained",
-    "pruned": "ended early: the mean over its first seeds was below the median of other trials",
+    "pruned": "ended early: even its best mean over the first seeds was below the median of other"
+    " trials",
     "failed": "a cell ended without a result",
 }
 
