@@ -5,7 +5,7 @@ A page is a script in `pages/`, which Streamlit runs from top to bottom after ev
 its parts, which `frame.pages` declares; each part is drawn by the function `draw` in the module
 `page` of its folder here: `home`, `jobs`, `storage`, `lens`, `vocabulary`, `text`, `advise`, `vectors`,
 `alignment`, `adapt`, `initializers`, `try_it`, `projection`, `change`, `diagnostics`, `finetune`,
-`results`, `pretraining`, `errors`, `studies`, `published`; `lessons` holds the lessons. Begin with
+`results`, `pretraining`, `errors`, `studies`, `search`, `published`; `lessons` holds the lessons. Begin with
 `page` in each.
 
 Read in this order: `frame` (what surrounds every page), `components` (what several pages draw), one

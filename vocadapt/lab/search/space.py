@@ -9,6 +9,7 @@ of Fast 2023, table 5.1.
 """
 
 import json
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
@@ -117,6 +118,15 @@ def read_space(path: Path) -> Space:
     return build_space(read_toml(path), where)
 
 
+def parse_space(text: str, where: str = "the space") -> Space:
+    """Read the text of a space file; raises InputError as `read_space` does."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"This is not valid TOML: {error}.", "Correct the file.") from None
+    return build_space(table, where)
+
+
 def build_space(table: Mapping[str, Any], where: str) -> Space:
     """Build a space from plain values, and check each value by the declaration of its setting."""
     declared = declare_searched()
@@ -149,8 +159,12 @@ def build_thesis_space() -> Space:
 
 def find_thesis_seed() -> int:
     """Return the seed that Fast 2023 chose by its search."""
-    cells = find_table(CHOSEN_TABLE).cells
-    return int(str(next(cell.value for cell in cells if ROWS[cell.row] == SEEDS)))
+    return int(find_thesis_choices()[SEEDS])
+
+
+def find_thesis_choices() -> dict[str, str]:
+    """Return key → value that Fast 2023 chose by its search (table 6.1), the seed included."""
+    return {ROWS[cell.row]: str(cell.value) for cell in find_table(CHOSEN_TABLE).cells}
 
 
 def _check_key(key: str, known: Sequence[str], where: str) -> None:

@@ -207,8 +207,8 @@ SEARCH = Step(
     takes=(*TASK_ROLES, Role("search_space", "--space", "Search space")),
     seed="search_seed",
     command=("search",),
-    part="studies",
-    selected_by="studies_study",
+    part="search",
+    selected_by="search_search",
     grows=True,
     start_up=8.0,
 )
@@ -221,8 +221,8 @@ SEEDS = Step(
     needs=(MODEL,),
     takes=TASK_ROLES,
     command=("search", "seeds"),
-    part="studies",
-    selected_by="studies_study",
+    part="search",
+    selected_by="search_search",
     grows=True,
     start_up=8.0,
 )

@@ -100,10 +100,12 @@ def find_study_file(study: Artifact, workspace: Workspace) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def find_running_job(workspace: Workspace, name: str) -> Job | None:
-    """Return the job that runs a study of the workspace, or waits to; None if there is none."""
+def find_running_job(workspace: Workspace, name: str, kind: str = KIND) -> Job | None:
+    """Return the job that fills a study or a search of the workspace, or waits to; None if there is
+    none.
+    """
     for job in list_jobs(workspace):
-        if job.spec.kind == KIND and job.target.name == name and job.status().alive:
+        if job.spec.kind == kind and job.target.name == name and job.status().alive:
             return job
     return None
 

@@ -152,6 +152,10 @@ TERMS = {
         "The tokenizers of one algorithm, such as WordPiece, and its rules for splitting words and "
         "for marking, adding and removing tokens."
     ),
+    "trial": (
+        "One combination of settings that a search tries, trained with every seed; its score is the"
+        " mean on the dev split."
+    ),
     "unit": (
         "The element that a score counts and the bootstrap resamples: an example or a document."
     ),

@@ -576,6 +576,23 @@ STUDIES = Page(
             ("study",),
             (NextPart("published", "Compare with published tables.", needs="studies"),),
         ),
+        Part(
+            "search",
+            "Search",
+            (
+                "A search tries settings of fine-tuning, such as the learning rate, and finds those"
+                " with the best score on the dev split, averaged over seeds."
+            ),
+            (
+                "collapsed",
+                "run",
+                "task",
+                "trial",
+            ),
+            ("search", "seeds"),
+            (NextPart("finetune", "Train a model once, with settings of your choice."),),
+            sources=("Fast 2023",),
+        ),
     ),
 )
 PUBLISHED = Page(

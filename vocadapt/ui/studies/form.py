@@ -5,7 +5,6 @@ from typing import Any
 
 import streamlit as st
 
-from vocadapt.errors import InputError
 from vocadapt.given_settings import declare_keys
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.studies.saved import KIND, format_study, point_to, save_study
@@ -16,6 +15,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.frame import address
 from vocadapt.ui.serving import paths
 
@@ -77,7 +77,7 @@ def draw_form(workspace: Workspace) -> None:
         if text:
             st.code(text, language="toml")
     else:
-        text = draw_text(workspace)
+        text = draw_text()
     if not text:
         return
     if st.button("Save the study", key="studies_save", icon=":material/save:"):
@@ -203,23 +203,12 @@ def build_variants(
     return variants
 
 
-def draw_text(workspace: Workspace) -> str:
+def draw_text() -> str:
     """Draw the upload and the text field of the file of a study; return the text."""
-    uploaded = st.file_uploader("Upload a file", type=["toml"], key="studies_upload")
-    if uploaded is not None and st.session_state.get("studies_uploaded") != uploaded.file_id:
-        st.session_state["studies_uploaded"] = uploaded.file_id
-        try:
-            st.session_state["studies_text"] = uploaded.getvalue().decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError("The file is not UTF-8 text.", "Upload a TOML file.") from None
-    st.session_state.setdefault("studies_text", EXAMPLE)
-    text = st.text_area(
+    return draw_text_file(
+        "studies_text",
         "File of the study",
-        key="studies_text",
-        height=360,
-        help=(
-            "Describes variants, tasks, seeds and settings in TOML. Paths are relative to the folder"
-            " of the study: ../../models/NAME is a model of this workspace."
-        ),
+        EXAMPLE,
+        "Describes variants, tasks, seeds and settings in TOML. Paths are relative to the folder of"
+        " the study: ../../models/NAME is a model of this workspace.",
     )
-    return str(text)
