@@ -16,6 +16,7 @@ from vocadapt.__main__ import main
 from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.search.saved import read_trials
 from vocadapt.lab.search.search import run_search
 from vocadapt.lab.search.seed_study import SeedCurve, SeedStudy, summarize_epochs
 from vocadapt.lab.search.space import (
@@ -333,3 +334,19 @@ def test_a_killed_search_continues(files, tmp_path, capsys):
         assert main([*command, "--out", str(tmp_path / name)]) == 0
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0]["rows"] == answers[1]["rows"] and len(answers[0]["rows"]) == 4
+
+
+def test_the_journal_shows_the_trials_of_a_running_search(maker, tmp_path):
+    assert read_trials(tmp_path) == []
+    result = search(maker, tmp_path / "done", FakePool())
+    rows = read_trials(tmp_path / "done")
+    kept = ("trial", "state", "settings", "n", "mean", "sd", "problem")
+    assert rows == [{key: one.to_dict()[key] for key in kept} for one in result.trials]
+    with pytest.raises(Canceled):
+        search(maker, tmp_path / "stopped", FakePool(stops=5))
+    states = [row["state"] for row in read_trials(tmp_path / "stopped")]
+    assert states == ["done", "running"]
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "optuna.log").write_text("{no json}\n{no json}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_trials(tmp_path / "broken")

@@ -2,6 +2,7 @@
 
 import shutil
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,15 @@ from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
 from vocadapt.lab.published.imports import import_values
 from vocadapt.lab.studies.grid import expand
+from vocadapt.lab.studies.merged import merge_seeds
 from vocadapt.lab.studies.report import build_report
-from vocadapt.lab.studies.saved import FILE, find_study_file, point_to, save_study
+from vocadapt.lab.studies.saved import (
+    FILE,
+    find_study_file,
+    point_to,
+    register_study,
+    save_study,
+)
 from vocadapt.lab.studies.states import find_states
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.studies.table import build_table
@@ -91,7 +99,9 @@ def test_the_page_shows_grid_and_table_of_a_finished_study(open_page, demo):
 def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):
     app = open_page("results", demo, workspace="w/studies/demo-study")
     assert not app.exception and not app.error
-    assert any("demo-bert-demo-diseases-seed-1" in str(one.value) for one in app.dataframe)
+    board = next(one.value for one in app.dataframe if "run" in one.value)
+    assert set(board["run"]) == {"demo-bert-demo-diseases", "green-bert-demo-diseases"}
+    assert set(board["seeds"]) == {3}
     assert any("Inside the study" in text for text in texts(app))
     app.button(key="leave_study").click().run()
     assert app.session_state["workspace"] == "w" and not app.exception
@@ -372,6 +382,78 @@ def test_the_formula_for_co2_is_applied_to_the_rows_whose_power_and_time_are_at_
     assert not app.exception and len(app.dataframe) == 1
     assert round(app.dataframe[0].value["lbs CO2"][0]) == 544
     assert any("at hand for 1 of 5 rows" in text for text in texts(app))
+
+
+def test_the_cells_of_a_variant_are_one_set_of_runs(demo):
+    runs = list_runs(Workspace(demo.folder(*STUDY)))
+    found = merge_seeds(runs)
+    assert {one.name: one.seeds for one in found} == {
+        "green-bert-demo-diseases": (1, 2, 3),
+        "demo-bert-demo-diseases": (1, 2, 3),
+    }
+    plain = next(one for one in found if one.name.startswith("demo-bert"))
+    single = {one.seeds[0]: one.values()[0] for one in runs if one.name.startswith("demo-bert")}
+    assert plain.values() == tuple(single[seed] for seed in (1, 2, 3))
+
+
+def test_cells_with_other_settings_and_other_runs_stay_apart(demo):
+    runs = list_runs(Workspace(demo.folder(*STUDY)))
+    first = runs[0]
+    settings = {**first.artifact.manifest.settings, "limit": 7}
+    manifest = replace(first.artifact.manifest, settings=settings)
+    runs[0] = replace(first, artifact=replace(first.artifact, manifest=manifest))
+    found = merge_seeds(runs)
+    assert sorted(len(one.runs) for one in found) == [1, 2, 3]
+    assert len({one.name for one in found}) == 3
+    own = [replace(one, folder=one.folder.parent / f"run-{one.seeds[0]}") for one in runs[:2]]
+    assert merge_seeds(own) == own
+
+
+def test_the_file_of_a_study_may_stay_where_it_is(open_page, own, tmp_path):
+    file = tmp_path / "elsewhere.toml"
+    text = TEXT.replace("../../models", str(own.root / "models"))
+    file.write_text(text.replace("../../tasks", str(own.root / "tasks")), encoding="utf-8")
+    app = open_page("studies", own)
+    app.segmented_control(key="studies_how").set_value("Path").run()
+    app.text_input(key="studies_path").set_value(str(file)).run()
+    app.button(key="studies_save").click().run()
+    assert not app.exception and not app.error, [one.value for one in app.text]
+    (study,) = own.artifacts("studies")
+    assert find_study_file(study, own) == file and app.button(key="studies_start").label == "Start"
+    assert register_study(file, own).folder == study.folder
+    other = tmp_path / "other.toml"
+    other.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(InputError, match="with another file"):
+        register_study(other, own)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("num_epochs", "num_epoch", "num_epochs"),
+        ("[[variants]]", "[[variant]]", "variants"),
+        ("seeds = [1, 2]", 'seeds = ["a"]', "seeds"),
+    ],
+)
+def test_a_mistake_in_a_file_is_told_with_the_nearest_name(old, new, told, open_page, own):
+    app = open_page("studies", own)
+    app.segmented_control(key="studies_how").set_value("File").run()
+    app.text_area(key="studies_text").set_value(TEXT.replace(old, new, 1)).run()
+    app.button(key="studies_save").click().run()
+    assert not app.exception and [one.value for one in app.error] == ["This did not work."]
+    assert any(told in one.value for one in app.text), [one.value for one in app.text]
+    assert app.text_area(key="studies_text").value == TEXT.replace(old, new, 1)
+
+
+def test_a_study_whose_task_is_gone_says_so_and_its_file_can_be_corrected(open_page, own):
+    save_study(TEXT.replace("../../tasks/demo-diseases", "demo-disease"), own)
+    app = open_page("studies", own)
+    assert not app.exception and "demo-disease" in app.warning[0].value
+    app.button(key="studies_edit").click().run()
+    assert 'task = "demo-disease"' in app.text_area(key="studies_text").value
+    app.text_area(key="studies_text").set_value(TEXT).run()
+    app.button(key="studies_save").click().run()
+    assert not app.exception and not app.warning and app.button(key="studies_start")
 
 
 def test_the_file_of_a_study_is_edited_as_text(open_page, own):

@@ -6,6 +6,6 @@ retries, failures), `places` (where they run: opens the pool), `pools` (on this 
 `cell_worker` (the process that runs them), `ray_pool` and `ray_cluster` (on a Ray cluster),
 `slurm` (an array script), `ray_counts` (counts the words of a large text on Ray); then what is read
 from the folder of a study: the `states` of its cells, the `table` of results, `estimates` of the
-remaining cells, the `report`, and the runs for an experiment `tracker`. `saved` handles studies that
-the pages save.
+remaining cells, the `report`, and the runs for an experiment `tracker`. `merged`
+combines the runs of all seeds, and `saved` handles studies that the pages save.
 """

@@ -92,6 +92,33 @@ def save_study(
     return open_artifact(folder)
 
 
+def register_study(
+    file: Path, workspace: Workspace, check: Callable[[str], None] = lambda path: None
+) -> Artifact:
+    """List the study of a file in the workspace, where it can be run; the file stays where it is.
+
+    check: as for `save_study`. Raises InputError for a file that is not a study, and if a study of
+    its name has another file.
+    """
+    study = read_study(file)
+    for path in (*map(str, study.files), *list_paths(study)):
+        check(path)
+    folder = workspace.folder(KIND, check_name(study.name))
+    if folder.exists():
+        own = find_study_file(open_artifact(folder), workspace)
+        if own is None or own.resolve() != file.resolve():
+            raise InputError(
+                f"There is a study {study.name} already, with another file.",
+                "Change the name in the file.",
+            )
+        return open_artifact(folder)
+    with open_draft(folder) as draft:
+        inputs = {"file": record_input([file], workspace.root)}
+        manifest = Manifest(KIND, study.name, asdict(StudyRun()), inputs, step="study")
+        manifest.save(draft, lists_files=False)
+    return open_artifact(folder)
+
+
 def find_study_file(study: Artifact, workspace: Workspace) -> Path | None:
     """Return the file of a study, in its folder or where it was when it ran; None if it is gone."""
     places = [study.folder / FILE]

@@ -69,13 +69,18 @@ def launch(workspace: Workspace, spec: Spec, name: str, work: float = 0.0) -> qu
 
 
 def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
-    """Draw the newest job of these steps if it has failed or was stopped, until it is dismissed."""
+    """Draw the newest job of these steps if it has failed or was stopped, until it is dismissed.
+
+    A study or search that was stopped is continued on its own page, so only its failure is drawn.
+    """
     jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(jobs, None)
     st.session_state[mistakes.SHOWN_FAILURE] = ""
     if job is None or st.session_state.get(mistakes.DISMISSED) == job.id:
         return
     status = job.status()
+    if job.spec.declaration.grows and status.state != "failed":
+        return
     if not status.alive and status.state != "done":
         st.session_state[mistakes.SHOWN_FAILURE] = job.id
         draw_ended_job(workspace, job, status)
@@ -244,7 +249,8 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
         for line in filter(None, (status.error, status.remedy)):
             st.text(mistakes.format_message(line))  # no Markdown: the message may quote a file
         with st.container(horizontal=True, vertical_alignment="center"):
-            draw_resume_button(workspace, job, "resume")
+            if not job.spec.declaration.grows:
+                draw_resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
                 st.session_state[mistakes.DISMISSED] = job.id
                 st.rerun()

@@ -3,10 +3,11 @@
 import streamlit as st
 
 from vocadapt.lab.artifacts.runs import find_remark
+from vocadapt.lab.studies import merged
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_task_remark
-from vocadapt.ui.frame import cache
+from vocadapt.ui.components.blocks import draw_note, draw_task_remark
+from vocadapt.ui.frame import address, cache
 from vocadapt.ui.results import compared_settings, confusion, curves, view
 
 
@@ -26,6 +27,9 @@ def draw(workspace: Workspace) -> None:
         )
         return
 
+    if merged.is_study(workspace):
+        runs = merged.merge_seeds(runs)
+        _draw_study_link(workspace)
     # 1. Task, baseline and score.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = view.pick_task(runs)
@@ -48,3 +52,14 @@ def draw(workspace: Workspace) -> None:
     if len({one.task for one in runs}) > 1:
         view.draw_group_means(view.compute_results(runs, None, "").groups, models)
     view.draw_details(workspace, board, scorer)
+
+
+def _draw_study_link(workspace: Workspace) -> None:
+    """Draw the button that opens the table of the study whose folder this workspace is."""
+    own, study = address.split_study(st.session_state.get(address.WORKSPACE) or "")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        draw_note("The seeds of a variant are one row here: mean and standard deviation over them.")
+        if study and st.button(
+            "Table of the study", key="results_study", icon=":material/grid_on:"
+        ):
+            address.go_to("studies", **{address.WORKSPACE: own, "studies_study": study})

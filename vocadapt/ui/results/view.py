@@ -128,7 +128,11 @@ def pick_score(kind: TaskKind) -> str:
 @st.cache_resource(
     max_entries=32,
     show_spinner="Comparing the runs …",
-    hash_funcs={RunSet: lambda one: f"{one.folder} {one.artifact.stamp if one.artifact else ''}"},
+    hash_funcs={
+        RunSet: lambda one: (
+            f"{one.folder} {one.artifact.stamp if one.artifact else ''} {[*one.seeds]}"
+        )
+    },
 )
 def compute_results(
     runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str

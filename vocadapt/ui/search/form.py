@@ -160,6 +160,8 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
     if not is_search:
         return _draw_seed_fields(name, inputs)
     space, text = _draw_space()
+    # Another space has other defaults, which need other widgets: the old ones keep their values.
+    key = f"{list(space.axes)}_{space.seeds}"
     left, right = st.columns(2, gap="medium")
     with left:
         trials = draw_setting(st, SearchStep, "trials", "search_trials", least=1)
@@ -168,7 +170,7 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
             st.text_input(
                 "Seeds",
                 " ".join(map(str, space.seeds)),
-                key=f"search_seeds_{space.source}",
+                key=f"search_seeds_{key}",
                 help=HELP["seeds"],
             )
         )
@@ -176,8 +178,8 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
         "Searched settings",
         list(space.axes),
         list(space.axes),
-        key=f"search_searched_{space.source}",
-        format_func=lambda key: declare_searched()[key].label,
+        key=f"search_searched_{key}",
+        format_func=lambda name: declare_searched()[name].label,
         help=HELP["searched"],
     )
     fixed = tuple(key for key in space.axes if key not in searched)

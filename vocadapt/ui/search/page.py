@@ -51,7 +51,7 @@ def _draw_search(workspace: Workspace, search: Artifact, was_running: bool) -> N
         if job is not None:
             view.draw_progress(job)
         if spec.step == "seeds":
-            view.draw_seeds(search)
+            view.draw_seeds(search, spec)
         else:
             view.draw_trials(search, spec, job)
         if job is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -20,6 +21,7 @@ from vocadapt.ui.components import blocks
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.setting_inputs import SMALL
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.jobs import panel
 
@@ -40,48 +42,23 @@ def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
     """Draw the best settings, the figures and the trials of a search; of a running one, the trials
     so far.
     """
-    # 1. The trials: those of the last run, or those in the journal.
-    numbers = search.manifest.numbers
-    rows: Sequence[Row] = numbers.get("rows") or []
-    wanted = spec.settings.trials
-    if job is not None:
-        wanted = job.spec.settings.trials
-    if job is not None or not rows:
-        rows = read_trials(search.folder)
-    if job is None:
-        rows = [
-            {**row, "state": "interrupted"} if row["state"] == "running" else row for row in rows
-        ]
+    # 1. The trials that have ended.
+    numbers, rows = search.manifest.numbers, read_rows(search, job)
+    wanted = (job.spec if job else spec).settings.trials
     ended = [row for row in rows if row["state"] in STATES]
-    counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
-    metric = format_metric_name(numbers.get("metric", "")) or "Score"
-    # 2. The best settings so far.
-    st.markdown(
-        f"**{count(len(ended))} of {count(max(wanted, len(ended)))} trials** ended:"
-        f" {', '.join(f'{count(number)} {state}' for state, number in counts.items())}."
-    )
+    text = f"**{count(len(ended))} of {count(max(wanted, len(ended)))} trials** have ended"
+    if ended:
+        text += f": {describe_counts(ended)}"
+    st.markdown(f"{describe_inputs(spec)} · {text}.")
     if not ended:
         return
-    best = max(
-        (row for row in ended if row["state"] == "done"), key=lambda row: row["mean"], default=None
-    )
-    if best is not None:
-        _draw_best(best, metric, counts)
-    # 3. Figures.
-    marks = [
-        TrialMark(row["trial"], row["state"], row["mean"], row["sd"], format_trial(row))
-        for row in ended
-    ]
-    draw_heading("Score by trial")
-    scores = [f"trial {mark.number} {format_fraction(mark.mean)}" for mark in marks]
-    draw_figure(
-        plot_trials(marks, metric),
-        "search_trials",
-        alt=f"Mean {metric} on dev of each trial: {', '.join(scores)}.",
-    )
+    # 2. The best settings so far, and the figures.
+    metric = format_metric_name(numbers.get("metric", "")) or "score"
+    _draw_best(ended, metric)
+    _draw_scores(ended, metric)
     if job is None:
         _draw_importance(numbers.get("importance") or {})
-    # 4. All trials.
+    # 3. All trials.
     draw_heading("Trials")
     _draw_table(rows, metric)
     draw_note(
@@ -96,13 +73,45 @@ def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
         draw_note(plain(thesis))
 
 
+def read_rows(search: Artifact, job: Job | None) -> list[Row]:
+    """Return the trials of a search: those of the last run, or those in the journal if it is running
+    or was stopped.
+    """
+    rows: list[Row] = list(search.manifest.numbers.get("rows") or [])
+    if job is not None:
+        return list(read_trials(search.folder))
+    if rows:
+        return rows
+    found = read_trials(search.folder)
+    for row in found:
+        if row["state"] == "running":
+            row["state"] = "interrupted"
+    return list(found)
+
+
+def describe_counts(rows: Sequence[Row]) -> str:
+    """Describe how many trials are in which state: 5 done, 1 pruned."""
+    counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
+    return ", ".join(f"{count(number)} {state}" for state, number in counts.items() if number)
+
+
+def describe_inputs(spec: Spec) -> str:
+    """Describe model and task of a search (Markdown)."""
+    model, task = (Path(spec.inputs[role][0]).name for role in ("model", "task"))
+    return f"{plain(model)} on {plain(task)}"
+
+
 def format_trial(row: Row) -> str:
     """Return the settings of a trial as one line."""
     return format_settings(dict(row["settings"]))
 
 
-def _draw_best(best: Row, metric: str, counts: Mapping[str, int]) -> None:
+def _draw_best(rows: Sequence[Row], metric: str) -> None:
     """Draw the best trial: its score on dev, and its settings beside those that Fast 2023 chose."""
+    done = [row for row in rows if row["state"] == "done"]
+    if not done:
+        return
+    best = max(done, key=lambda row: row["mean"])
     spread = f"n = {count(best['n'])} seed{'s' * (best['n'] != 1)}"
     if best["sd"] is not None:
         spread = f"± {format_fraction(best['sd'])}, {spread}"
@@ -110,7 +119,7 @@ def _draw_best(best: Row, metric: str, counts: Mapping[str, int]) -> None:
     score, settings = st.columns([1, 2.4], gap="medium")
     with score:
         draw_metrics((f"{metric} on dev", format_fraction(best["mean"]), spread, None))
-        draw_note(f"Trial {count(best['trial'])}, the best of {count(counts['done'])} done.")
+        draw_note(f"Trial {count(best['trial'])}, the best of {count(len(done))} done.")
     with settings:
         declared, chosen = declare_searched(), find_thesis_choices()
         columns = {
@@ -126,10 +135,28 @@ def _draw_best(best: Row, metric: str, counts: Mapping[str, int]) -> None:
 
 
 def format_value(value: Any) -> str:
-    """Format the value of a setting: 2e-5, 512, all."""
+    """Format the value of a setting: 2e-5, 0.1, 512, all."""
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.3g}".replace("e-0", "e-")
+    if not 0 < abs(value) < SMALL:
+        return f"{value:.3g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
+def _draw_scores(rows: Sequence[Row], metric: str) -> None:
+    """Draw the score of each trial that has ended, as a figure."""
+    marks = [
+        TrialMark(row["trial"], row["state"], row["mean"], row["sd"], format_trial(row))
+        for row in rows
+    ]
+    draw_heading("Score by trial")
+    scores = [f"trial {mark.number} {format_fraction(mark.mean)}" for mark in marks]
+    draw_figure(
+        plot_trials(marks, metric),
+        "search_figure_trials",
+        alt=f"Mean {metric} on dev of each trial: {', '.join(scores)}.",
+    )
 
 
 def _draw_importance(importance: Mapping[str, float]) -> None:
@@ -146,7 +173,7 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
     shares = ", ".join(f"{name} {value:.0%}" for name, value in named.items())
     draw_figure(
         plot_importance(named),
-        "search_importance",
+        "search_figure_importance",
         alt=f"Importance of each setting: {shares}.",
     )
     draw_note(
@@ -180,10 +207,11 @@ def _format_mean(row: Row) -> str:
     return text
 
 
-def draw_seeds(search: Artifact) -> None:
+def draw_seeds(search: Artifact, spec: Spec) -> None:
     """Draw the dev score after each epoch, for each seed, as a figure and a table."""
     numbers = search.manifest.numbers
     rows, seeds = numbers.get("rows") or [], numbers.get("seeds") or []
+    st.markdown(f"{describe_inputs(spec)} · **{count(len(spec.settings.seeds))} seeds**.")
     if not rows:
         draw_note("The scores are shown when all seeds are trained.")
         return
@@ -196,7 +224,7 @@ def draw_seeds(search: Artifact) -> None:
     last = ", ".join(f"{name} {format_fraction(values[-1])}" for name, values in curves.items())
     draw_figure(
         plot_dev_scores(curves, metric, CURVE_HEIGHT),
-        "search_seeds",
+        "search_figure_seeds",
         alt=f"{metric} on dev after the last epoch: {last}.",
     )
     table: dict[str, list[object]] = {"epoch": [row["epoch"] for row in rows]}
@@ -227,7 +255,9 @@ def draw_continue(workspace: Workspace, search: Artifact, spec: Spec) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if is_whole:
-            more = st.number_input("More trials", 1, 10_000, MORE_TRIALS, key="search_more")
+            more = st.number_input(
+                "More trials", 1, 10_000, MORE_TRIALS, key="search_more", width=180
+            )
             settings = replace(spec.settings, trials=n_ended + int(more))
             spec = replace(spec, settings=settings)
         if st.button("Continue", key="search_continue", icon=":material/play_arrow:"):

@@ -69,7 +69,10 @@ def describe_grid(found: OpenedStudy, n_tasks: int) -> str:
         _count_noun(n_seeds, "seed"),
     )
     cells = _count_noun(len(grid.cells), "cell")
-    return f"{' × '.join(parts)}, **{cells}**. Select a seed to open its run."
+    hint = "A cell opens its run once it is finished."
+    if found.n_left < len(found.states):
+        hint = "Select a cell to open its run."
+    return f"{' × '.join(parts)}, **{cells}**. {hint}"
 
 
 def _count_noun(number: int, noun: str) -> str:

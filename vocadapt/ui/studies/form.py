@@ -1,14 +1,21 @@
 """Form of a new study: models, adaptations, tasks, seeds and a few settings; or its file as text."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from vocadapt.given_settings import declare_keys
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.studies.saved import KIND, format_study, point_to, save_study
-from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.lab.studies.saved import (
+    KIND,
+    format_study,
+    point_to,
+    register_study,
+    save_study,
+)
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.presets import PRESETS, format_recipe_title
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components import pickers
@@ -18,8 +25,9 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.frame import address
 from vocadapt.ui.serving import paths
+from vocadapt.ui.serving.paths import resolve_allowed_path
 
-FORM, TEXT = "Form", "File"
+FORM, TEXT, PATH = "Form", "File", "Path"
 SHOWN = ((FinetuneSettings, "epochs"), (FinetuneSettings, "lr"), (FinetuneStep, "limit"))
 OFFERED = {"vectors", "text"}  # sources of adaptations that the form offers
 KIND_OF_SOURCE = {"vectors": "vectors", "text": "corpora"}
@@ -66,26 +74,56 @@ def draw_form(workspace: Workspace) -> None:
     """Draw the form or the text field, and the button that saves the file of the study."""
     how = st.segmented_control(
         "Define by",
-        [FORM, TEXT],
+        [FORM, TEXT, PATH],
         default=FORM,
         required=True,
         key="studies_how",
-        help="Selects the form, or the file of the study as text, to upload or edit it.",
+        help=(
+            "Selects the form; or the file of a study as text, to upload or to edit it; or the path"
+            " of such a file on this machine."
+        ),
     )
-    if how == FORM:
-        text = draw_fields(workspace)
-        if text:
-            st.code(text, language="toml")
-    else:
-        text = draw_text()
+    if how == PATH:
+        file = draw_path()
+        if file is not None and _draw_save():
+            _open(register_study(file, workspace, paths.check_model))
+        return
+    text = draw_fields(workspace) if how == FORM else draw_text()
     if not text:
         return
-    if st.button("Save the study", key="studies_save", icon=":material/save:"):
-        saved = save_study(text, workspace, paths.check_model)
-        address.show_next("studies_study", saved.name)
-        address.mark_new("studies_study", saved.name)
-        st.rerun()
+    if _draw_save():
+        _open(save_study(text, workspace, paths.check_model))
+    if how == FORM:
+        with st.expander("File of this study", icon=":material/description:"):
+            st.code(text, language="toml")
+
+
+def _draw_save() -> bool:
+    """Draw the button that saves the study; return whether it was pressed."""
+    pressed = st.button("Save the study", key="studies_save", icon=":material/save:")
     draw_note("Saving does not start the study: the estimate and the button Start appear above.")
+    return pressed
+
+
+def _open(saved: Artifact) -> None:
+    """Select a study that was saved."""
+    address.show_next("studies_study", saved.name)
+    address.mark_new("studies_study", saved.name)
+    st.rerun()
+
+
+def draw_path() -> Path | None:
+    """Draw the field for the path of a study's file; return it, None if it is empty."""
+    typed = st.text_input(
+        "File of the study",
+        key="studies_path",
+        placeholder="/home/me/study.toml",
+        help=(
+            "Reads the file of a study on this machine, where it stays: paths in it are relative to"
+            " its own folder, and a change of it is seen here."
+        ),
+    ).strip()
+    return resolve_allowed_path(typed) if typed else None
 
 
 def draw_fields(workspace: Workspace) -> str:
@@ -114,11 +152,17 @@ def draw_fields(workspace: Workspace) -> str:
         )
     # 2. The variants: models as they are, and the first one adapted.
     labels = list(models)
+    names = pickers.build_labels(workspace, labels)
     adapted_places = {str(one.folder) for one in list_adapted_models(workspace)}
     plain_labels = [label for label in labels if models[label] not in adapted_places]
     first = (plain_labels or labels)[:1]
     kept = st.multiselect(
-        "Models", labels, first, key="studies_models", help=explain("Models", HELP["models"])
+        "Models",
+        labels,
+        first,
+        key="studies_models",
+        format_func=lambda label: names.get(label, label),
+        help=explain("Models", HELP["models"]),
     )
     adapted = draw_adaptations(workspace)
     # 3. The settings of fine-tuning, for every cell.

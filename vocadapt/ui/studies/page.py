@@ -6,20 +6,29 @@ from vocadapt.lab.studies.saved import find_running_job
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.studies import cells, form, opened, view
 
 UPDATE_SECONDS = 2.0  # between two updates of a running study
+# Where to continue before a study has results; after that, the declared part follows.
+FIRST_CELL = NextPart("finetune", "Or train a single model first: one cell of such a grid.")
+WATCH = NextPart("jobs", "Read the log of the running study.")
 
 
-def draw(workspace: Workspace) -> None:
+def draw(workspace: Workspace) -> NextPart | None:
     """Draw the selected study, and the form of a new one."""
     studies = workspace.artifacts("studies")
+    following: NextPart | None = FIRST_CELL
     if studies:
         study = pickers.pick("Study", studies, "studies_study", newest=True)
         is_running = find_running_job(workspace, study.name) is not None
         every = UPDATE_SECONDS if is_running else None
         st.fragment(_draw_study, run_every=every)(workspace, study, is_running)
-    else:
+        if is_running:
+            following = WATCH
+        elif study.manifest.numbers.get("rows"):
+            following = None
+    elif workspace.artifacts("tasks"):
         pickers.draw_empty_state(
             "There is no study in this workspace yet.",
             (
@@ -30,6 +39,7 @@ def draw(workspace: Workspace) -> None:
     is_open = not studies or form.is_editing()
     with st.expander("Define a study", icon=":material/add:", expanded=is_open):
         _draw_form(workspace)
+    return following
 
 
 def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> None:
@@ -43,8 +53,10 @@ def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> Non
     with mistakes.show_errors():
         found = opened.open_study(workspace, study)
         if found.grid is None:
-            view.draw_without_grid(found)
+            view.draw_without_grid(found, form.edit)
             return
+        if job is not None:
+            view.draw_progress(job)
         cells.draw_grid(found)
         if job is None:
             view.draw_start(workspace, found)

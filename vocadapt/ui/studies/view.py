@@ -9,6 +9,7 @@ import streamlit as st
 
 from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
 from vocadapt.footprint import format_basis, format_co2, format_energy
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.estimates import GridEstimate, estimate_energy, estimate_grid
@@ -32,17 +33,26 @@ MAX_COMPUTED = 100  # finished cells whose table is computed without a click
 COLUMNS = ("variant", "task", "n", "collapsed", "mean ± sd", "Δ points", "p")
 
 
-def draw_without_grid(found: OpenedStudy) -> None:
-    """Draw a study without a readable file: the problem, and the table of its last run."""
-    st.warning(plain(found.problem), icon=":material/warning:")
-    if found.remedy:
-        draw_note(plain(found.remedy))
+def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
+    """Draw a study whose file is gone or cannot be read: why, the rows of its last run, and the file
+    to correct. edit: as in `draw_details`.
+    """
+    message = mistakes.format_message(" ".join(filter(None, (found.problem, found.remedy))))
+    st.warning(plain(message), icon=":material/warning:")
     rows = read_rows(found)
     if rows:
         draw_heading("Table of its last run")
         _draw_rows(rows)
         blocks.draw_downloads({f"{found.artifact.name}.csv": format_rows(rows)})
-    blocks.draw_artifact_details(found.artifact)
+    draw_details(found, edit)
+
+
+def draw_progress(job: Job) -> None:
+    """Draw the progress of a running study, and the button that cancels it."""
+    status = job.status()
+    with st.container(border=True):
+        line = f"{panel.CHIPS[status.state]} {panel.describe_pace(job, status)}"
+        panel.draw_running_job(job, status, line)
 
 
 def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
@@ -69,7 +79,7 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
         energy = estimate_energy(cost, grid, found.root)
         draw_note(
             f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
-            f" ({plain(format_basis(energy))})."
+            f" ({plain(format_basis(energy))}). The time is estimated from {plain(cost.basis)}."
         )
     # 2. Start it.
     if pressed:
@@ -88,12 +98,13 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
     on = f"{count(workers)} worker{'s' * (workers > 1)}"
     if threads > 1:
         on += f" with {count(threads)} threads each"
+    written = "only predictions are written"
+    if cost.bytes:
+        written = f"about **{megabytes(cost.bytes)}** of models and the predictions are written"
     st.markdown(
         f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
-        f" {format_estimate_bold(cost.seconds)} on {on} · about **{megabytes(cost.bytes)}** plus"
-        " predictions"
+        f" {format_estimate_bold(cost.seconds)} on {on} · {written}"
     )
-    draw_note(f"The time is estimated from {plain(cost.basis)}.")
 
 
 def draw_failures(found: OpenedStudy) -> None:
@@ -107,6 +118,7 @@ def draw_failures(found: OpenedStudy) -> None:
         where = f"**{plain(cell.row)} · {plain(cell.task)} · seed {cell.seed}**"
         problem = mistakes.format_message(one.problem) or "ended without a result"
         st.markdown(f":material/error: {where}: {plain(problem)}")
+    draw_note("The other cells are not affected. *Continue* tries the failed ones again.")
     if len(failed) > MAX_FAILURES:
         draw_note(f"{count(MAX_FAILURES)} of {count(len(failed))} failures are shown.")
 
@@ -147,7 +159,7 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
     blocks.draw_downloads(files)
     draw_note(
-        "HTML: the report. LaTeX: the table. DB: the runs, as a project of the experiment tracker"
+        "CSV and LaTeX: the table. HTML: the report. DB: the runs, as a project of the experiment tracker"
         " trackio."
     )
 
@@ -201,7 +213,9 @@ def draw_details(found: OpenedStudy, edit: Callable[[str], None]) -> None:
     edit: fills the form with the text of the file.
     """
     if found.file is not None:
-        shown = st.expander("File of the study", icon=":material/description:")
+        shown = st.expander(
+            "File of the study", icon=":material/description:", expanded=found.grid is None
+        )
         with shown, mistakes.show_errors():
             text = read_text(found.file)
             st.code(text, language="toml")
