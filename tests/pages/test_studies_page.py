@@ -448,7 +448,7 @@ def test_a_mistake_in_a_file_is_told_with_the_nearest_name(old, new, told, open_
 def test_a_study_whose_task_is_gone_says_so_and_its_file_can_be_corrected(open_page, own):
     save_study(TEXT.replace("../../tasks/demo-diseases", "demo-disease"), own)
     app = open_page("studies", own)
-    assert not app.exception and "demo-disease" in app.warning[0].value
+    assert not app.exception and "Did you mean demo\\-diseases?" in app.warning[0].value
     app.button(key="studies_edit").click().run()
     assert 'task = "demo-disease"' in app.text_area(key="studies_text").value
     app.text_area(key="studies_text").set_value(TEXT).run()

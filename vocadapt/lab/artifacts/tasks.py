@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +138,12 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     it.
     """
     # 1. A path, or a name in the workspace.
-    path = Path(given)
+    path, names = Path(given), list[str]()
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
     if workspace is not None:
         for artifact in workspace.artifacts("tasks"):
+            names.append(artifact.name)
             if artifact.name == given:
                 return artifact.folder
     if os.path.exists(path):
@@ -151,7 +153,13 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
         )
 
     # 2. A benchmark that has not been downloaded; `find_card` raises for any other name.
-    card = find_card(given)
+    try:
+        card = find_card(given)
+    except InputError:
+        if near := get_close_matches(given, names, n=1):
+            problem = f"There is no task {given!r} in the workspace."
+            raise InputError(problem, f"Did you mean {near[0]}?") from None
+        raise
     remedy = f"{shlex.join(DOWNLOAD)} {card.name} downloads them; then give their folder."
     if not card.free:
         remedy = (
