@@ -53,7 +53,7 @@ from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
     "adapt",
     "initializers",
 )
-STUDIES, PUBLISHED = "studies", "published"
+STUDIES, SEARCH, PUBLISHED = "studies", "search", "published"
 TRY, PROJECTION, CHANGE, DIAGNOSTICS, FINETUNE, RESULTS, PRETRAINING, ERRORS = (
     "try",
     "projection",
@@ -67,6 +67,7 @@ TRY, PROJECTION, CHANGE, DIAGNOSTICS, FINETUNE, RESULTS, PRETRAINING, ERRORS = (
 LINKED = re.compile(r'data-va-word="([^"]*)"')
 EMPTY = {
     STUDIES: "There is no study in this workspace yet.",
+    SEARCH: "There is no search in this workspace yet.",
     PUBLISHED: "best of its row",  # the tables come with the program
     PRETRAINING: "There is no text to pretrain on yet.",
     FINETUNE: "There is no task in this workspace yet.",
@@ -92,6 +93,7 @@ EMPTY = {
 }
 FULL = {
     STUDIES: [],  # a test of its own
+    SEARCH: [],  # tests of its own
     PUBLISHED: ["Off-the-shelf models", "Means over groups of tasks", "Our scores"],
     PRETRAINING: ["Pretrain a model"],
     FINETUNE: ["Fine-tune models"],

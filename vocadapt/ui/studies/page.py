@@ -28,7 +28,7 @@ def draw(workspace: Workspace) -> NextPart | None:
             following = WATCH
         elif study.manifest.numbers.get("rows"):
             following = None
-    elif workspace.artifacts("tasks"):
+    else:
         pickers.draw_empty_state(
             "There is no study in this workspace yet.",
             (
