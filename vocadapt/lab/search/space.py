@@ -9,7 +9,6 @@ of Fast 2023, table 5.1.
 """
 
 import json
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_toml, show_path
+from vocadapt.files import parse_toml, read_toml, show_path
 from vocadapt.given_settings import Given, convert_value, declare_keys, read_settings
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.published.reader import find_table
@@ -119,12 +118,8 @@ def read_space(path: Path) -> Space:
 
 
 def parse_space(text: str, where: str = "the space") -> Space:
-    """Read the text of a space file; raises InputError as `read_space` does."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"This is not valid TOML: {error}.", "Correct the file.") from None
-    return build_space(table, where)
+    """Read the text of a space file; raises InputError as `read_space` does. where: its name there."""
+    return build_space(parse_toml(text, where), where)
 
 
 def build_space(table: Mapping[str, Any], where: str) -> Space:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.studies.grid import NAMED
+from vocadapt.lab.studies.grid import STEP_NAME
 from vocadapt.lab.workspace.workspace import Workspace
 
 SEEDED = re.compile(r"(.+)-seed-\d+-[0-9a-f]+")  # the name of a cell; group 1: variant and task
@@ -48,7 +48,12 @@ def _identify(one: RunSet) -> tuple[str, str]:
     for any other run.
     """
     found = SEEDED.fullmatch(one.name)
-    if one.artifact is None or found is None or not NAMED.fullmatch(one.name) or len(one.runs) > 1:
+    if (
+        one.artifact is None
+        or found is None
+        or not STEP_NAME.fullmatch(one.name)
+        or len(one.runs) > 1
+    ):
         return "", one.name
     manifest = one.artifact.manifest
     settings = {name: value for name, value in manifest.settings.items() if name != "seeds"}

@@ -100,9 +100,8 @@ def register_study(
     check: as for `save_study`. Raises InputError for a file that is not a study, and if a study of
     its name has another file.
     """
-    study = read_study(file)
-    for path in (*map(str, study.files), *list_paths(study)):
-        check(path)
+    check(str(file))
+    study = read_study(file, check)
     folder = workspace.folder(KIND, check_name(study.name))
     if folder.exists():
         own = find_study_file(open_artifact(folder), workspace)

@@ -12,7 +12,7 @@ from vocadapt.analysis.figures.training import plot_dev_scores
 from vocadapt.analysis.results.tables import format_fraction, format_metric_name
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.search.saved import read_trials
-from vocadapt.lab.search.search import LEAST_FOR_IMPORTANCE, STATES
+from vocadapt.lab.search.search import MIN_TRIALS_FOR_IMPORTANCE, STATES
 from vocadapt.lab.search.space import declare_searched, find_thesis_choices
 from vocadapt.lab.steps.search import FIGURES, format_settings
 from vocadapt.lab.steps.step import Spec
@@ -164,7 +164,7 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
     draw_heading("Importance of each setting")
     if not importance:
         draw_note(
-            f"It is computed from {LEAST_FOR_IMPORTANCE} trials that are done and differ in their"
+            f"It is computed from {MIN_TRIALS_FOR_IMPORTANCE} trials that are done and differ in their"
             " scores."
         )
         return

@@ -53,7 +53,7 @@ def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> Non
     with mistakes.show_errors():
         found = opened.open_study(workspace, study)
         if found.grid is None:
-            view.draw_without_grid(found, form.edit)
+            view.draw_without_grid(found, form.start_editing)
             return
         if job is not None:
             view.draw_progress(job)
