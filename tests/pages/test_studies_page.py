@@ -75,7 +75,7 @@ def test_the_study_of_the_demo_is_whole_in_an_opened_demo(tmp_path):
     report = build_report(grid, folder)
     assert report.unfinished == () and report.finished == report.planned == 6
     assert [row.n for row in report.rows] == [3, 3] and report.tests == 1
-    assert report.differing["adapt.recipe.name"] == ("–", "green-bert")
+    assert report.differing["Recipe"] == ("none", "green-bert")
     rows = build_table(grid, folder)
     assert [row.variant for row in rows] == ["demo-bert", "green-bert"]
     assert all(row.n == 3 and row.collapsed == 0 for row in rows)

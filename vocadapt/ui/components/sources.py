@@ -15,6 +15,7 @@ TITLES = {
     "Goddard and Fernandes Neto 2025": (
         "Training-Free Tokenizer Transplantation via Orthogonal Matching Pursuit"
     ),
+    "Hutter et al. 2014": "An Efficient Approach for Assessing Hyperparameter Importance",
     "McInnes et al. 2018": (
         "UMAP: Uniform Manifold Approximation and Projection for Dimension Reduction"
     ),

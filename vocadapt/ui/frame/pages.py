@@ -591,7 +591,7 @@ STUDIES = Page(
             ),
             ("search", "seeds"),
             (NextPart("finetune", "Train a model once, with settings of your choice."),),
-            sources=("Fast 2023",),
+            sources=("Fast 2023", "Hutter et al. 2014"),
         ),
     ),
 )
