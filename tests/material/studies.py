@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import psutil
 
 from vocadapt.cli import main
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.status import read_metrics
 from vocadapt.lab.studies import grid
 from vocadapt.training.finetune.settings import FinetuneSettings
 
@@ -183,6 +185,15 @@ def find_begun_cell(out: Path, part: float = 0.1, above: int = 0) -> Job | None:
             if not above or above in parents:
                 return job
     return None
+
+
+def find_first_step(job: Job, run: int) -> int:
+    """Return the first step that a run of a cell reported, from 1; 0 if it reported none."""
+    for line in read_metrics(job.folder):
+        found = re.match(r"step ([\d,]+) of", line["message"])
+        if line["run"] == run and found:
+            return int(found[1].replace(",", ""))
+    return 0
 
 
 def read_results(out: Path) -> dict[str, bytes]:
