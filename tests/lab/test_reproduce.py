@@ -223,7 +223,7 @@ def test_the_tiny_scale_takes_the_smallest_task_and_two_variants(
     ]
     assert [one.name for one in plan.study.tasks] == ["NCBI-disease"]
     assert plan.study.seeds == (1, 2, 3)
-    assert plan.missing["JNLPBA", "BERT"].startswith("the benchmark bio-lm/JNLPBA; python -m")
+    assert plan.missing["JNLPBA", "BERT"].startswith("the benchmark bio-lm/JNLPBA")
     assert plan.missing["NCBI-disease", "last 50 %"] == "not trained at this scale"
 
 

@@ -128,7 +128,9 @@ def test_a_saved_study_is_listed_and_can_be_changed(own):
     saved = save_study(TEXT, own)
     assert saved.kind == "studies" and find_study_file(saved, own) == saved.folder / FILE
     assert len(expand(read_study(saved.folder / FILE), saved.folder).cells) == 2
-    save_study(TEXT.replace("[1, 2]", "[1, 2, 3]"), own)
+    with pytest.raises(InputError, match="already"):
+        save_study(TEXT, own)
+    save_study(TEXT.replace("[1, 2]", "[1, 2, 3]"), own, replaced=saved.name)
     assert len(expand(read_study(saved.folder / FILE), saved.folder).cells) == 3
 
 

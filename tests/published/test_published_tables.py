@@ -64,7 +64,7 @@ def test_a_frame_has_rows_and_columns_but_no_value(name: str) -> None:
     assert table.rows
     assert table.columns
     assert table.empty == table.cells
-    assert all("picture" in cell.reason or "not in the text" in cell.reason for cell in table.cells)
+    assert all("figure" in cell.reason or "not in the text" in cell.reason for cell in table.cells)
 
 
 def test_only_what_was_verified_of_covid_qa_is_at_hand() -> None:

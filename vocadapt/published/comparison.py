@@ -21,6 +21,7 @@ class Score:
     `Facts`. scorer: a name such as "entity-strict"; figure: which of its figures.
     base_model: the model that was adapted or fine-tuned. is_change: whether the value is a change
     against another score. remark: basis of the comparison, such as a statement of the user.
+    obstacle: why it cannot be compared, if whoever computed it knows a reason.
     """
 
     value: Value
@@ -33,6 +34,7 @@ class Score:
     figure: str = "f1"
     is_change: bool = False
     remark: str = ""
+    obstacle: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ def find_obstacle(cell: PublishedCell, ours: Score) -> str:
     """Return why a cell and a score are not comparable; "" if they are."""
     if not cell.at_hand:
         return f"the published value is not at hand ({cell.reason})"
+    if ours.obstacle:
+        return ours.obstacle
     if isinstance(cell.value, str) != isinstance(ours.value, str):
         return "one of the values is text, the other a number"
     if cell.collapsed:

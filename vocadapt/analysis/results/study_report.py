@@ -99,15 +99,17 @@ class StudyReport:
         return sum(row.p is not None for row in self.rows)
 
 
+SCORE = "The score is the headline metric of the task, for an adapted model with both tokenizations pooled"
+
+
 def describe_tests(report: StudyReport) -> str:
     """Describe the score, the test and its correction."""
     compared = sum(row.variant != report.baseline for row in report.rows)
     text = (
-        "The score is the headline metric of the task, for an adapted model with both tokenizations"
-        " pooled; mean ± standard deviation (n − 1) over all finished seeds, collapsed ones included."
+        f"{SCORE}; mean ± standard deviation (n − 1) over all finished seeds, collapsed ones included."
         f" Δ is the difference to {report.baseline}, in points. p: two-sided paired randomization test"
         " over the test examples (documents where they are marked), counts summed over seeds,"
-        f" Holm-corrected for the {report.tests} tests in this table."
+        f" Holm-corrected for the number of tests in this table ({report.tests})."
     )
     if report.tests < compared:
         text += (

@@ -114,7 +114,8 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer:
     text = "\n\n".join(
         [
             format_table(PLAN_COLUMNS, rows),
-            "What the other cells need:\n" + "\n".join(missing),
+            "Why the other cells are not computed (first reason; reproduce TABLE lists all):\n"
+            + "\n".join(missing),
             f"Hours of training at scale {options.scale}: {SCALES[options.scale].about}."
             " python -m vocadapt reproduce TABLE runs one, and shows published, ours, difference.",
         ]

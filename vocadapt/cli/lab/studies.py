@@ -5,6 +5,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
@@ -21,7 +22,7 @@ from vocadapt.lab.studies.report import ENDINGS, write_report
 from vocadapt.lab.studies.slurm import run_array_task
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
-from vocadapt.lab.studies.table import build_table, group_cells, to_json
+from vocadapt.lab.studies.table import build_table, describe_collapsed, group_cells, to_json
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace, find_root
 from vocadapt.settings import show_value
@@ -164,12 +165,14 @@ def _status(options: Options) -> Answer:
 
 def _table(options: Options) -> Answer:
     _, grid, folder = _open(options)
-    values = to_json(build_table(grid, folder))
+    rows = build_table(grid, folder)
+    values = to_json(rows)
     note = (
-        f"Means and standard deviations over seeds; delta is to {grid.baseline}; p of a paired"
+        f"{SCORE}. Means and standard deviations over seeds; delta is to {grid.baseline}; p of a paired"
         " randomization test over test examples, Holm-corrected for the tests in this table."
     )
-    return Answer(values, f"{_format_rows(values['rows'])}\n\n{_wrap(note)}")
+    notes = [_wrap(text) for text in (describe_collapsed(rows), note) if text]
+    return Answer(values, "\n\n".join([_format_rows(values["rows"]), *notes]))
 
 
 def _report(options: Options) -> Answer:

@@ -13,7 +13,7 @@ downloaded under its name, or if the user states it (NAME=DIR).
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +30,7 @@ from vocadapt.training.tasks.benchmarks import Card, cards, checksum
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import TASK, Task, build_task, read_task
 
+WEIGHTS, BENCHMARK = "the weights of ", "the benchmark "  # beginnings of what is missing
 SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "devel"), "test": ("test",)}
 
 
@@ -269,13 +270,30 @@ def _split_name(name: str) -> Sequence[str]:
 
 def advise_model(name: str) -> str:
     """Return what is missing for a model, and how to get it."""
-    return f"the weights of {shorten_name(name)}"
+    return f"{WEIGHTS}{shorten_name(name)}"
 
 
 def advise_task(card: str) -> str:
-    """Return what is missing for a benchmark, and the command that gets it."""
-    known = cards().get(card)
-    if known is None:
+    """Return what is missing for a benchmark."""
+    if card not in cards():
         return f"the data {card}"
-    verb = "downloads" if known.free else "imports"
-    return f"the benchmark {card}; {shlex.join(DOWNLOAD)} {card} {verb} it"
+    return f"{BENCHMARK}{card}"
+
+
+def list_needs(missing: Iterable[str]) -> tuple[str, ...]:
+    """Return what cells lack: each thing once, weights and benchmarks in one line each.
+
+    missing: of each cell, with "; " between several things.
+    """
+    groups: dict[str, list[str]] = {WEIGHTS: [], BENCHMARK: []}
+    others: list[str] = []
+    for one in dict.fromkeys(part for each in missing for part in each.split("; ")):
+        kind = next((name for name in groups if one.startswith(name)), "")
+        if kind:
+            groups[kind].append(one.removeprefix(kind))
+        else:
+            others.append(one)
+    needs = [f"{kind}{', '.join(names)}" for kind, names in groups.items() if names]
+    if groups[BENCHMARK]:
+        needs.append(f"{shlex.join(DOWNLOAD)} NAME downloads or imports a benchmark")
+    return (*others, *needs)

@@ -245,15 +245,17 @@ def read_card_facts(table: PublishedTable, materials: Materials, progress: Progr
             "Task": card.kind,
             "Metric": card.scorer,
         }
-        # Kinds and scorers have other names here, so they are shown but not compared.
-        scorer = cell.facts.scorer if cell.column == "Domain" else "named as on our cards"
+        obstacle = ""
+        if cell.column != "Domain":
+            obstacle = "our cards have other names for kinds of tasks and for scores"
         found[cell.row, cell.column] = Score(
             values[cell.column] or "not known",
             1,
             cell.facts.data,
             cell.facts.split,
-            scorer,
+            cell.facts.scorer,
             cell.facts.base_model,
+            obstacle=obstacle,
         )
     return found
 

@@ -8,6 +8,7 @@ from vocadapt.lab.published.materials import (
     Materials,
     advise_model,
     advise_task,
+    list_needs,
 )
 from vocadapt.lab.published.measures import ABSTRACTS, DISEASES, MEASURES, Place
 from vocadapt.lab.published.trainings import (
@@ -69,7 +70,7 @@ def plan_table(
         refusal = f"not available: it needs {table.needs}"
         return TablePlan(table, "not computed here", published, 0, (table.needs,), refusal=refusal)
     missing = find_missing(table, materials)
-    needs = tuple(dict.fromkeys(missing.values()))
+    needs = list_needs(missing.values())
     computable = len(table.cells) - len(missing)
     about, refusal = MEASURES[table.method].about, _refuse_without(computable, needs)
     return TablePlan(table, about, published, computable, needs, refusal=refusal)
@@ -87,7 +88,7 @@ def _plan_trained(
     or all others collapse: then the smallest honest version is that of a larger scale.
     """
     plan = plan_honest_trainings(table, materials, scale, root)
-    needs = tuple(dict.fromkeys(plan.missing.values()))
+    needs = list_needs(plan.missing.values())
     if plan.study is None:
         about, refusal = "fine-tune its models on its tasks", _refuse_without(0, needs)
         return TablePlan(table, about, published, 0, needs, refusal=refusal)

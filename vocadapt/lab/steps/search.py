@@ -118,7 +118,7 @@ def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
         "importance_by": IMPORTANCE_BY,
         "command": "",
         "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table 6.1);"
-        f" here every trial is averaged over its {len(seeds)} seeds, and none is chosen.",
+        f" here every trial is averaged over its seeds ({len(seeds)}), and none is chosen.",
         "note": OPTIMISTIC,
         "rows": rows,
     }

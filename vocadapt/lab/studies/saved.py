@@ -51,13 +51,16 @@ def point_to(place: str, workspace: Workspace) -> str:
 
 
 def save_study(
-    text: str, workspace: Workspace, check: Callable[[str], None] = lambda path: None
+    text: str,
+    workspace: Workspace,
+    check: Callable[[str], None] = lambda path: None,
+    replaced: str = "",
 ) -> Artifact:
     """Save the file of a study in the workspace, where it can be run; return the study.
 
-    The file of a study that has one is replaced: only what changed runs again. check: raises
-    InputError for a path that may not be read. Raises InputError for a file that is not a study,
-    and if a study of its name has its file elsewhere, or is running.
+    replaced: name of the study whose file is replaced, if it has this name: only what changed runs
+    again. check: raises InputError for a path that may not be read. Raises InputError for a file that
+    is not a study, and if another study has its name, has its file elsewhere, or is running.
     """
     # 1. Its name.
     table = _parse(text)
@@ -67,6 +70,11 @@ def save_study(
     name = check_name(named)
     folder = workspace.folder(KIND, name)
     is_new = not folder.exists()
+    if not is_new and name != replaced:
+        raise InputError(
+            f"There is a study {name} already.",
+            "Give another name; or select that study, and choose Edit this file.",
+        )
     if not is_new and not (folder / FILE).is_file():
         raise InputError(
             f"There is a study {name} already, whose file is elsewhere.", "Give another name."

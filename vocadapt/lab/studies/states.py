@@ -42,7 +42,7 @@ def find_step_state(step: StudyStep, root: Path) -> tuple[str, float | None, str
         return "waiting", None, ""
     status = Job(folder).status()
     if status.state in ("canceled", "interrupted"):
-        return "interrupted", status.fraction, status.error
+        return "interrupted", status.fraction, ""
     return status.state, status.fraction, status.error
 
 

@@ -153,6 +153,17 @@ def correct_by_holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def describe_collapsed(rows: Sequence[Row]) -> str:
+    """Describe the rows whose seeds have all collapsed, and what to change; "" if there are none."""
+    names = [f"{row.variant} on {row.task}" for row in rows if row.n and row.collapsed == row.n]
+    if not names:
+        return ""
+    return (
+        f"All runs collapsed: {', '.join(names)}. Their scores, and differences to them, say nothing"
+        " about the variants. Train longer, with more examples, or with another learning rate."
+    )
+
+
 def to_json(rows: Sequence[Row]) -> dict[str, Any]:
     """Return a table as JSON values."""
     return {"rows": [asdict(row) for row in rows]}

@@ -132,8 +132,8 @@ class TableReader:
         if missing and not text.startswith((".", "/", "~")):
             return text
         raise self.build_error(
-            f"there is no file or folder {show_path(text)!r} beside the study.",
-            "Paths are relative to the file of the study.",
+            f"there is no file or folder {show_path(text)!r}.",
+            "A relative path is relative to the file of the study.",
         )
 
     def read_paths(self, table: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -150,8 +150,7 @@ def _draw_plan(plan: TablePlan) -> None:
         text = plan.refusal
         st.info(f"{plain(text[:1].upper() + text[1:])}.", icon=":material/info:")
     elif plan.needs:
-        more = f"; and {count(len(plan.needs) - 1)} more" if len(plan.needs) > 1 else ""
-        draw_note(f"The other cells need: {plain(plan.needs[0])}{more}.")
+        draw_note(f"Why the other cells are not computed: {plain('; '.join(plan.needs))}.")
 
 
 def _draw_measures(table: PublishedTable, materials: Materials, root: Path) -> None:

@@ -92,7 +92,9 @@ def draw_form(workspace: Workspace) -> None:
     if not text:
         return
     if _draw_save():
-        _open(save_study(text, workspace, paths.check_model))
+        # A file that is edited replaces that of the selected study; a form describes a new one.
+        replaced = "" if how == FORM else str(st.session_state.get("studies_study", ""))
+        _open(save_study(text, workspace, paths.check_model, replaced))
     if how == FORM:
         with st.expander("File of this study", icon=":material/description:"):
             st.code(text, language="toml")

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.jobs.job import Job
@@ -16,7 +17,7 @@ from vocadapt.lab.studies.estimates import GridEstimate, estimate_energy, estima
 from vocadapt.lab.studies.places import check_place, count_workers
 from vocadapt.lab.studies.report import ENDINGS, render_report
 from vocadapt.lab.studies.saved import FILE, read_text
-from vocadapt.lab.studies.table import MIN_SEEDS, Row, build_table
+from vocadapt.lab.studies.table import MIN_SEEDS, Row, build_table, describe_collapsed
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import blocks
@@ -145,9 +146,11 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
     if is_old:
         draw_note("This is the table of the last run.")
     _draw_rows(rows)
+    if collapsed := describe_collapsed(rows):
+        st.warning(plain(collapsed), icon=":material/warning:")
     baseline = plain(found.grid.baseline)
     draw_note(
-        "Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
+        f"{SCORE}. Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
         f" of the mean from that of {baseline}, in points. p: probability of a difference at least as"
         " large if both models were equally good, by a paired randomization test over test"
         f" examples, corrected for the number of tests (Holm); empty below {MIN_SEEDS} seeds."
