@@ -12,7 +12,7 @@ Value = float | str
 TEXT = "text"  # the unit of a cell whose value is text
 SCALES = {"percent": 100.0, "points": 100.0}  # unit → its value of a score of 1; otherwise 1
 KINDS = {
-    "printed": "a table whose values are printed",
+    "printed": "a table, with its values as printed",
     "prose": "numbers that are printed in sentences",
     "frame": "a table or figure whose values are not at hand",
 }
