@@ -109,7 +109,7 @@ class StepState:
 
 
 def draw_walk(workspace: Workspace) -> None:
-    """Draw the five steps and the lessons; what comes next has the primary button, unless the
+    """Draw the five steps, the lessons and the studies; what comes next has the primary button, unless the
     workspace is empty: then it is the demo.
     """
     states = [find_state(step, workspace) for step in WALK]
@@ -125,6 +125,11 @@ def draw_walk(workspace: Workspace) -> None:
         about.markdown("**Lessons**  \nQuestions of a few minutes each, answered on these pages.")
         with action:
             _draw_action("lessons", following == len(WALK))
+    with st.container(border=True, key="walk_studies"):
+        about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
+        about.markdown("**Studies**  \nVariants × tasks × seeds in one table, run in the background.")
+        with action:
+            draw_link("studies", find_label("studies"))
 
 
 def _draw_step(
