@@ -127,7 +127,9 @@ def draw_walk(workspace: Workspace) -> None:
             _draw_action("lessons", following == len(WALK))
     with st.container(border=True, key="walk_studies"):
         about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
-        about.markdown("**Studies**  \nVariants × tasks × seeds in one table, run in the background.")
+        about.markdown(
+            "**Studies**  \nVariants × tasks × seeds in one table, run in the background."
+        )
         with action:
             draw_link("studies", find_label("studies"))
 
