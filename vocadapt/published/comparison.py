@@ -21,7 +21,7 @@ class Score:
     `Facts`. scorer: a name such as "entity-strict"; figure: which of its figures.
     base_model: the model that was adapted or fine-tuned. is_change: whether the value is a change
     against another score. remark: basis of the comparison, such as a statement of the user.
-    obstacle: why it cannot be compared, if whoever computed it knows a reason.
+    obstacle: why it cannot be compared, if that is known from its computation.
     """
 
     value: Value
