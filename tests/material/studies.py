@@ -124,12 +124,17 @@ def run_command(arguments: Sequence[str]) -> int:
     return main(arguments)
 
 
-def start_study(file: Path, out: Path, *options: str, action: str = "run") -> "Popen[str]":
-    """Start a command on a study in a process group of its own; its answer is JSON."""
+def start_study(
+    file: Path, out: Path, *options: str, action: str = "run", first: Path = ROOT
+) -> "Popen[str]":
+    """Start a command on a study in a process group of its own; its answer is JSON.
+
+    first: folder whose modules stand before all others.
+    """
     code = "import sys; from tests.material.studies import run_command"
     code += "; sys.exit(run_command(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "study", action, str(file), "--out", str(out), "--json"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": f"{first}{os.pathsep}{ROOT}"}
     return Popen(
         [*command, *options], start_new_session=True, stdout=PIPE, stderr=PIPE, text=True, env=env
     )

@@ -171,10 +171,13 @@ class _Division:
             while counter.waiting < AHEAD and (unit := self.take()) is not None:
                 counter.send(unit)
 
-    def finish(self, progress: Progress) -> None:
-        """Wait for the counts of all processes."""
+    def ask_for_counts(self) -> None:
+        """Ask all processes for their counts: no unit follows."""
         for counter in self.counters:
             counter.send(None)
+
+    def collect(self, progress: Progress) -> None:
+        """Wait for the counts of all processes."""
         for counter in self.counters:
             while counter.waiting:
                 if counter.connection.poll(REPORT_EVERY):
@@ -208,8 +211,9 @@ def _count_units(
                 division.add(size)
                 division.feed()
                 division.report(progress)
+        division.ask_for_counts()  # they split their chunks into words while this process does
         own = replace(NO_COUNTS, counts=tally.word_counts())
-        division.finish(progress)
+        division.collect(progress)
     return add_counts([own, *division.found])
 
 

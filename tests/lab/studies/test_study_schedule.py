@@ -279,8 +279,8 @@ def test_a_study_is_a_job_that_reports_ends_and_continues(file, tmp_path, monkey
     assert worker.run_job(job.folder) == 0
     assert job.status().state == "done" and job.finished and len(second.submitted) == 2
     assert [(status.message, status.fraction) for status in seen] == [
-        ("0 of 2 steps", 0.0),
-        ("1 of 2 steps", 0.5),
+        (f"0 of 2 steps, running {second.submitted[0]}", 0.0),
+        (f"1 of 2 steps, running {second.submitted[1]}", 0.5),
     ]
     numbers = Manifest.load(root).numbers
     assert (numbers["done"], numbers["skipped"], numbers["cells"]) == (2, 1, 3)

@@ -41,14 +41,17 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     """Estimate the remaining cells of a study.
 
     The time of a cell is the mean time of the finished cells of its row and task; without one, a
-    cost model estimates it from the number of examples and the size of the network.
+    cost model estimates it from the number of examples and the size of the network. The time of an
+    adapted model is the mean time of the finished ones; without one, it is ADAPTING.
     """
     left = [cell for cell in grid.cells if not cell.step.is_whole(root)]
     models = [step for step in grid.models.values() if not step.is_whole(root)]
     known = _measure_finished(grid, root)
     modeled: dict[tuple[str, str], float] = {}
     tasks: dict[Limited, Task] = {}
-    seconds = ADAPTING * len(models)
+    adapted = [step for step in grid.models.values() if step.is_whole(root)]
+    taken = [read_manifest(step.find_folder(root)).seconds for step in adapted]
+    seconds = len(models) * (mean(taken) if taken else ADAPTING)
     for cell in left:
         place = (cell.row, cell.task)
         if place not in known and place not in modeled:

@@ -204,6 +204,11 @@ def _report(schedule: Schedule, total: int, progress: Progress) -> None:
     ended = total - len(schedule.waiting) - len(schedule.running)
     parts = sum(Job(folder).status().fraction or 0.0 for folder in schedule.running)
     text = f"{ended:,} of {total:,} steps"
+    names = [step.name for step in schedule.running.values()]
+    if names:
+        text += f", running {names[0]}"
+    if len(names) > 1:
+        text += f" and {len(names) - 1:,} more"
     if schedule.failures:
         text += f", {len(schedule.failures):,} failed"
     progress((ended + parts) / total if total else 1.0, text)

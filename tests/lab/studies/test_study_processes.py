@@ -1,0 +1,159 @@
+"""Studies in processes of their own: killed as a group, started twice, and started as a job."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import sentences, write_conll
+from tests.material.lab import write_text
+from tests.material.studies import (
+    find_begun_cell,
+    finish_study,
+    list_finished,
+    read_results,
+    read_table,
+    run_study,
+    start_study,
+    wait_for,
+)
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.studies.saved import save_study
+from vocadapt.lab.workspace.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+FILE = """
+name = "s"
+seeds = [1, 2]
+[settings]
+num_epochs = 40
+batch_size = 4
+[[variants]]
+name = "plain"
+model = "model"
+[[tasks]]
+name = "toy"
+kind = "ner"
+train = "train.tsv"
+test = "test.tsv"
+"""
+CORPORA = """
+[[variants]]
+name = "green"
+model = "model"
+preset = "green-bert"
+no_certificate = true
+[[corpora]]
+name = "trials"
+files = ["trials.txt"]
+[[corpora]]
+name = "later"
+files = ["later.txt"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    folder = tmp_path / "given"
+    build_tiny_bert(folder / "model")
+    write_conll(folder / "train.tsv", sentences(40))
+    write_conll(folder / "test.tsv", sentences(20, 1))
+    path = folder / "s.toml"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_a_study_whose_process_group_is_killed_continues(file, tmp_path):
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    study = start_study(file, out, "--workers", "2")
+    wait_for(lambda: find_begun_cell(out), study)
+    workers = psutil.Process(study.pid).children(recursive=True)
+    os.killpg(study.pid, signal.SIGKILL)
+    study.communicate()
+    assert workers and not psutil.wait_procs(workers, timeout=5)[1]
+
+    answer = finish_study(start_study(file, out, "--workers", "2"))
+    assert (answer["cells"], answer["failed"]) == (2, 0)
+    run_study(file, whole, "--workers", "1")
+    assert read_table(file, out) == read_table(file, whole)
+    assert read_results(out) == read_results(whole)
+
+
+def test_a_study_that_runs_already_is_not_started_twice(file, tmp_path):
+    file.write_text(FILE.replace("= 40", "= 4000"), encoding="utf-8")
+    out = tmp_path / "out"
+    first = start_study(file, out, "--workers", "1")
+    wait_for(lambda: find_begun_cell(out, part=0), first)
+    second = start_study(file, out, "--workers", "1")
+    _, log = second.communicate()
+    assert second.returncode == 2
+    assert f"Another process is filling {out}: process {first.pid} on " in log
+    assert first.poll() is None
+    first.send_signal(signal.SIGINT)
+    assert "keeps what is finished" in first.communicate()[1]
+
+
+def test_ray_that_is_not_installed_leaves_nothing(file, tmp_path, monkeypatch):
+    """A module of its name that cannot be imported stands before an installed Ray."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "ray.py").write_text("raise ImportError('No module named ray')\n")
+    study = start_study(file, tmp_path / "out", "--on", "ray", first=hidden)
+    _, log = study.communicate()
+    assert study.returncode == 2
+    assert "Ray is not installed" in log and "vocadapt[ray]" in log and "Traceback" not in log
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_that_a_worker_cannot_write_fail_their_cells(file, tmp_path):
+    """A file stands where the folder of the runs would be; without it the study continues."""
+    out = tmp_path / "out"
+    study = start_study(file, out, "--workers", "1")
+    wait_for(lambda: find_begun_cell(out), study)
+    shutil.rmtree(out / "runs", ignore_errors=True)
+    (out / "runs").write_text("in the way")
+    answer = finish_study(study, code=1)
+    assert (answer["done"], answer["failed"]) == (0, 2)
+    assert all("Traceback" not in one["problem"] for one in answer["failures"])
+    assert all(str(out / "runs") in one["problem"] for one in answer["failures"])
+    (out / "runs").unlink()
+    assert run_study(file, out, "--workers", "1")["done"] == 2
+
+
+def test_every_text_of_a_study_is_a_row(file, tmp_path):
+    write_text(file.parent / "trials.txt", lines=400)
+    write_text(file.parent / "later.txt", lines=300)
+    file.write_text(FILE.replace("= 40", "= 1") + CORPORA, encoding="utf-8")
+    out = tmp_path / "out"
+    answer = run_study(file, out, "--workers", "1")
+    assert (answer["cells"], answer["done"], answer["failed"]) == (6, 6, 0)
+    rows = json.loads(read_table(file, out))["rows"]
+    assert [row["variant"] for row in rows] == ["plain", "green · trials", "green · later"]
+    assert all(row["n"] == 2 for row in rows)
+    assert len(list(out.glob("models/*/manifest.json"))) == 2
+
+
+def test_a_study_is_a_job_with_workers_of_its_own(file, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    shutil.copytree(file.parent, workspace.root / "data")
+    text = FILE.replace("= 40", "= 2").replace('"model"', '"../../data/model"')
+    text = text.replace('= "train', '= "../../data/train').replace('= "test', '= "../../data/test')
+    saved = save_study(text, workspace)
+    spec = Spec("study", StudyRun(workers=2), {"file": (str(saved.folder / "study.toml"),)})
+    job = queue.start(workspace, spec, saved.name)
+    end = time.monotonic() + 300
+    while (status := job.status()).alive:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert status.state == "done", job.log()
+    assert len(list_finished(saved.folder)) == 2
+    (study,) = workspace.artifacts("studies")
+    assert [row["n"] for row in study.manifest.numbers["rows"]] == [2]
