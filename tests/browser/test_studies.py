@@ -25,7 +25,7 @@ def test_a_study_is_defined_started_watched_and_read(serve, page, tmp_path):
     address = serve(workspace.root)
 
     # 1. Define: the demo's model as it is and adapted, on its task, with two seeds and one epoch.
-    page.goto(f"{address}/train?train_tab=Studies")
+    page.goto(f"{address}/studies")
     drawn(page)
     for name, value in (("Seeds", "2"), ("Epochs", "1"), ("Limit", "60")):
         box = page.get_by_role("spinbutton", name=re.compile(f"^{name}"))
