@@ -9,7 +9,8 @@ from tests.browser.test_walk import JOB, drawn, go
 from vocadapt.lab.demo import DEMO, MODEL, TASK, VECTORS
 from vocadapt.lab.workspace.workspace import Workspace
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]  # in the gate: tests/pages/test_studies_page.py
+# in the gate: tests/pages/test_studies_page.py
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def count_marks(page, state):

@@ -60,6 +60,11 @@ class StudyStep:
         """The digest of all that determines its result."""
         return self.name[-DIGEST:]
 
+    @property
+    def title(self) -> str:
+        """Its name without the digest."""
+        return self.name[: -DIGEST - 1]
+
     def find_folder(self, root: Path) -> Path:
         """Return the folder of its artifact in a study's folder."""
         return root / self.spec.kind / self.name

@@ -19,6 +19,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
 
 REPORT_EVERY = 0.5  # seconds between reports of progress
+MAX_NAMED = 2  # running steps that a report names
 CHANGED = "{} was changed while the study ran: run it again"
 LOST_REMEDY = (
     "If it was killed for lack of memory, free memory or use fewer workers; then run it again."
@@ -204,11 +205,11 @@ def _report(schedule: Schedule, total: int, progress: Progress) -> None:
     ended = total - len(schedule.waiting) - len(schedule.running)
     parts = sum(Job(folder).status().fraction or 0.0 for folder in schedule.running)
     text = f"{ended:,} of {total:,} steps"
-    names = [step.name for step in schedule.running.values()]
+    names = [step.title for step in schedule.running.values()]
     if names:
-        text += f", running {names[0]}"
-    if len(names) > 1:
-        text += f" and {len(names) - 1:,} more"
+        text += f", running {', '.join(names[:MAX_NAMED])}"
+    if len(names) > MAX_NAMED:
+        text += f" and {len(names) - MAX_NAMED:,} more"
     if schedule.failures:
         text += f", {len(schedule.failures):,} failed"
     progress((ended + parts) / total if total else 1.0, text)
