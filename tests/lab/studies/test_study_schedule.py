@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.material.runs import write_run
@@ -211,9 +210,8 @@ def test_a_dead_idle_worker_is_replaced(tmp_path):
             status = read_status(folder)
             assert status.state == "failed" and SPEC in status.error
             pids.append(status.pid)
+            # The pool may still find it alive: it is given the second cell, and has not begun it.
             os.kill(status.pid, signal.SIGKILL)
-            while psutil.pid_exists(status.pid) and psutil.Process(status.pid).status() != "zombie":
-                time.sleep(0.01)
     finally:
         pool.close()
     assert pids[0] != pids[1]

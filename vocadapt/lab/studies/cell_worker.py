@@ -20,6 +20,7 @@ from vocadapt.lab.jobs.worker import run_job
 from vocadapt.lab.workspace.locks import acquire_lock
 from vocadapt.processes import end_with_parent
 
+BEGUN, ENDED = "begun", "ended"  # answers of a worker about its cell
 PATIENCE = 30.0  # seconds to wait for a cell that another process still writes
 THREADS = (  # variables that set the number of threads of the numerical libraries
     "OMP_NUM_THREADS",
@@ -45,15 +46,16 @@ def set_thread_variables(threads: int) -> Iterator[None]:
 
 
 def run_cells(connection: Connection) -> None:
-    """Run the cells whose folders arrive on a connection; send a folder back when its cell has ended.
+    """Run the cells whose folders arrive on a connection; report when each has begun and has ended.
 
     Ends with its parent process, even if that is killed.
     """
     end_with_parent()
     try:
         while folder := connection.recv():
+            connection.send(BEGUN)
             run_cell(Path(folder))
-            connection.send(folder)
+            connection.send(ENDED)
     except (EOFError, OSError, KeyboardInterrupt):  # the study has ended
         return
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vocadapt.cores import count_cores
-from vocadapt.lab.studies.cell_worker import run_cells, set_thread_variables
+from vocadapt.lab.studies.cell_worker import ENDED, run_cells, set_thread_variables
 
 PATIENCE = 5.0  # seconds that a worker has to end after SIGTERM
 CELL_MEMORY = 2.0e9  # approximate bytes of a cell, in addition to the copies of its weights
@@ -38,9 +38,35 @@ class Pool(Protocol):
 
 @dataclass(eq=False)
 class _Worker:
+    """A process that runs cells. folder: of its cell, None if it is idle; has_begun: whether it has
+    reported the begin of that cell; is_new: whether it has not finished any cell yet.
+    """
+
     process: BaseProcess
     connection: Connection
-    folder: Path | None = None  # of the cell that it runs
+    folder: Path | None = None
+    has_begun: bool = False
+    is_new: bool = True
+
+    def give(self, folder: Path) -> None:
+        """Give it a cell."""
+        self.folder, self.has_begun = folder, False
+        with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
+            self.connection.send(str(folder))
+
+    def has_ended_cell(self) -> bool:
+        """Read its answers; return whether it has ended its cell. Raises EOFError if it has died."""
+        try:
+            while self.connection.poll():
+                answer = self.connection.recv()
+                self.has_begun = True
+                if answer == ENDED:
+                    return True
+        except OSError:
+            raise EOFError from None
+        if not self.process.is_alive():  # a process that it started may hold its connection open
+            raise EOFError
+        return False
 
 
 @dataclass(eq=False)
@@ -58,9 +84,7 @@ class LocalPool:
         if idle is None:
             idle = self._start()
             self._workers.append(idle)
-        idle.folder = folder
-        with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
-            idle.connection.send(str(folder))
+        idle.give(folder)
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
         """Return the folders of cells that have ended; wait for one, at most `seconds`."""
@@ -72,12 +96,21 @@ class LocalPool:
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:
                 continue
-            ended.append(worker.folder)
-            worker.folder = None
-            if not self._has_answered(worker):
+            assert worker.folder is not None
+            folder = worker.folder
+            try:
+                if worker.has_ended_cell():
+                    ended.append(folder)
+                    worker.folder, worker.is_new = None, False
+            except EOFError:
                 self._workers.remove(worker)
                 worker.process.join()
-        return [folder for folder in ended if folder is not None]
+                # A worker that died while it was idle has lost no cell.
+                if worker.has_begun or worker.is_new:
+                    ended.append(folder)
+                else:
+                    self.submit(folder)
+        return ended
 
     def close(self) -> None:
         """Stop all workers: SIGTERM, then SIGKILL."""
@@ -100,17 +133,6 @@ class LocalPool:
             process.start()
         theirs.close()
         return _Worker(process, ours)
-
-    @staticmethod
-    def _has_answered(worker: _Worker) -> bool:
-        """Return whether a worker reported the end of its cell, rather than died."""
-        try:
-            if worker.connection.poll():
-                worker.connection.recv()
-                return True
-        except (EOFError, OSError):
-            return False
-        return False
 
 
 def size_local_pool(threads: int, weights: int) -> int:
