@@ -33,6 +33,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.vocabulary.families.prefix_trees import (
+    PrefixTrees,
+    assign_places,
+    build_prefix_trees,
+)
 from vocadapt.vocabulary.families.vocabulary import (
     Ints,
     Mask,
@@ -170,13 +175,12 @@ def build_word_table(
     words, rests = list(counts), list(continuations or ())
     texts = words + rests
     # 1. Assign one place to each character, and one to the end of each word.
-    sizes = np.array([len(text) for text in texts], dtype=np.int64)
-    starts = np.cumsum(sizes + 1) - sizes - 1
+    places = assign_places(texts)
     # 2. Find the longest token at each place, in the tree of word starts or of continuations.
     trees = _build_prefix_trees(vocabulary)
-    letters = trees.encode("\0".join([*texts, ""]))
+    letters = trees.encode(places.text)
     roots = np.zeros(len(letters), dtype=np.int64) + CONTINUATION
-    roots[starts[: len(words)]] = WORD_START
+    roots[places.starts[: len(words)]] = WORD_START
     longest = trees.find_longest(letters, roots)
     # 3. Find the words that are exact-word tokens.
     no_token = len(vocabulary)
@@ -190,108 +194,20 @@ def build_word_table(
         longest,
         trees.shorter,
         trees.length,
-        starts,
-        starts + sizes,
+        places.starts,
+        places.ends,
         whole,
-        sizes <= vocabulary.longest_word,
+        places.ends - places.starts <= vocabulary.longest_word,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _PrefixTrees:
-    """The tokens of a vocabulary as two prefix trees (tries): of word starts, and of continuations.
-
-    alphabet: (code points,) int64, number of each character, 0 if no token contains it.
-    edges: (edges,) int64, parent node · number of letters + letter, sorted.
-    children: (edges,) int64, the node to which each edge leads.
-    token: (nodes,) int64, id of the longest token on the path from the root to a node, or V.
-    shorter, length: as in LongestMatchTable.
-    """
-
-    alphabet: Ints
-    edges: Ints
-    children: Ints
-    token: Ints
-    shorter: Ints
-    length: Ints
-
-    def encode(self, text: str) -> Ints:
-        """Return the number of each character, (characters,) int64; 0 if no token contains it.
-
-        NUL, which separates words, is always 0.
-        """
-        encoded = text.encode("utf-32-le", "surrogatepass")
-        codes = np.frombuffer(encoded, dtype=np.uint32).astype(np.int64)
-        last = len(self.alphabet) - 1
-        return np.where(codes <= last, self.alphabet[np.minimum(codes, last)], 0)
-
-    def find_longest(self, letters: Ints, roots: Ints) -> Ints:
-        """Return the id of the longest token that matches at each place, (places,) int64.
-
-        roots: (places,) int64, the tree to search, WORD_START or CONTINUATION.
-
-        All places descend together, one letter per round; a place leaves the loop at the end of
-        its word, or if its node has no edge for the next letter.
-        """
-        node = roots.copy()
-        active, depth = np.arange(len(letters)), 0
-        base = int(self.alphabet.max(initial=0)) + 1
-        while len(active):
-            letter = letters[active + depth]
-            active, letter = active[letter > 0], letter[letter > 0]
-            edge = node[active] * base + letter
-            place = np.searchsorted(self.edges, edge)
-            found = self.edges[np.minimum(place, len(self.edges) - 1)] == edge
-            active = active[found]
-            node[active] = self.children[place[found]]
-            depth += 1
-        return self.token[node]
-
-
-def _build_prefix_trees(vocabulary: Vocabulary) -> _PrefixTrees:
-    """Build the two trees; exact-word tokens are in neither.
-
-    Example: the word starts "h" (id 5) and "hyper" (id 4) give the path root –h– y – p – e – r;
-    the longest token is 5 at the nodes h, y, p and e, and 4 at r, and shorter[4] = 5.
-    """
+def _build_prefix_trees(vocabulary: Vocabulary) -> PrefixTrees:
+    """Build the trees of word starts and of continuations; exact-word tokens are in neither."""
     # The tree and the text (without its mark) of each token in the trees, by id.
-    no_token = len(vocabulary)
     bodies: dict[int, tuple[int, str]] = {}
     for i, spelling in enumerate(vocabulary.tokens):
         if vocabulary.continues(spelling):
             bodies[i] = CONTINUATION, vocabulary.body(spelling)
         elif spelling and spelling not in vocabulary.whole:
             bodies[i] = WORD_START, spelling
-
-    # 1. Number the letters from 1 on: 0 is a letter that no token contains.
-    letters = sorted(set("".join(text for _, text in bodies.values())) - {"\0"})
-    number = {letter: i for i, letter in enumerate(letters, start=1)}
-    base = len(letters) + 1
-    alphabet = np.zeros(max(map(ord, number), default=0) + 1, dtype=np.int64)
-    alphabet[[ord(letter) for letter in number]] = list(number.values())
-
-    # 2. Add the path of each token; nodes are numbered as they are created, after the two roots.
-    edges: dict[tuple[int, int], int] = {}
-    token_at: dict[int, int] = {}
-    for token, (root, text) in bodies.items():
-        node = root
-        for letter in text:
-            node = edges.setdefault((node, number.get(letter, 0)), len(edges) + 2)
-        token_at[node] = token
-
-    # 3. Pass the longest token down: a parent always has a lower number than its children.
-    longest = [no_token] * (len(edges) + 2)
-    shorter = np.full(no_token + 1, no_token, dtype=np.int64)
-    for (parent, _), node in edges.items():
-        longest[node] = token_at.get(node, longest[parent])
-        if node in token_at:
-            shorter[token_at[node]] = longest[parent]
-    length = np.zeros(no_token + 1, dtype=np.int64)
-    for token, (_, text) in bodies.items():
-        length[token] = len(text)
-
-    # 4. Sort the edges, so that `find_longest` can look them up by binary search.
-    keys = np.array([parent * base + letter for parent, letter in edges], dtype=np.int64)
-    order = np.argsort(keys)
-    children = np.array(list(edges.values()), dtype=np.int64)[order]
-    return _PrefixTrees(alphabet, keys[order], children, np.array(longest), shorter, length)
+    return build_prefix_trees(len(vocabulary), bodies, n_trees=2)
