@@ -8,7 +8,8 @@ each kind, which builds vocabularies from tokenizers, and new tokenizers from ol
 Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
 BERT), `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing
 them), `vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens: `prefix_trees`
-and `longest_match` (WordPiece), `merge_table` and `leaf_pruning` (BPE), `segmentation_table` (Unigram).
+and `longest_match` (WordPiece), `merge_rounds`, `merge_table` and `leaf_pruning` (BPE),
+`segmentation_table` (Unigram).
 """
 
 from vocadapt.vocabulary.families.family import (
