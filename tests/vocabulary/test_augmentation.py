@@ -195,7 +195,9 @@ def test_a_continuation_is_reachable_if_a_word_may_contain_it() -> None:
     assert BASE.explain_unreachable("##", digits) == NEVER_ONE_WORD
 
 
-@pytest.mark.parametrize("name", AUGMENTATIONS)
+@pytest.mark.parametrize(
+    "name", [name for name, one in AUGMENTATIONS.items() if one.family in ("", "wordpiece")]
+)
 def test_every_augmentation_gives_new_tokens_that_can_be_produced_and_never_one_twice(
     name: str,
 ) -> None:
@@ -206,6 +208,15 @@ def test_every_augmentation_gives_new_tokens_that_can_be_produced_and_never_one_
     assert not any(BASE.explain_unreachable(token, Splitter.bert()) for token in made.tokens)
     assert propose(materials, name, 1).tokens == made.tokens[:1]
     assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
+
+
+def test_a_trainer_of_another_family_is_refused() -> None:
+    materials = AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS)
+    others = [name for name, one in AUGMENTATIONS.items() if one.family not in ("", "wordpiece")]
+    assert "byte-level-bpe" in others
+    for name in others:
+        with pytest.raises(InputError, match="trains tokens of another kind"):
+            propose(materials, name, 9)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Word counting: line by line for any splitter, by distinct chunks for BERT's splitter.
+"""Counting of pre-tokens and words: line by line for any splitter, by distinct chunks for BERT's
+splitter, whose pre-tokens are words.
 
 Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
 whitespace, delete control characters and always split at ASCII punctuation:
@@ -13,7 +14,7 @@ whitespace, delete control characters and always split at ASCII punctuation:
 
 import string
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -28,26 +29,33 @@ LOWER = bytes(range(256)).lower()
 
 
 class LineCounter:
-    """Counts words line by line; correct for any splitter."""
+    """Counts pre-tokens or words line by line; correct for any splitter."""
 
     def __init__(self, splitter: Splitter) -> None:
         self.splitter = splitter
         self.words: Counter[str] = Counter()
 
     def count(self, text: str) -> None:
-        """Count the words of some lines."""
-        for _ in self.sentences(text):
+        """Count the pre-tokens of some lines."""
+        for _ in self.pretoken_lines(text):
             pass
 
     def sentences(self, text: str) -> Iterator[str]:
         """Count the words of some lines, and yield each line's words joined by spaces."""
+        return self._count_lines(text, self.splitter.words)
+
+    def pretoken_lines(self, text: str) -> Iterator[str]:
+        """Count the pre-tokens of some lines, and yield each line's joined by spaces."""
+        return self._count_lines(text, self.splitter.pretokens)
+
+    def _count_lines(self, text: str, split: Callable[[str], list[str]]) -> Iterator[str]:
         for line in split_lines(text):
-            words = self.splitter.words(line)
-            self.words.update(words)
-            yield " ".join(words)
+            parts = split(line)
+            self.words.update(parts)
+            yield " ".join(parts)
 
     def word_counts(self) -> Counter[str]:
-        """Return the word counts so far."""
+        """Return the counts so far."""
         return self.words
 
 
@@ -62,6 +70,10 @@ class ChunkCounter(LineCounter):
     def count(self, text: str) -> None:
         """Count the words of some lines."""
         self._count_chunks(text)
+
+    def pretoken_lines(self, text: str) -> Iterator[str]:
+        """Count the words of some lines, which are its pre-tokens, and yield each line's."""
+        return self.sentences(text)
 
     def sentences(self, text: str) -> Iterator[str]:
         """Count the words of some lines, and yield each line's words joined by spaces."""

@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from tokenizers import PreTokenizedString, Tokenizer
+from tokenizers.pre_tokenizers import BertPreTokenizer, PreTokenizer
 
 from vocadapt.progress import report_block
 from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
@@ -31,13 +33,20 @@ def is_encodable(text: str) -> bool:
 @dataclass(frozen=True)
 class Splitter:
     """A fast tokenizer's normalizer and pre-tokenizer, as the JSON text of its tokenizer.json
-    ("null" if it has none).
+    ("null" if it has none), and how its pre-tokens are read as words.
+
+    word_pre_tokenizer: pre-tokenizer that outputs words; "" if it is the model's own.
+    word_start: mark that the pre-tokenizer writes in place of a space before a word; "" if none.
+    byte_alphabet: the character that spells each of the 256 bytes; "" if pre-tokens are plain text.
 
     Splitters with equal settings are equal. Raises InputError if `tokenizers` cannot build them.
     """
 
     normalizer: str
     pre_tokenizer: str
+    word_pre_tokenizer: str = ""
+    word_start: str = ""
+    byte_alphabet: str = ""
 
     def __post_init__(self) -> None:
         self._tokenizer  # noqa: B018 - build it now to detect a broken specification early
@@ -86,17 +95,60 @@ class Splitter:
             and pre_tokenizer == {"type": "BertPreTokenizer"}
         )
 
+    @property
+    def outputs_words(self) -> bool:
+        """Whether each pre-token is a word, as in WordPiece."""
+        return not self.word_pre_tokenizer
+
+    def pretokens(self, text: str) -> list[str]:
+        """Split one line into pre-tokens, in order."""
+        if self.outputs_words:
+            return self.words(text)
+        with report_block(f"the line that begins with {text[:40]!r}"):
+            return self._split(text, self._tokenizer.pre_tokenizer)
+
     def words(self, text: str) -> list[str]:
         """Split one line into normalized words, in order."""
         if not self.never_crosses_whitespace:
             with report_block(f"the line that begins with {text[:40]!r}"):
-                return self._split(text)
+                return self._split(text, self._word_pre_tokenizer)
         if not (text.isascii() and text.isprintable()):
-            return self._split(text)
+            return self._split(text, self._word_pre_tokenizer)
         # Plain ASCII: a regular expression finds the same words, much faster.
         if self.lowercase:
             text = text.lower()
         return ASCII_WORDS.findall(text)
+
+    def read_pretoken(self, pretoken: str) -> str:
+        """Return the text of a pre-token, with the space before it: "ĠnaÃ¯ve" → " naïve"."""
+        if self.byte_alphabet:
+            spelled = [self._byte_of.get(character) for character in pretoken]
+            if None in spelled:
+                return pretoken
+            known = bytes(value for value in spelled if value is not None)
+            return known.decode("utf-8", errors="backslashreplace")
+        if self.word_start:
+            return pretoken.replace(self.word_start, " ")
+        return pretoken
+
+    def words_of(self, pretoken: str) -> tuple[str, ...]:
+        """Return the words of a pre-token: "▁(naïve)" → "(", "naïve", ")"."""
+        if self.outputs_words:
+            return (pretoken,)
+        text = self.read_pretoken(pretoken).strip()
+        if text.isalnum():
+            return (text,)
+        return tuple(word for word, _ in self._punctuation.pre_tokenize_str(text))
+
+    def count_words(self, pretokens: Mapping[str, int]) -> dict[str, int]:
+        """Return the counts of words from those of pre-tokens, most frequent first."""
+        if self.outputs_words:
+            return dict(pretokens)
+        counts: Counter[str] = Counter()
+        for pretoken, count in pretokens.items():
+            for word in self.words_of(pretoken):
+                counts[word] += count
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
         """Split one line into (word, start, end): each normalized word, and the range of
@@ -106,19 +158,22 @@ class Splitter:
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if tokenizer.normalizer is not None:
                 pre_tokenized.normalize(tokenizer.normalizer.normalize)
-            if tokenizer.pre_tokenizer is not None:
-                tokenizer.pre_tokenizer.pre_tokenize(pre_tokenized)
+            if self._word_pre_tokenizer is not None:
+                self._word_pre_tokenizer.pre_tokenize(pre_tokenized)
             splits = pre_tokenized.get_splits("original", "char")
             return [(word, *span) for word, span, _ in splits if word]
 
-    def can_output(self, word: str) -> bool:
-        """Return whether the splitter can output `word`: normalizer and pre-tokenizer neither
-        change nor split it.
+    def can_output(self, pretoken: str) -> bool:
+        """Return whether the splitter can output `pretoken`: at the start of a line, or after an
+        opening parenthesis.
 
-        This suffices for a WordPiece entry. It holds for 与, although BERT's normalizer puts spaces
-        around it.
+        This suffices for an entry of a vocabulary. It holds for 与, although BERT's normalizer puts
+        spaces around it.
         """
-        return self.words(word) == [word]
+        text = self.read_pretoken(pretoken)
+        if self.pretokens(text) == [pretoken]:
+            return True
+        return not self.outputs_words and self.pretokens(f"({text}")[1:] == [pretoken]
 
     def leaves_unchanged(self, word: str) -> bool:
         """Return whether the splitter neither splits `word` nor puts spaces around it (as around
@@ -132,9 +187,9 @@ class Splitter:
             return False
         return normalizer is None or normalizer.normalize_str(word) == word
 
-    def _split(self, text: str) -> list[str]:
-        """Split a text with the tokenizers library."""
-        normalizer, pre_tokenizer = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
+    def _split(self, text: str, pre_tokenizer: PreTokenizer | None) -> list[str]:
+        """Normalize a text, and split it by a pre-tokenizer of the tokenizers library."""
+        normalizer = self._tokenizer.normalizer
         try:
             if normalizer is not None:
                 text = normalizer.normalize_str(text)
@@ -146,15 +201,37 @@ class Splitter:
         return [text] * bool(text)
 
     @cached_property
+    def _byte_of(self) -> dict[str, int]:
+        """The byte that each character of the byte alphabet spells."""
+        return {character: byte for byte, character in enumerate(self.byte_alphabet)}
+
+    @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """A minimal tokenizer with this normalizer and pre-tokenizer, because `tokenizers` reads
-        their JSON only as a part of a tokenizer.
-        """
-        spec = MINIMAL_SPEC | {
-            part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")
-        }
-        with TokenizerErrors(
-            "The tokenizer's normalizer or pre-tokenizer cannot be read",
-            "Download the model again.",
-        ):
-            return Tokenizer.from_str(json.dumps(spec))
+        """A minimal tokenizer with this normalizer and pre-tokenizer."""
+        return _build_tokenizer(self.normalizer, self.pre_tokenizer)
+
+    @cached_property
+    def _word_pre_tokenizer(self) -> PreTokenizer | None:
+        """The pre-tokenizer that outputs words."""
+        pre_tokenizer = self.word_pre_tokenizer or self.pre_tokenizer
+        return _build_tokenizer("null", pre_tokenizer).pre_tokenizer
+
+    @cached_property
+    def _punctuation(self) -> PreTokenizer:
+        """The pre-tokenizer that splits a text at spaces and punctuation, as that of BERT."""
+        return BertPreTokenizer()
+
+
+def _build_tokenizer(normalizer: str, pre_tokenizer: str) -> Tokenizer:
+    """Build a minimal tokenizer with a normalizer and a pre-tokenizer, because `tokenizers` reads
+    their JSON only as parts of a tokenizer.
+    """
+    spec = MINIMAL_SPEC | {
+        "normalizer": json.loads(normalizer),
+        "pre_tokenizer": json.loads(pre_tokenizer),
+    }
+    with TokenizerErrors(
+        "The tokenizer's normalizer or pre-tokenizer cannot be read",
+        "Download the model again.",
+    ):
+        return Tokenizer.from_str(json.dumps(spec))

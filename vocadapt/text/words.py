@@ -27,7 +27,8 @@ MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WO
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Number of occurrences of each word in a corpus: most frequent first, ties by word.
+    """Number of occurrences of each pre-token (or word, see `write_sentences`) in a corpus: most
+    frequent first, ties by spelling. In WordPiece models pre-tokens are words.
 
     lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. articles: numbers of
     articles read from XML and CORD-19 files and left out.
@@ -92,19 +93,25 @@ class WordCounts:
 
 
 def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
-    """Count the words of a corpus, split by `splitter`.
+    """Count the pre-tokens of a corpus, split by `splitter`.
 
     Memory is bounded by the distinct words plus 500 000 distinct chunks. Raises InputError for a
     corpus without words.
     """
-    return _count(corpus, splitter, None, progress)
+    return sort_counts(tally_words(corpus, splitter, progress=progress))
 
 
 def write_sentences(
-    corpus: Corpus, splitter: Splitter, path: Path, progress: Progress = silent
+    corpus: Corpus,
+    splitter: Splitter,
+    path: Path,
+    progress: Progress = silent,
+    pretokens: bool = False,
 ) -> WordCounts:
     """Write one line of words, joined by spaces, per line of the corpus (gensim's LineSentence),
     and count them, in one pass.
+
+    pretokens: write and count pre-tokens, which a vocabulary tokenizes, instead of words.
 
     A line of more than 10 000 words becomes several; an empty one is left out. If writing fails,
     no file is left at `path`. Raises InputError for a corpus without words, a `path` that is one of
@@ -115,35 +122,32 @@ def write_sentences(
             f"{path}: this file is part of the text itself.", "Write the words to another file."
         )
     with _open_new_file(path) as file:
-        return _count(corpus, splitter, file, progress)
-
-
-def _count(
-    corpus: Corpus, splitter: Splitter, file: IO[str] | None, progress: Progress
-) -> WordCounts:
-    """Count the words of a corpus, and write its sentences to a file if there is one.
-
-    Raises InputError if there are no words, or words with blanks inside.
-    """
-    return sort_counts(tally_words(corpus, splitter, file, progress))
+        return sort_counts(tally_words(corpus, splitter, file, progress, pretokens))
 
 
 def tally_words(
-    corpus: Corpus, splitter: Splitter, file: IO[str] | None = None, progress: Progress = silent
+    corpus: Corpus,
+    splitter: Splitter,
+    file: IO[str] | None = None,
+    progress: Progress = silent,
+    pretokens: bool = False,
 ) -> WordCounts:
-    """Count the words of a corpus, in any order; there may be none. Write its sentences to a file if
-    there is one.
+    """Count the pre-tokens of a corpus, in any order; there may be none.
+
+    If there is a file, write the lines of words to it and count the words, or the lines of
+    pre-tokens and count those.
     """
     tally = build_word_counter(splitter)
+    split_lines = tally.pretoken_lines if pretokens else tally.sentences
     lines = lines_read = size = 0
     articles = NO_ARTICLES
     for passage in corpus.passages():
-        # 1. Split the lines and count their words.
+        # 1. Split the lines and count their parts.
         with report_block(passage.where):
             if file is None:
                 tally.count(passage.text)
             else:
-                file.writelines(map(_break_sentence, tally.sentences(passage.text)))
+                file.writelines(map(_break_sentence, split_lines(passage.text)))
 
         # 2. Count the text itself.
         lines += passage.text.count("\n")

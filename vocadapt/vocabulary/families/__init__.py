@@ -6,12 +6,14 @@ and does not need that library. Its *family* is the kind of tokenizer (WordPiece
 each kind, which builds vocabularies from tokenizers, and new tokenizers from old ones.
 
 Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
-BERT), `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing
-them), `vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens: `prefix_trees`
+BERT), `byte_level_bpe` (that of RoBERTa and GPT-2) with its `merges`, `roles` (special tokens),
+`tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing them),
+`vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens: `prefix_trees`
 and `longest_match` (WordPiece), `merge_rounds`, `merge_table` and `leaf_pruning` (BPE),
 `segmentation_table` (Unigram).
 """
 
+from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily
 from vocadapt.vocabulary.families.family import (
     FAMILIES,
     TokenizerFamily,
@@ -22,6 +24,7 @@ from vocadapt.vocabulary.families.family import (
     register_family,
     vocabulary_of,
 )
+from vocadapt.vocabulary.families.roles import read_roles
 from vocadapt.vocabulary.families.vocabulary import Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily
 
@@ -32,9 +35,11 @@ __all__ = [
     "family_of",
     "find_trainer",
     "list_trainers",
+    "read_roles",
     "read_tokenizer",
     "register_family",
     "vocabulary_of",
 ]
 
 register_family(WordPieceFamily())
+register_family(ByteLevelFamily())

@@ -121,6 +121,18 @@ class TokenizerFamily(ABC):
 
     # Train
 
+    def check_trainer(self, trainer: str) -> None:
+        """Raise InputError for a trainer that the family does not have."""
+        if trainer not in self.trainers:
+            raise InputError(
+                f"{self.title} tokenizers have no trainer {trainer!r}.",
+                f"Choose one of: {', '.join(self.trainers) or 'none'}.",
+            )
+
+    def make_training_splitter(self, lowercase: bool) -> Splitter:
+        """Return the splitter of the tokenizers that `build` makes."""
+        return Splitter.bert(lowercase)
+
     def generate_tokens(
         self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str
     ) -> Iterator[str]:

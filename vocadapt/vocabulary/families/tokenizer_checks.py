@@ -134,6 +134,30 @@ def check_vocabulary(model: Json) -> dict[str, int]:
     return dict(vocabulary)
 
 
+def check_merges(model: Json, ids: Mapping[str, int]) -> None:
+    """Check the merges of a BPE model: each has two parts and a result in the vocabulary."""
+    merges = model.get("merges")
+    _demand(isinstance(merges, list), '"merges"', merges, "a list of pairs of tokens")
+    assert isinstance(merges, list)
+    for rank, merge in enumerate(merges):
+        parts = merge.split(" ") if isinstance(merge, str) else merge
+        is_pair = isinstance(parts, list) and len(parts) == 2
+        fits = is_pair and all(isinstance(part, str) for part in parts)
+        _demand(fits, f"merge {rank:,}", merge, "two tokens")
+        for token in (*parts, "".join(parts)):
+            if token not in ids:
+                raise UnfitError(
+                    f"merge {rank:,} is {_format_value(parts)}, and the vocabulary lacks"
+                    f" {_format_value(token)}"
+                )
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        _demand(model.get(key) in (None, ""), f'"{key}"', model.get(key), "none")
+    _demand(not model.get("dropout"), '"dropout"', model.get("dropout"), "none: it is random")
+    _check_types(
+        model, {"ignore_merges": FLAG, "byte_fallback": FLAG, "unk_token": (str, "a text")}
+    )
+
+
 def check_wordpiece_model(model: Json) -> dict[str, int]:
     """Check a WordPiece model; return its ids by token."""
     ids = check_vocabulary(model)

@@ -1,10 +1,12 @@
 """Edit a tokenizer through the JSON of its tokenizer.json, for all families."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
+
+INSIDE = ("normalizers", "pretokenizers")  # keys of the parts of a Sequence
 
 
 def to_json(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -62,3 +64,21 @@ def fill_id_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
     named = enumerate(list_tokens(tokenizer))
     content["model"]["vocab"].update({token: i for i, token in named if token not in known})
     return content
+
+
+def list_parts(part: Any) -> Iterator[Mapping[str, Any]]:
+    """Flatten a Sequence into its parts, at any depth; any other part is yielded as it is."""
+    inner = next((part[name] for name in INSIDE if isinstance(part.get(name), list)), None)
+    if part.get("type") != "Sequence" or inner is None:
+        yield part
+        return
+    for one in inner:
+        yield from list_parts(one if isinstance(one, dict) else {"type": str(one)})
+
+
+def join_pre_tokenizers(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the JSON text of the pre-tokenizers one after the other, and then that of BERT, which
+    splits at spaces and punctuation.
+    """
+    sequence = [*parts, {"type": "BertPreTokenizer"}]
+    return json.dumps({"type": "Sequence", "pretokenizers": sequence}, sort_keys=True)

@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.vocabulary.families.tokenizer_json import list_parts
 
 # Limits of the subprocess. Processor time instead of wall time: the result must not depend on how
 # busy the machine is.
@@ -49,7 +50,6 @@ SAFE = {
     "CharDelimiterSplit",
     "UnicodeScripts",
 }
-INSIDE = ("normalizers", "pretokenizers")  # keys of the parts of a Sequence
 
 # Source of the subprocess. It reads [name, kind, part] triples and prints each name before it tests
 # the part.
@@ -88,7 +88,7 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
     """
     for kind in ("normalizer", "pre_tokenizer"):
         part = tokenizer.get(kind)
-        if part is not None and any(one.get("type") not in SAFE for one in _list_parts(part)):
+        if part is not None and any(one.get("type") not in SAFE for one in list_parts(part)):
             failure = _try(kind, json.dumps(part, sort_keys=True))
             if failure:
                 raise InputError(
@@ -102,7 +102,7 @@ def _try(kind: str, part: str) -> str:
     """Test a normalizer or pre-tokenizer (as JSON); return which part fails and why, "" if none."""
     # 1. Prepare the tests: each part of a Sequence alone, then the whole Sequence.
     whole = json.loads(part)
-    single = [one for one in _list_parts(whole) if one.get("type") not in SAFE]
+    single = [one for one in list_parts(whole) if one.get("type") not in SAFE]
     parts = [(_describe(one), kind, one) for one in single]
     if whole not in single:
         parts.append(("all parts in sequence", kind, whole))
@@ -184,16 +184,6 @@ def build_adversarial_lines(part: str) -> Iterator[str]:
         yield one * 10_000 + "!"
     yield "the Ärzte said: 中文 x² ﷺ ½ e\u0301 \u200b\u00a0 don't 3.14 \U0001f600\n" * 200
     yield "ab1-" * 25_000
-
-
-def _list_parts(part: Any) -> Iterator[Mapping[str, Any]]:
-    """Flatten a Sequence into its parts, at any depth; any other part is yielded as it is."""
-    inner = next((part[name] for name in INSIDE if isinstance(part.get(name), list)), None)
-    if part.get("type") != "Sequence" or inner is None:
-        yield part
-        return
-    for one in inner:
-        yield from _list_parts(one if isinstance(one, dict) else {"type": str(one)})
 
 
 def _describe(part: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ Each family has a fast implementation of its own (for WordPiece, see `longest_ma
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -121,6 +121,7 @@ class Vocabulary(ABC):
     whole: exact-word tokens, which only match a whole word.
     longest_word: characters of the longest word that is tokenized; longer ones are unknown.
     unknown: the unknown token; "" if the family has none.
+    declared: special tokens by role (of ROLES), as the model's files declare them.
     """
 
     family: ClassVar[str]
@@ -129,6 +130,7 @@ class Vocabulary(ABC):
     whole: frozenset[str] = frozenset()
     longest_word: int = sys.maxsize
     unknown: str = ""
+    declared: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -241,12 +243,13 @@ class Vocabulary(ABC):
     # Special tokens
 
     @property
-    @abstractmethod
     def roles(self) -> Mapping[str, str]:
-        """The special token of each role (of ROLES) that the family has.
+        """The special token of each role (of ROLES): as declared, or else the family's own.
 
         The vocabulary may lack the token: see `list_missing`.
         """
+        own = {"unk": self.unknown} if self.unknown else {}
+        return {**own, **self.declared}
 
     @cached_property
     def role_ids(self) -> dict[str, int]:
@@ -257,11 +260,27 @@ class Vocabulary(ABC):
         """Return the special tokens of these roles that the vocabulary lacks."""
         return [self.roles.get(role, role) for role in roles if role not in self.role_ids]
 
+    # Words and pre-tokens
+
+    def find_form(self, pretoken: str, words: Sequence[str]) -> str | None:
+        """Return the token that would make the first word of a pre-token one token; None if none
+        can without changing other pre-tokens.
+
+        words: the words of the pre-token. A word may have several forms: Ġword, word, ĠWord, …
+        """
+        return pretoken
+
+    def fold_word(self, word: str) -> str:
+        """Return what the forms of a word have in common; words that differ in it are two words."""
+        return word
+
     # Tokenization
 
     @abstractmethod
-    def tokenize(self, word: str) -> tuple[str, ...]:
-        """Return the tokens of one normalized word; (unknown,) if no tokens spell it."""
+    def tokenize(self, pretoken: str) -> tuple[str, ...]:
+        """Return the tokens of one pre-token (a normalized word, in WordPiece); (unknown,) if no
+        tokens spell it.
+        """
 
     @abstractmethod
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
@@ -281,6 +300,17 @@ class Vocabulary(ABC):
         continuations: texts of tokens that continue a word, each with a weight; they are tokenized
         as continuations, and follow the words in the table.
         """
+
+    def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
+        """Prepare a text that contains each of some tokens alone, in its position, with a weight."""
+        starts: dict[str, float] = {}
+        continuations: dict[str, float] = {}
+        for token, weight in weights.items():
+            if self.position(token) == "continuation":
+                continuations[self.body(token)] = weight
+            else:
+                starts[self.body(token)] = weight
+        return self.build_word_table(starts, continuations)
 
     def find_words_with(self, token: str, words: Iterable[str]) -> list[str]:
         """Return the words whose tokens include `token`: "##chy" → ["tachycardia"]."""
@@ -311,6 +341,24 @@ class Vocabulary(ABC):
     def is_irreplaceable(self, token: str) -> bool:
         """Return whether a text that contains the token could not be spelled without it."""
         return False
+
+    def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
+        """Return the tokens without which some tokens could not be made."""
+        return frozenset()
+
+    def order_removals(self, tokens: Sequence[str]) -> Sequence[str]:
+        """Return tokens, first to be removed first, in an order in which the vocabulary stays sound
+        after each removal.
+        """
+        return tokens
+
+    def expand_insertions(self, tokens: Iterable[str]) -> tuple[str, ...]:
+        """Return tokens to insert, each after other tokens that it needs."""
+        return tuple(tokens)
+
+    def take_over(self, target: "Vocabulary", tokens: tuple[str, ...]) -> Self:
+        """Return the vocabulary after it was replaced by the first tokens of a target."""
+        return self.with_tokens(tokens, target.whole.intersection(tokens))
 
     def without(self, tokens: Collection[str]) -> Self:
         """Return the vocabulary without some tokens; later tokens get lower ids."""

@@ -132,8 +132,9 @@ class WordPieceVocabulary(Vocabulary):
 
     @property
     def roles(self) -> Mapping[str, str]:
-        """BERT's special tokens by role; the unknown token is that of the model."""
-        return {**dict(zip(ROLES, SPECIAL_TOKENS, strict=True)), "unk": self.unknown}
+        """BERT's special tokens by role, unless the model's files declare others."""
+        own = {**dict(zip(ROLES, SPECIAL_TOKENS, strict=True)), "unk": self.unknown}
+        return {**own, **self.declared}
 
     @cached_property
     def _wordpiece(self) -> models.WordPiece:
@@ -150,11 +151,11 @@ class WordPieceVocabulary(Vocabulary):
         """Exact-word tokens, and the empty token of SciBERT's published vocabulary."""
         return self.whole.union({""}.intersection(self.ids))
 
-    def tokenize(self, word: str) -> tuple[str, ...]:
+    def tokenize(self, pretoken: str) -> tuple[str, ...]:
         """Return the wordpieces of one normalized word: "hypertension" → ("hyper", "##tension")."""
-        if word in self.whole:
-            return (word,)
-        return tuple(token.value for token in self._wordpiece.tokenize(word))
+        if pretoken in self.whole:
+            return (pretoken,)
+        return tuple(token.value for token in self._wordpiece.tokenize(pretoken))
 
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
         """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a")."""
@@ -348,6 +349,14 @@ class WordPieceFamily(TokenizerFamily):
         """Return a copy in which each of `tokens`, as a whole word, is one token with the next
         free id: an added token that matches single words.
         """
+        vocabulary = self.read_vocabulary(tokenizer)
+        within = [token for token in tokens if vocabulary.continues(token)]
+        if within:
+            raise InputError(
+                f"{len(within):,} of {len(tokens):,} new tokens are continuations, {within[0]!r}"
+                " first: exact-word adds whole words only.",
+                "Choose insertion.",
+            )
         changed = from_json(fill_id_gaps(tokenizer))
         changed.add_tokens(
             [AddedToken(token, single_word=True, normalized=True) for token in tokens]

@@ -201,24 +201,24 @@ def _merge_words(
     """Merge pairs in some words with the trainer in the settings, and yield the merged tokens."""
     trainer = TRAINERS[settings.trainer]
     min_count = settings.min_count or trainer.min_count(sum(words.values()))
-    return merge_best_pairs(
-        Pieces(words, continuation), trainer.score, min_count, trainer.uses_piece_counts
-    )
+    spelled = [[word[0], *(continuation + character for character in word[1:])] for word in words]
+    pieces = Pieces(spelled, list(words.values()), continuation)
+    return merge_best_pairs(pieces, trainer.score, min_count, trainer.uses_piece_counts)
 
 
 class Pieces:
     """The distinct words of a text, each as a list of pieces, and how often pieces and pairs occur.
 
-    At the start the pieces are single characters; those after the first carry the continuation
-    mark. `pair_counts` and `piece_counts` are occurrences in the running text.
+    words: pieces of each word at the start; those after the first carry the continuation mark, if
+    the family has one. word_counts: occurrences of each word.
+    `pair_counts` and `piece_counts` are occurrences in the running text.
     """
 
-    def __init__(self, counts: Mapping[str, int], continuation: str) -> None:
+    def __init__(
+        self, words: list[list[str]], word_counts: list[int], continuation: str = ""
+    ) -> None:
+        self.words, self.word_counts = words, word_counts
         self.continuation = continuation
-        self.words = [
-            [text[0], *(continuation + character for character in text[1:])] for text in counts
-        ]
-        self.word_counts = list(counts.values())
         self.pair_counts: Counter[Pair] = Counter()
         self.piece_counts: Counter[str] = Counter()
         # Both may contain outdated entries: a later merge may have removed the pair from the word,

@@ -51,15 +51,35 @@ def register_initializer(name: str, initializer: Initializer) -> None:
 
 
 def initialize(materials: Materials, settings: InitializerSettings) -> NewEmbeddings:
-    """Compute the embeddings of all tokens in `plan.new_embeddings`.
+    """Compute the embeddings of all tokens that are new or replaced in the plan.
 
     Raises InputError if the materials lack what the initializer needs.
     """
     matrix, provenance = INITIALIZERS[settings.method].make(materials, settings)
     embeddings = NewEmbeddings(materials.plan.new_embeddings, matrix, provenance)
     if settings.norm_matched:
-        return match_norms(embeddings, materials.plan, materials.model)
-    return embeddings
+        embeddings = match_norms(embeddings, materials.plan, materials.model)
+    return copy_to_forms(embeddings, materials.plan)
+
+
+def copy_to_forms(embeddings: NewEmbeddings, plan: VocabularyPlan) -> NewEmbeddings:
+    """Give every other form of an added word the embedding of its main form.
+
+    Returns the embeddings in the order of the plan: replaced tokens, then added ones.
+    """
+    if not plan.forms:
+        return embeddings
+    row = {token: i for i, token in enumerate(embeddings.tokens)}
+    tokens = plan.replaced + plan.added_tokens
+    rows = [row[plan.forms.get(token, token)] for token in tokens]
+    provenance: list[Provenance] = []
+    for token, i in zip(tokens, rows, strict=True):
+        source, main = embeddings.provenance[i], plan.forms.get(token)
+        if main is not None:
+            how = f"another form of {main}, with the same embedding"
+            source = Provenance(how, ((main, 1.0),), source.fallback)
+        provenance.append(source)
+    return NewEmbeddings(tokens, embeddings.matrix[rows], tuple(provenance))
 
 
 def match_norms(

@@ -5,6 +5,6 @@ A plan is a value: nothing is changed when it is made. `adapt_tokenizer` applies
 *augmentation* the tokens to add; a *kind* of plan (`KINDS`) combines them.
 
 Read in this order: `plan` (VocabularyPlan), `planning` (one function for each kind of plan),
-`reduction` (removal), `augmentation` (addition, and `register_heuristic`), `tokenizer` (the
-tokenizer after a plan).
+`reduction` (removal), `augmentation` (addition, and `register_heuristic`), `forms` (the forms of a
+word), `tokenizer` (the tokenizer after a plan).
 """

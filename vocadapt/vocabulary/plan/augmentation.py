@@ -14,8 +14,9 @@ from functools import cached_property
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families import FAMILIES, Vocabulary, list_trainers
+from vocadapt.vocabulary.families import FAMILIES, Vocabulary
 from vocadapt.vocabulary.families.vocabulary import SPECIAL
+from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
     Reduction,
@@ -32,8 +33,8 @@ NEEDS = {"target": "the vocabulary of another model", "counts": "the counted wor
 class AugmentationMaterials:
     """Sources of new tokens.
 
-    base: the vocabulary to extend; splitter: splits a text into words as its model does.
-    counts: distinct words of a text with their counts.
+    base: the vocabulary to extend; splitter: splits a text into pre-tokens as its model does.
+    counts: distinct pre-tokens of a text with their counts.
     target: the vocabulary of another model.
     kept: tokens of `base` that are kept (None: all; special tokens always).
     exact: whether new tokens only match whole words.
@@ -55,9 +56,9 @@ class AugmentationMaterials:
         return self.base.with_tokens(token for token in self.base.tokens if token in stays)
 
     @cached_property
-    def words(self) -> tuple[tuple[str, int], ...]:
-        """Words and counts, most frequent first; ties go to the smaller word."""
-        return tuple(sorted((self.counts or {}).items(), key=lambda item: (-item[1], item[0])))
+    def words(self) -> tuple[WordForms, ...]:
+        """The words of the text with their forms, most frequent first; ties go to the smaller word."""
+        return group_word_forms(self.base, self.splitter, self.counts or {})
 
 
 Candidates = Iterable[str]  # tokens as the base spells them, best first
@@ -69,6 +70,7 @@ class Augmentation:
 
     needs: inputs, of "target" and "counts".
     makes_words: whether all candidates are whole words, never continuations.
+    family: the tokenizer family of the base for which it works; "" for all.
     """
 
     rank: Callable[[AugmentationMaterials], Candidates]
@@ -76,6 +78,7 @@ class Augmentation:
     source: str
     needs: tuple[str, ...]
     makes_words: bool = False
+    family: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +120,13 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
     if size < 0:
         raise InputError(f"The number of tokens to add is {size}.", "Give 0 or a positive number.")
     chosen = AUGMENTATIONS[heuristic]
+    if chosen.family and chosen.family != materials.base.family:
+        own = FAMILIES[materials.base.family]
+        raise InputError(
+            f"The augmentation {heuristic} trains tokens of another kind than those of the model,"
+            f" {own.title}.",
+            f"Choose another augmentation, such as {', '.join([*own.trainers, 'words'])}.",
+        )
     for need in chosen.needs:
         if not getattr(materials, need):
             raise InputError(
@@ -148,7 +158,8 @@ def _explain_skipped(
         return SPECIAL
     if token in materials.remaining:
         return SPECIAL if token in materials.base.special else IN_VOCABULARY
-    if chosen.makes_words and materials.base.continues(token):
+    is_marked = bool(materials.base.notation.continuation)
+    if chosen.makes_words and is_marked and materials.base.continues(token):
         return LIKE_A_CONTINUATION
     return materials.base.explain_unreachable(token, materials.splitter, materials.exact)
 
@@ -187,6 +198,9 @@ def _convert_marks(tokens: Candidates, materials: AugmentationMaterials) -> Iter
     """Yield tokens of the target as the base spells them."""
     target, base = materials.target, materials.base
     assert target is not None
+    if target.notation == base.notation:
+        yield from tokens
+        return
     for token in tokens:
         if target.position(token) in ("continuation", "word start"):
             yield base.spell(target.body(token), target.continues(token))
@@ -195,20 +209,23 @@ def _convert_marks(tokens: Candidates, materials: AugmentationMaterials) -> Iter
 
 
 def _rank_words(materials: AugmentationMaterials) -> Candidates:
-    return (materials.base.spell(word) for word, _ in materials.words)
+    return (word.main for word in materials.words)
 
 
 def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
-    """Rank words by the wordpieces they save; ties keep the order of counts (stable sort)."""
+    """Rank words by the tokens they save; ties keep the order of counts (stable sort)."""
     tokenize = materials.remaining.tokenize
-    saved = {word: count * (len(tokenize(word)) - 1) for word, count in materials.words}
-    return map(materials.base.spell, sorted(saved, key=lambda word: -saved[word]))
+    saved = {
+        word.main: sum(count * (len(tokenize(form)) - 1) for form, count in word.forms)
+        for word in materials.words
+    }
+    return sorted(saved, key=lambda token: -saved[token])
 
 
 def _rank_by_trainer(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
     """Return a ranking by wordpieces trained on the text: the alphabet, then merge by merge."""
     return lambda materials: FAMILIES[materials.base.family].generate_tokens(
-        materials.base, materials.counts or {}, trainer
+        materials.remaining, materials.counts or {}, trainer
     )
 
 
@@ -240,11 +257,13 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     **{
         name: Augmentation(
             _rank_by_trainer(name),
-            f"wordpieces trained on the text: {trainer.about}",
+            f"tokens trained on the text: {trainer.about}",
             trainer.source,
             ("counts",),
+            family=family.name,
         )
-        for name, trainer in list_trainers().items()
+        for family in FAMILIES.values()
+        for name, trainer in family.trainers.items()
     },
 }
 

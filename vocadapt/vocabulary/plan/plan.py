@@ -102,11 +102,15 @@ class PlanSettings(CheckedSettings):
 
 @dataclass(frozen=True)
 class AddedWord:
-    """A new token, its previous wordpieces, and its count in the corpus if known."""
+    """A new token, its previous tokens, and its count in the corpus if known.
+
+    form_of: the token of the word's main form, whose embedding it shares; "" if it is that form.
+    """
 
     token: str
     pieces: tuple[str, ...]
     count: int | None = None
+    form_of: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,8 @@ class VocabularyPlan:
     order: the new vocabulary by id; None if every old token keeps its id and the added ones follow.
     left_out: candidates that were not added, by reason.
     unreachable: tokens of a vocabulary taken over as a whole that its tokenizer can never produce.
-    whole: exact-word tokens of a vocabulary taken over; None for those of the base that are kept.
+    whole: exact-word tokens after the plan; None if new words are exact-word tokens.
+    target: the vocabulary that is taken over as a whole, if any.
     note: explanation if the plan has fewer tokens than expected.
     """
 
@@ -129,6 +134,7 @@ class VocabularyPlan:
     order: tuple[str, ...] | None = None
     unreachable: tuple[str, ...] = ()
     whole: frozenset[str] | None = None
+    target: Vocabulary | None = None
     note: str = ""
 
     @cached_property
@@ -138,13 +144,20 @@ class VocabularyPlan:
 
     @cached_property
     def after(self) -> Vocabulary:
-        """The vocabulary after the plan, with the new tokens as wordpieces."""
+        """The vocabulary after the plan; in WordPiece, with the new tokens as wordpieces."""
+        if self.target is not None:
+            return self.base.take_over(self.target, self.tokens)
         return self.base.with_tokens(self.tokens, self.whole)
 
     @cached_property
     def added_tokens(self) -> tuple[str, ...]:
         """The new tokens, by id."""
         return tuple(word.token for word in self.added)
+
+    @cached_property
+    def forms(self) -> dict[str, str]:
+        """The main form of each added token that is another form of a word."""
+        return {word.token: word.form_of for word in self.added if word.form_of}
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
@@ -168,8 +181,11 @@ class VocabularyPlan:
 
     @property
     def new_embeddings(self) -> tuple[str, ...]:
-        """Every token that needs a new embedding: the replaced ones, then the added ones."""
-        return self.replaced + self.added_tokens
+        """Every token whose new embedding is computed: the replaced ones, then the added ones;
+        other forms of a word get that of its main form.
+        """
+        main = tuple(word.token for word in self.added if not word.form_of)
+        return self.replaced + main
 
     def summary(self) -> dict[str, object]:
         """Return the plan in numbers, for tables and manifests."""
@@ -177,6 +193,7 @@ class VocabularyPlan:
             "kind": self.settings.kind,
             "tokens_before": len(self.base),
             "added": len(self.added),
+            **({"forms": len(self.forms)} if self.forms else {}),
             "replaced": len(self.replaced),
             "dropped": len(self.removed_tokens),
             "tokens_after": len(self.tokens),
@@ -190,6 +207,7 @@ class VocabularyPlan:
             **self.summary(),
             "settings": asdict(self.settings),
             "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
+            **({"forms": self.forms} if self.forms else {}),
             "replaced_tokens": list(self.replaced),
             "dropped_tokens": list(self.removed_tokens),
             "silent_tokens": list(self.unreachable),

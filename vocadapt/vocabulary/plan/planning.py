@@ -20,6 +20,7 @@ from vocadapt.vocabulary.plan.augmentation import (
     Proposal,
     propose,
 )
+from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
 
@@ -32,7 +33,8 @@ TOO_RARE = "fewer occurrences than the minimum"
 class PlanSources:
     """Sources of plans.
 
-    domain: word vectors; target: another vocabulary; counts: distinct words of a text with counts.
+    domain: word vectors; target: another vocabulary; counts: distinct pre-tokens of a text with
+        their counts.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's
         kind (exact-word if words come from vectors, WordPiece otherwise).
     """
@@ -62,6 +64,8 @@ def plan_vocabulary(
             "Give a target that marks tokens as the model does.",
         )
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
+    if plan.whole is None and not sources.exact(settings):
+        plan = replace(plan, whole=vocabulary.whole.intersection(plan.tokens))
     if settings.renew:  # a new embedding for every token
         return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
     return plan
@@ -84,13 +88,15 @@ def plan_from_words(
     domain: EmbeddingSpace,
     settings: PlanSettings | None = None,
     exact: bool = True,
+    counts: Mapping[str, int] | None = None,
 ) -> VocabularyPlan:
     """Plan to add the words of a vector space, most frequent first (the order of the space).
 
-    exact: the words become exact-word tokens instead of WordPiece entries.
+    exact: the words become exact-word tokens instead of entries that also match in longer words.
+    counts: pre-tokens of a text, in which further forms of the words are looked up.
     Raises InputError if no word of the space is new to the model, or none occurs often enough.
     """
-    # 1. The new words, most frequent first, up to the maximum.
+    # 1. The new words, most frequent first, up to the maximum. Forms of one word count once.
     settings = settings or PlanSettings()
     reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
     if not reachable:
@@ -102,11 +108,14 @@ def plan_from_words(
         )
     frequent = _select_frequent(domain, reachable, settings.min_count)
     rare = set(reachable) - set(frequent)
-    chosen = frequent[: settings.max_added or None]
+    main_words = list(dict.fromkeys(map(vocabulary.fold_word, frequent)))
+    chosen_words = set(main_words[: settings.max_added or None])
+    chosen = tuple(word for word in frequent if vocabulary.fold_word(word) in chosen_words)
+    over = tuple(word for word in frequent if vocabulary.fold_word(word) not in chosen_words)
     left_out = {
         **refused,
         TOO_RARE: tuple(word for word in reachable if word in rare),
-        OVER_LIMIT: frequent[len(chosen) :],
+        OVER_LIMIT: over,
     }
     # 2. The old tokens that have a word vector too; special tokens keep their embeddings.
     shared: tuple[str, ...] = ()
@@ -116,16 +125,65 @@ def plan_from_words(
             for token, name in zip(vocabulary.tokens, vocabulary.names, strict=True)
             if name in domain and token not in vocabulary.special
         )
-    return VocabularyPlan(
+    # 3. The tokens: those of the words, each followed by those of its other forms in the text.
+    spelled = {vocabulary.spell(word): _get_count(domain, word) for word in chosen}
+    plan = VocabularyPlan(
         vocabulary,
-        tuple(
-            AddedWord(vocabulary.spell(word), vocabulary.tokenize(word), _get_count(domain, word))
-            for word in chosen
-        ),
+        _describe_words(vocabulary, spelled),
         shared,
         {reason: words for reason, words in left_out.items() if words},
         settings,
     )
+    if not exact:
+        return _with_intermediate_tokens(plan)
+    return add_forms(plan, group_word_forms(vocabulary, splitter, counts or {}))
+
+
+def _describe_words(
+    vocabulary: Vocabulary, counts: Mapping[str, int | None]
+) -> tuple[AddedWord, ...]:
+    """Return the words to add; of several forms of one word, the first is its main form."""
+    added: list[AddedWord] = []
+    main_forms: dict[str, str] = {}
+    for token, count in counts.items():
+        main = main_forms.setdefault(vocabulary.fold_word(vocabulary.body(token)), token)
+        form_of = "" if main == token else main
+        added.append(AddedWord(token, vocabulary.tokenize(token), count, form_of))
+    return tuple(added)
+
+
+def add_forms(plan: VocabularyPlan, words: Iterable[WordForms]) -> VocabularyPlan:
+    """Return a plan in which every added word brings all of its forms in a text.
+
+    A form that is a token already stays as it is.
+    """
+    base = plan.base
+    words_of = {base.fold_word(word.word): word for word in words}
+    added: dict[str, AddedWord] = {}
+    for one in plan.added:
+        added.setdefault(one.token, one)
+        found = words_of.get(base.fold_word(base.body(one.token)))
+        for form, count in found.forms if found else ():
+            if form not in added and form not in base:
+                main = one.form_of or one.token
+                added[form] = AddedWord(form, base.tokenize(form), count, main)
+    return replace(plan, added=tuple(added.values()))
+
+
+def _with_intermediate_tokens(plan: VocabularyPlan) -> VocabularyPlan:
+    """Return a plan for insertion that also adds the tokens which merges of new ones need."""
+    counts = {word.token: word.count for word in plan.added}
+    expanded = plan.base.expand_insertions(counts)
+    if len(expanded) == len(plan.added):
+        return plan
+    added = tuple(
+        AddedWord(token, plan.base.tokenize_token(token), counts.get(token)) for token in expanded
+    )
+    note = (
+        f"{len(expanded) - len(counts):,} more tokens are added, from which merges make the new"
+        " ones."
+    )
+    return replace(plan, added=added, note=" ".join(filter(None, (plan.note, note))))
 
 
 def _select_frequent(
@@ -167,14 +225,14 @@ def split_addable_words(
     for word in words:
         if vocabulary.has_word(word):
             continue
-        if len(word) > vocabulary.longest_word:
-            refused[TOO_LONG].append(word)
-        elif not splitter.can_output(word):
-            refused[NEVER_ONE_WORD].append(word)
-        elif exact and not splitter.leaves_unchanged(word):
-            refused[SPACED].append(word)
-        else:
+        token = vocabulary.spell(word)
+        reason = vocabulary.explain_unreachable(token, splitter, exact)
+        if vocabulary.notation.continuation and vocabulary.continues(token):
+            reason = NEVER_ONE_WORD
+        if reason is None:
             reachable.append(word)
+        else:
+            refused.setdefault(reason, []).append(word)
     return tuple(reachable), {reason: tuple(found) for reason, found in refused.items()}
 
 
@@ -186,7 +244,8 @@ def _plan_from_vectors(
             f"A plan of the kind {settings.kind} needs word vectors.",
             "Give word vectors or a text.",
         )
-    return plan_from_words(vocabulary, splitter, sources.domain, settings, sources.exact(settings))
+    exact = sources.exact(settings)
+    return plan_from_words(vocabulary, splitter, sources.domain, settings, exact, sources.counts)
 
 
 def _plan_same(
@@ -248,12 +307,14 @@ def _plan_combination(
         vocabulary, splitter, sources, settings, len(vocabulary) - len(kept), frozenset(kept)
     )
     entries = [token for token in kept if token not in vocabulary.whole]
+    # Tokens that new ones are merged from count: the size is fixed.
+    added = vocabulary.without(removed).expand_insertions(proposal.tokens)[: len(removed)]
     return VocabularyPlan(
         vocabulary,
-        _describe_added(vocabulary, proposal.tokens, sources),
+        _describe_added(vocabulary, added, sources),
         left_out=proposal.left_out,
         settings=settings,
-        order=(*entries, *proposal.tokens, *kept_whole),
+        order=(*entries, *added, *kept_whole),
         note=proposal.note,
     )
 
@@ -286,9 +347,12 @@ def _plan_extension(
             f"The first {MAX_EXTENSION:,} tokens were added; there may be more: set the maximum number"
             " of tokens to add."
         )
-    return VocabularyPlan(
+    plan = VocabularyPlan(
         vocabulary, added, left_out=proposal.left_out, settings=settings, note=note
     )
+    if not sources.exact(settings):
+        return _with_intermediate_tokens(plan)
+    return add_forms(plan, group_word_forms(vocabulary, splitter, sources.counts or {}))
 
 
 def _propose(
@@ -317,10 +381,9 @@ def _describe_added(
     for token in tokens:
         if token in vocabulary:
             continue
-        count = None if sources.counts is None else 0
-        word = vocabulary.body(token)
-        if sources.counts is not None and vocabulary.spell(word) == token:
-            count = sources.counts.get(word, 0)
+        count = None
+        if sources.counts is not None:
+            count = sources.counts.get(token, 0)
         added.append(AddedWord(token, vocabulary.tokenize_token(token), count))
     return tuple(added)
 
@@ -345,7 +408,9 @@ def _plan_order(
         )
     added = _describe_added(vocabulary, order, sources)
     whole = sources.target.whole.intersection(order) if sources.target else None
-    plan = VocabularyPlan(vocabulary, added, settings=settings, order=order, whole=whole)
+    plan = VocabularyPlan(
+        vocabulary, added, settings=settings, order=order, whole=whole, target=sources.target
+    )
     return replace(plan, unreachable=plan.after.find_unreachable(splitter, plan.added_tokens))
 
 

@@ -115,9 +115,11 @@ def rank_removable(
         raise InputError(
             f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text."
         )
-    return reduction.order(
-        vocabulary, list_removable_ids(vocabulary, settings.count_marks), table, settings
-    )
+    removable = list_removable_ids(vocabulary, settings.count_marks)
+    ranked = reduction.order(vocabulary, removable, table, settings)
+    # A token that others are merged from goes after them.
+    ordered = vocabulary.order_removals([vocabulary.tokens[i] for i in ranked])
+    return np.array([vocabulary.ids[token] for token in ordered], dtype=np.int64)
 
 
 def list_removable_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
@@ -170,6 +172,8 @@ def group_protected_tokens(
             reasons[SHORT].append(token)
         elif place != "unused" and vocabulary.is_irreplaceable(token):
             reasons[NEEDED].append(token)
+    protected = set().union(*reasons.values())
+    reasons[NEEDED] += sorted(vocabulary.find_parts(protected) - protected)
     return {reason: tuple(tokens) for reason, tokens in reasons.items()}
 
 
@@ -275,14 +279,7 @@ def _build_prior_text(vocabulary: Vocabulary, ids: Ints, size: float, zipf: floa
     tokens = [token for token in tokens if vocabulary.position(token) != "unused"]
     weights = np.arange(1, len(tokens) + 1) ** -zipf
     weights = weights * size / max(weights.sum(), 1e-9)
-    starts: dict[str, float] = {}
-    continuations: dict[str, float] = {}
-    for token, weight in zip(tokens, weights.tolist(), strict=True):
-        if vocabulary.position(token) == "continuation":
-            continuations[vocabulary.body(token)] = weight
-        else:
-            starts[vocabulary.body(token)] = weight
-    return vocabulary.build_word_table(starts, continuations)
+    return vocabulary.build_token_table(dict(zip(tokens, weights.tolist(), strict=True)))
 
 
 def _sort_by(ids: Ints, keys: object) -> Ints:

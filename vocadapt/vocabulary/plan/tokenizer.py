@@ -2,8 +2,8 @@
 
 *exact-word* (Poerner et al. 2020, "Updating the tokenizer"): a whole word of the added list becomes
 one token, every other word is tokenized as before. *insertion* (Tai et al. 2020, and the released
-code of Poerner et al.): the words enter the WordPiece vocabulary, so they also match as the
-beginning of longer words. *replacement* (Fast 2023): the vocabulary is a new one.
+code of Poerner et al.): the words enter the subword vocabulary, so they also match as parts of
+longer words. *replacement* (Fast 2023): the vocabulary is a new one.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.tokenization import encode_batch
-from vocadapt.text.words import Splitter
+from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.families import Vocabulary, family_of, vocabulary_of
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
@@ -41,11 +41,11 @@ TOKENIZER_MODES = {
     ),
     "insertion": TokenizerMode(
         lambda tokenizer, plan: family_of(tokenizer).insert_tokens(tokenizer, plan.added_tokens),
-        "the words join the WordPiece vocabulary and also match as the start of longer words",
+        "the words join the subword vocabulary and also match as parts of longer words",
     ),
     "replacement": TokenizerMode(
         lambda tokenizer, plan: family_of(tokenizer).replace_vocabulary(tokenizer, plan.after),
-        "the WordPiece vocabulary is replaced: tokens may be removed and moved",
+        "the subword vocabulary is replaced: tokens may be removed and moved",
         True,
     ),
 }
@@ -57,7 +57,7 @@ def adapt_tokenizer(
     """Return a copy of a tokenizer after a plan.
 
     Raises InputError for an unknown mode, and for one that does not fit the plan: only
-    `replacement` can remove or move tokens, and `exact-word` cannot add continuations.
+    `replacement` can remove or move tokens, and `exact-word` adds no parts of words.
     """
     if mode not in TOKENIZER_MODES:
         raise InputError(
@@ -68,13 +68,6 @@ def adapt_tokenizer(
             f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
         )
-    within = [token for token in plan.added_tokens if plan.base.continues(token)]
-    if within and mode == "exact-word":
-        raise InputError(
-            f"{len(within):,} of {len(plan.added):,} new tokens are continuations, {within[0]!r} first:"
-            " exact-word adds whole words only.",
-            "Choose insertion.",
-        )
     return TOKENIZER_MODES[mode].build(tokenizer, plan)
 
 
@@ -82,7 +75,10 @@ def adapt_tokenizer(
 class Departures:
     """How often an adapted tokenizer departs from the exact-word rule on a text.
 
-    examples: (whitespace-separated piece, tokens by the rule, tokens of the tokenizer).
+    words, added_words: running words, and those among them that were added.
+    missed: pieces of the text in which an added word is not one token; other: those that differ in
+    anything else.
+    examples: (piece, tokens by the rule, tokens of the tokenizer).
     """
 
     words: int
@@ -143,6 +139,45 @@ def measure_departures(
     return Departures(words, added_words, missed, other, tuple(shown))
 
 
+def measure_pretoken_departures(
+    before: Vocabulary,
+    after: Tokenizer,
+    splitter: Splitter,
+    counts: Mapping[str, int],
+    examples: int = 10,
+) -> Departures:
+    """Compare a tokenizer with the exact-word rule on the pre-tokens of a text.
+
+    counts: pre-tokens with their counts. By the rule, a pre-token that is an added token is one
+    token, and one without an added word is tokenized as before. An added word inside a pre-token
+    with other characters, such as -tachycardia, stays as it was and is missed.
+    """
+    vocabulary = vocabulary_of(after)
+    new_tokens = frozenset(vocabulary.tokens[len(before) :])
+    added = {vocabulary.fold_word(vocabulary.body(token)) for token in new_tokens}
+    words = added_words = missed = other = 0
+    shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+    for pretoken, count in counts.items():
+        # 1. The words of the pre-token, and its tokens by the rule.
+        own_words = splitter.words_of(pretoken)
+        n_added = sum(vocabulary.fold_word(word) in added for word in own_words)
+        words += count * len(own_words)
+        added_words += count * n_added
+        got, expected = vocabulary.tokenize(pretoken), before.tokenize(pretoken)
+        if pretoken in new_tokens:
+            expected = (pretoken,)
+        # 2. An added word that is not one of the tokens is missed.
+        if n_added and not new_tokens.intersection(got):
+            missed += count
+        elif got != expected:
+            other += count
+        else:
+            continue
+        if len(shown) < examples:
+            shown.append((pretoken, expected, got))
+    return Departures(words, added_words, missed, other, tuple(shown))
+
+
 def count_departures(
     corpus: Corpus,
     before: Vocabulary,
@@ -151,8 +186,11 @@ def count_departures(
     progress: Progress = silent,
 ) -> Departures:
     """Count how often an adapted tokenizer departs from the exact-word rule on a corpus; each
-    distinct piece is tokenized once.
+    distinct piece or pre-token is tokenized once.
     """
+    if not splitter.outputs_words:
+        counts = count_words(corpus, splitter, progress).counts
+        return measure_pretoken_departures(before, after, splitter, counts)
     pieces: Counter[str] = Counter()
     for passage in corpus.passages():
         pieces.update(passage.text.split())

@@ -1,0 +1,127 @@
+"""Find the special token of each role (padding, mask, …) wherever a model's files declare it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from vocadapt.files import read_json_object
+from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, SPECIAL_MAP
+from vocadapt.vocabulary.families.vocabulary import ROLES
+
+# Keys of tokenizer_config.json by role, the first one first.
+DECLARED = {
+    **{role: (f"{role}_token",) for role in ROLES},
+    "cls": ("cls_token", "bos_token"),
+    "sep": ("sep_token", "eos_token"),
+}
+# Keys of config.json by role.
+CONFIG_IDS = {
+    "pad": ("pad_token_id",),
+    "cls": ("cls_token_id", "bos_token_id"),
+    "sep": ("sep_token_id", "eos_token_id"),
+}
+# Usual names of tokens that no other part of a tokenizer mentions.
+NAMES = {"mask": ("<mask>", "[MASK]"), "pad": ("<pad>", "[PAD]")}
+
+DECLARING_FILES = (CONFIG, SPECIAL_MAP)  # they name special tokens by role
+MODEL_CONFIG = "config.json"
+Declared = Iterator[tuple[str, str]]  # pairs of role and token
+
+
+def read_roles(path: Path, tokenizer: Tokenizer) -> dict[str, str]:
+    """Return the special token of each role of a model folder; {} for a bare vocabulary file."""
+    if not path.is_dir():
+        return {}
+    files = {name: path / name for name in (*DECLARING_FILES, MODEL_CONFIG)}
+    content = {name: read_json_object(file) for name, file in files.items() if file.is_file()}
+    declared = {**content.get(SPECIAL_MAP, {}), **content.get(CONFIG, {})}
+    return find_roles(tokenizer, declared, content.get(MODEL_CONFIG, {}))
+
+
+def find_roles(
+    tokenizer: Tokenizer, declared: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the special token of each role, of ROLES; a role without a token is left out.
+
+    declared: tokenizer_config.json (or special_tokens_map.json); config: config.json.
+
+    The first source that names a token of the vocabulary decides:
+    1. `mask_token` and its like in `declared`;
+    2. the unknown token of the tokenizer's model, by name or by id;
+    3. the tokens that the post-processor puts around a text;
+    4. the ids in config.json;
+    5. the usual names.
+    """
+    found: dict[str, str] = {}
+    for source in (
+        _read_declared(declared),
+        _read_model(tokenizer),
+        _read_post_processor(tokenizer),
+        _read_config(tokenizer, config),
+        ((role, name) for role, names in NAMES.items() for name in names),
+    ):
+        for role, token in source:
+            if tokenizer.token_to_id(token) is not None:
+                found.setdefault(role, token)
+    return found
+
+
+def _read_declared(declared: Mapping[str, Any]) -> Declared:
+    """Yield the tokens that tokenizer_config.json names."""
+    for role, keys in DECLARED.items():
+        for key in keys:
+            token = declared.get(key)
+            if isinstance(token, dict):
+                token = token.get("content")
+            if isinstance(token, str):
+                yield role, token
+
+
+def _read_model(tokenizer: Tokenizer) -> Declared:
+    """Yield the unknown token of a tokenizer's model."""
+    token = getattr(tokenizer.model, "unk_token", None)
+    if token:
+        yield "unk", token
+    i = getattr(tokenizer.model, "unk_id", None)
+    name = tokenizer.id_to_token(i) if i is not None else None
+    if name:
+        yield "unk", name
+
+
+def _read_post_processor(tokenizer: Tokenizer) -> Declared:
+    """Yield the tokens before and after a single text."""
+    if tokenizer.post_processor is not None:
+        yield from _list_around_text(json.loads(tokenizer.post_processor.__getstate__()))
+
+
+def _list_around_text(part: Mapping[str, Any]) -> Declared:
+    # 1. BertProcessing and RobertaProcessing name the two tokens.
+    for role in ("cls", "sep"):
+        if role in part:
+            yield role, part[role][0]
+    # 2. TemplateProcessing lists them around the text.
+    role = "cls"
+    for item in part.get("single") or ():
+        if "SpecialToken" in item:
+            yield role, item["SpecialToken"]["id"]
+        else:
+            role = "sep"
+    # 3. A Sequence has parts.
+    for inner in part.get("processors") or ():
+        yield from _list_around_text(inner)
+
+
+def _read_config(tokenizer: Tokenizer, config: Mapping[str, Any]) -> Declared:
+    """Yield the tokens whose ids config.json has; a list of ids counts by its first one."""
+    for role, keys in CONFIG_IDS.items():
+        for key in keys:
+            i = config.get(key)
+            if isinstance(i, list):
+                i = next(iter(i), None)
+            known = isinstance(i, int) and 0 <= i < tokenizer.get_vocab_size()
+            token = tokenizer.id_to_token(i) if known else None
+            if token:
+                yield role, token
