@@ -58,6 +58,7 @@ HEAVY = {
 }
 NETWORKS = (  # classes that derive from those of torch and transformers, and weigh as much
     "vocadapt.models.exbert",
+    "vocadapt.training.separated_embeddings",
     "vocadapt.training.trainers",
 )
 STREAMLIT = {"ui", "pages", "app"}

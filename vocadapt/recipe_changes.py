@@ -15,6 +15,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 
 PLAN = (
@@ -32,11 +33,12 @@ REMOVED_ALONE = (
 BUDGET = ("epochs", "tokens", "hours")  # settings of pretraining of which one is given
 PRETRAINING = (*BUDGET, "length", "batch", "lr")
 CHANGED: tuple[tuple[type, tuple[str, ...] | None], ...] = (  # settings (None: all) that are read
+    (Recipe, ("tokenizer",)),
     (PlanSettings, ("cut", "removed", "refill", *PLAN)),
     (InitializerSettings, ("method",)),
     (ModuleSettings, ("gate",)),
     (AlignmentSettings, None),
-    (ContinuedSettings, ("stage",)),
+    (ContinuedSettings, ("stage", "trained")),
     (MaskedSettings, PRETRAINING),
 )
 
@@ -60,13 +62,15 @@ def choose_recipe(given: Given) -> Recipe:
         recipe = _change_heuristics(recipe, given)
     elif given.get("removed") is not None:
         raise InputError(*REMOVED_ALONE)
+    recipe = replace(recipe, **read_given(given, Recipe, ("tokenizer",)))
     return _change_pretraining(_change_settings(recipe, given), given)
 
 
 def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     """Return the recipe with the heuristics that remove and add tokens.
 
-    With both, the size of the vocabulary stays the same.
+    With both, the size of the vocabulary stays the same. Whole words that are only added are
+    exact-word tokens, unless the recipe names another tokenizer mode.
     """
     remove_by, add_by, count_marks = _find_heuristics(recipe, given)
 
@@ -75,7 +79,7 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     if not remove_by:
         if removed is not None:
             raise InputError(*REMOVED_ALONE)
-        kind, mode, removed = "extend", "insertion", 0.0
+        kind, mode, removed = "extend", _choose_mode(recipe, given, add_by), 0.0
     elif not add_by:
         kind = "reduce"
     if removed is None:
@@ -100,6 +104,18 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         rows=rows,
         tokenizer=mode,
     )
+
+
+def _choose_mode(recipe: Recipe, given: Given, add_by: str | None) -> str:
+    """Return how added tokens enter the tokenizer: as a named recipe says, or else whole words as
+    exact-word tokens and parts of words by insertion.
+    """
+    is_named = given.get("preset") or given.get("recipe")
+    if is_named and recipe.vocabulary.kind == "extend" and add_by == recipe.vocabulary.refill:
+        return recipe.tokenizer
+    if add_by is not None and AUGMENTATIONS[add_by].makes_words:
+        return "exact-word"
+    return "insertion"
 
 
 def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | None, bool]:
@@ -186,17 +202,18 @@ def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
     check_budget(given)
     # Settings without a stage are refused, because they would have no effect.
     changes = read_given(given, MaskedSettings, PRETRAINING)
+    own = read_given(given, ContinuedSettings, ("trained",))
     stage = given.get("stage") or recipe.further.stage
-    if changes and not stage:
+    if (changes or own) and not stage:
         raise InputError(
             "This setting applies to continued pretraining, which was not requested.",
             "Give its stage.",
-            next(iter(changes)),
+            next(iter([*changes, *own])),
         )
-    if not changes and stage == recipe.further.stage:
+    if not changes and not own and stage == recipe.further.stage:
         return recipe
     training = recipe.further.training.with_changes(**changes)
-    return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
+    return replace(recipe, further=replace(recipe.further, stage=stage, training=training, **own))
 
 
 def read_initializer_settings(

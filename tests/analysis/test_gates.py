@@ -18,7 +18,7 @@ from vocadapt.lab.reports.pretraining import GateSettings, measure_gates_on_text
 from vocadapt.models.add_extension import list_gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.settings import find_new_ids
+from vocadapt.training.trained_parameters import find_new_ids
 
 LINE = "the tachycardia, 7 drugs in patients"
 

@@ -20,7 +20,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, WITH_PRETRAINING, get_preset, is_preset
 from vocadapt.recipe_changes import _change_pretraining
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.training.masked.settings import find_new_ids
+from vocadapt.training.trained_parameters import find_new_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

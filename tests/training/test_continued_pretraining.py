@@ -20,7 +20,6 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.contextual.masked_loss import build_loss_windows, compute_masked_loss
-from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings
@@ -33,12 +32,13 @@ from vocadapt.training.masked.continued import (
 from vocadapt.training.masked.settings import (
     STAGES,
     MaskedSettings,
-    find_new_ids,
     pretraining_preset,
     select_trained_parameters,
 )
 from vocadapt.training.masked.validation import HeldOutValidator
+from vocadapt.training.separated_embeddings import SeparatedEmbeddings
 from vocadapt.training.tasks.seen_examples import read_seen, write_seen
+from vocadapt.training.trained_parameters import find_new_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -172,7 +172,7 @@ def test_rows_apart_give_what_they_gave_and_come_back(folders):
         separated = SeparatedEmbeddings(network, head)
         separated.separate()
         assert torch.allclose(network(ids).logits, before, atol=1e-6)
-        separated.rows.weight += 1
+        separated.rows.trained += 1
         with separated.merged():
             assert torch.equal(get_embeddings(network)[head], rows[head] + 1)
             assert network.get_output_embeddings().weight is get_embeddings(network)
@@ -195,14 +195,15 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     parts = open_model(folders["exbert-s3"]).network
     separated = select_trained_parameters(parts, "extension", new)
     parts(ids, labels=ids).loss.backward()
-    assert torch.allclose(separated.rows.weight.grad, get_embeddings(whole).grad[new], atol=1e-6)
+    assert torch.allclose(separated.rows.trained.grad, get_embeddings(whole).grad[new], atol=1e-6)
     assert torch.allclose(
-        separated.output.bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6
+        separated.output.trained_bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6
     )
-    assert separated.rows.fixed.grad is None
+    assert not separated.rows.fixed.requires_grad
     moving = {name for name, value in parts.named_parameters() if value.grad is not None}
     assert all(
-        is_extension_tensor(name) or name.endswith(("word_embeddings.weight", "decoder.bias"))
+        is_extension_tensor(name)
+        or name.endswith(("word_embeddings.trained", "decoder.trained_bias"))
         for name in moving
     )
 

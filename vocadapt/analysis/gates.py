@@ -20,7 +20,7 @@ from vocadapt.models.contextual.word_vectors import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
-from vocadapt.training.masked.settings import find_new_ids
+from vocadapt.training.trained_parameters import find_new_ids
 from vocadapt.vocabulary.families import Vocabulary
 
 BATCH = 16  # windows at a time

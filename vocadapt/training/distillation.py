@@ -336,9 +336,23 @@ class EmbeddingFitter:
     def __init__(self, network: Any, layer: int, start: Matrix, size: int, pad: int) -> None:
         import torch
 
+        from vocadapt.training.separated_embeddings import (
+            PartlyTrainedEmbedding,
+            find_scale,
+            replace_module,
+        )
+
         self.network, self.layer, self.pad = network.eval().requires_grad_(False), layer, pad
-        self.table = network.get_input_embeddings().weight[:size]
-        self.embeddings = torch.from_numpy(np.array(start, dtype=np.float32))
+        self.original = network.get_input_embeddings()
+        # The gradient is sparse: it has the embeddings of the tokens in a batch only.
+        self.lookup = PartlyTrainedEmbedding(
+            self.original.weight,
+            torch.arange(size, size + len(start)),
+            torch.from_numpy(np.array(start, dtype=np.float32)),
+            find_scale(self.original),
+            sparse=True,
+        )
+        replace_module(network, self.original, self.lookup)
         # Adam's running means of the gradient and of its square, and the steps of each embedding.
         self.first = torch.zeros_like(self.embeddings)
         self.second = torch.zeros_like(self.embeddings)
@@ -351,12 +365,11 @@ class EmbeddingFitter:
         """
         import torch
 
-        new, attended = pad_batch([context.new for context in batch], self.pad)
         # 1. The gradient of the distance for the new tokens of the batch.
-        ids = torch.unique(new[new >= len(self.table)] - len(self.table))
-        embeddings = self.embeddings[ids].requires_grad_()
-        loss = self._distance(batch, new, attended, ids, embeddings)
-        (gradient,) = torch.autograd.grad(loss, embeddings)
+        loss = self._distance(batch)
+        (found,) = torch.autograd.grad(loss, self.lookup.trained)
+        found = found.coalesce()
+        ids, gradient = found.indices()[0], found.values()
 
         # 2. A step of Adam (Kingma & Ba 2015, algorithm 1), with the bias of both running means
         # corrected by each token's own number of steps.
@@ -369,27 +382,24 @@ class EmbeddingFitter:
             self.embeddings[ids] -= learning_rate * mean / (scale + EPS)
         return float(loss.detach())
 
-    def _distance(
-        self,
-        batch: Sequence[AlignedContext],
-        new: "torch.Tensor",
-        attended: "torch.Tensor",
-        ids: "torch.Tensor",
-        embeddings: "torch.Tensor",
-    ) -> "torch.Tensor":
-        """Return the mean over contexts of the mean squared distance at corresponding positions.
+    @property
+    def embeddings(self) -> "torch.Tensor":
+        """The embeddings of the new tokens, (tokens, dim) float32."""
+        return self.lookup.trained.detach()
 
-        new, attended: (batch, length) int64. ids: numbers of the new tokens in the batch, sorted.
-        embeddings: (ids, dim) float32.
-        """
+    def close(self) -> None:
+        """Give the network its own embedding layer again."""
+        from vocadapt.training.separated_embeddings import replace_module
+
+        replace_module(self.network, self.lookup, self.original)
+
+    def _distance(self, batch: Sequence[AlignedContext]) -> "torch.Tensor":
+        """Return the mean over contexts of the mean squared distance at corresponding positions."""
         import torch
 
         # 1. Hidden states under the new tokenization, with gradients to the new embeddings.
-        size = len(self.table)
-        is_new = new >= size
-        row = torch.searchsorted(ids, new[is_new] - size)
-        vectors = self.table[new.clamp(max=size - 1)].index_put((is_new,), embeddings[row])
-        states = self._hidden_states(inputs_embeds=vectors, attention_mask=attended)
+        new, new_attended = pad_batch([context.new for context in batch], self.pad)
+        states = self._hidden_states(input_ids=new, attention_mask=new_attended)
 
         # 2. Hidden states under the old tokenization.
         with torch.no_grad():

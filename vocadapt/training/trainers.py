@@ -80,8 +80,8 @@ class StepCallback(transformers.TrainerCallback):
 
 
 class ReportingTrainer(transformers.Trainer):
-    """Trainer on one device that reports through Progress instead of printing, and saves
-    checkpoints at time intervals.
+    """Trainer on one device that reports through Progress instead of printing, saves checkpoints at
+    time intervals, and stores only the trainable parameters in them.
 
     options: TrainingArguments in addition to those set here.
     """
@@ -134,12 +134,43 @@ class ReportingTrainer(transformers.Trainer):
         step = f"step {self.state.global_step + 1:,} of {self.args.max_steps:,}"
         check_finite(float(loss.detach()), step, self.args.learning_rate)
 
+    def _trainable_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Return the parameters that require a gradient, by name; shared parameters once."""
+        named = self.network.named_parameters()
+        return {name: value for name, value in named if value.requires_grad}
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """Write the trainable parameters into a checkpoint folder."""
+        folder = Path(output_dir or str(self.args.output_dir))
+        folder.mkdir(parents=True, exist_ok=True)
+        parameters = self._trainable_parameters()
+        stored = {name: value.detach().cpu().contiguous() for name, value in parameters.items()}
+        save_file(stored, folder / TRAINABLE)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Load the trainable parameters of a checkpoint.
+
+        Raises InputError if the checkpoint has other parameters.
+        """
+        file = Path(resume_from_checkpoint) / TRAINABLE
+        parameters = self._trainable_parameters()
+        stored: dict[str, torch.Tensor] = {}
+        if file.is_file():
+            stored = load_file(file)
+        if set(stored) != set(parameters):
+            raise InputError(
+                f"{resume_from_checkpoint} is a checkpoint of another training.",
+                "Remove it, or choose another folder.",
+            )
+        with torch.no_grad():
+            for name, value in parameters.items():
+                value.copy_(stored[name])
+
 
 class MaskedTokenTrainer(ReportingTrainer):
     """Trainer for masked-language modeling.
 
-    It scores masked positions only, logs the next-sentence loss separately, and stores only the
-    trainable parameters in checkpoints.
+    It scores masked positions only, and logs the next-sentence loss separately.
     """
 
     def __init__(
@@ -204,35 +235,6 @@ class MaskedTokenTrainer(ReportingTrainer):
             logs |= {"loss": masked / batches, NEXT_LOSS: following / batches}
             self._separate_losses.clear()
         super().log(logs, *more, **named)
-
-    def _trainable_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """Return the parameters that require a gradient, by name; shared parameters once."""
-        named = self.network.named_parameters()
-        return {name: value for name, value in named if value.requires_grad}
-
-    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """Write the trainable parameters into a checkpoint folder."""
-        folder = Path(output_dir or str(self.args.output_dir))
-        folder.mkdir(parents=True, exist_ok=True)
-        parameters = self._trainable_parameters()
-        stored = {name: value.detach().cpu().contiguous() for name, value in parameters.items()}
-        save_file(stored, folder / TRAINABLE)
-
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Load the trainable parameters of a checkpoint.
-
-        Raises InputError if the checkpoint has other parameters.
-        """
-        stored = load_file(Path(resume_from_checkpoint) / TRAINABLE)
-        parameters = self._trainable_parameters()
-        if set(stored) != set(parameters):
-            raise InputError(
-                f"{resume_from_checkpoint} is a checkpoint of another training.",
-                "Remove it, or choose another folder.",
-            )
-        with torch.no_grad():
-            for name, value in parameters.items():
-                value.copy_(stored[name])
 
 
 class FinetuningTrainer(ReportingTrainer):

@@ -43,6 +43,7 @@ from vocadapt.training.finetune.settings import (
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, find_card
 from vocadapt.training.tasks.examples import SPLITS, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.trained_parameters import describe_old_embeddings
 
 OTHER = ("finetune", "kind")  # settings of the step that are declared separately
 CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning in zero-shot
@@ -170,9 +171,11 @@ def _describe_training(numbers: Mapping[str, Any]) -> str:
         f" {format_number(numbers['examples_per_second'])} examples/s,"
         f" {numbers['trainable']:,} of {weights:,} parameters trained"
     )
+    if "optimizer_bytes" in numbers:
+        text += f", optimizer state {numbers['optimizer_bytes'] / 2**20:,.1f} MiB"
     if "peak_memory" in numbers:
         text += f", peak memory {numbers['peak_memory'] / 2**30:.1f} GiB"
-    return f"{text}."
+    return f"{text}. {describe_old_embeddings(numbers)}".rstrip()
 
 
 EXPLAINED_PRESETS = "; ".join(

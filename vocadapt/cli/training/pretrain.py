@@ -50,6 +50,7 @@ from vocadapt.training.masked.settings import (
 )
 from vocadapt.training.masked.validation import LEVEL, describe_change
 from vocadapt.training.rounding import describe_rounding
+from vocadapt.training.trained_parameters import describe_old_embeddings
 
 REPORTED = (
     "tokens",
@@ -70,6 +71,7 @@ NESTED = (
     "loss_change",
 )  # rendered as sentences in the text output
 OPTIONAL = (
+    *("trained", "optimizer_bytes", "old_embeddings"),
     *("pairs", "of_documents", "true_next", "padding"),  # of --nsp
     *("stored_as", "updates_lost_to_rounding"),
     "held_out_too_long",
@@ -108,6 +110,8 @@ def _pretrain(options: Options) -> Answer:
         if interval := numbers["loss_interval"].get(name):
             loss += f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})"
         shown[f"loss per character, {name}"] = loss
+    if old := describe_old_embeddings(numbers):
+        shown["old_embeddings"] = old
     shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
     if rounding := describe_rounding(numbers):
         shown["rounding"] = rounding
@@ -201,7 +205,7 @@ PRETRAIN = Command(
         ),
         group(
             "with --model",
-            setting_options(ContinuedSettings, "train_heads", "nsp", "keep_minutes"),
+            setting_options(ContinuedSettings, "trained", "train_heads", "nsp", "keep_minutes"),
         ),
         group(
             "with --from-scratch",

@@ -41,7 +41,7 @@ from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
-from vocadapt.recipe import format_toml
+from vocadapt.recipe import Recipe, format_toml
 from vocadapt.recipe_changes import BUDGET, PRETRAINING, choose_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
@@ -207,6 +207,7 @@ ADAPT = Command(
             "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
         ),
         setting_options(PlanSettings, "cut", "removed", "refill", shown_default=OF_RECIPE),
+        setting_options(Recipe, "tokenizer", shown_default=OF_RECIPE),
         setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),
         setting_options(PlanSettings, "count_marks", action=BooleanOptionalAction),
         setting_options(PlanSettings, "max_added", "min_count", shown_default=OF_RECIPE),
@@ -215,7 +216,7 @@ ADAPT = Command(
         add_initializer_settings,
         group(
             "continued pretraining",
-            setting_options(ContinuedSettings, "stage", shown_default=OF_RECIPE),
+            setting_options(ContinuedSettings, "stage", "trained", shown_default=OF_RECIPE),
             exclusive(setting_options(MaskedSettings, *BUDGET, shown_default=OF_RECIPE)),
             setting_options(MaskedSettings, *PRETRAINING[len(BUDGET) :], shown_default=OF_RECIPE),
             about="continue pretraining on --corpus afterwards, like the presets …+mlm",

@@ -113,12 +113,21 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
     numbers = summarize_runs(runs, [run.record["scores"] for run in runs])
     numbers |= {name: runs[0].record[name] for name in ("tokenization", "trainable", "frozen")}
     numbers["examples_per_second"] = measure_training_speed(runs)
+    numbers |= _describe_trained_parameters(runs[0])
 
     # 3. Findings of all folds are told once, others with their run.
     shared = [finding for finding in known[0] if all(finding in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [one for one in run.record["findings"] if one not in shared]
     return {**numbers, "findings": shared, **_measure_peak_memory()}
+
+
+def _describe_trained_parameters(run: SavedRun) -> Numbers:
+    """Return the size of the optimizer's state and, if only new embeddings were trained, how many of
+    the others are bit-equal.
+    """
+    found = {name: run.record.get(name) for name in ("optimizer_bytes", "old_embeddings")}
+    return {name: value for name, value in found.items() if value}
 
 
 def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:

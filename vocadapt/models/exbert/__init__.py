@@ -5,8 +5,7 @@ the Auto classes.
     model = AutoModel.from_pretrained(folder)
 
 Read in this order: `layers` (a layer of BERT, its extension module and the gate that mixes them),
-`config`, `model` (models with such layers and BERT's heads), `separated_embeddings` (training the
-embeddings of some tokens only).
+`config`, `model` (models with such layers and BERT's heads).
 """
 
 import transformers

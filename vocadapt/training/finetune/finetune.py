@@ -33,7 +33,12 @@ from vocadapt.training.finetune.tokenizations import (
     choose_main_tokenization,
     pool_logits,
 )
-from vocadapt.training.finetune.trainer import FitResult, fit, restrict_embeddings
+from vocadapt.training.finetune.trainer import (
+    FitResult,
+    fit,
+    restrict_embeddings,
+    separate_new_embeddings,
+)
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
@@ -42,6 +47,7 @@ from vocadapt.training.tasks.examples import Example, Prediction, Split, sample_
 from vocadapt.training.tasks.predictions import build_tally, score_baseline
 from vocadapt.training.tasks.seen_examples import describe_seen, fingerprint_examples, read_seen
 from vocadapt.training.tasks.task import Task
+from vocadapt.training.trained_parameters import compare_old_embeddings, require_new_ids
 
 if TYPE_CHECKING:
     import transformers
@@ -56,6 +62,7 @@ class PreparedTask:
     collapse_sample: training examples whose predictions show whether a run collapsed, and their
     encodings; None if there are dev scores. seen: fingerprints of all training examples, including
     those of earlier fine-tunings of the model. fold: number of the fold of a k-fold task, or 0.
+    new_ids: ids of the new tokens in the training examples, if only their embeddings are trained.
     """
 
     model: LanguageModel
@@ -72,6 +79,7 @@ class PreparedTask:
     seen: frozenset[str]
     findings: tuple[str, ...]
     fold: int = 0
+    new_ids: tuple[int, ...] = ()
 
     @property
     def pad(self) -> int:
@@ -87,6 +95,8 @@ class Run:
     empty if it has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples:
     number of examples trained on in `seconds`. collapsed: whether no dev score exceeded the majority
     baseline or, without dev scores, the predictions for the training examples do not at the end.
+    optimizer_bytes: size of the optimizer's state. old_embeddings: if only new embeddings were
+    trained, the number of the others ("of"), and of those with equal bits ("bit_equal").
     """
 
     network: "transformers.PreTrainedModel"
@@ -103,6 +113,8 @@ class Run:
     frozen: int
     collapsed: bool
     findings: tuple[str, ...] = field(default=())
+    optimizer_bytes: int = 0
+    old_embeddings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def main_tokenization(self) -> str:
@@ -127,13 +139,15 @@ def prepare(
     InputError if the task has no labeled training examples, or if the model does not have the
     tokenization.
 
-    1. Collect the labeled training examples and determine the outputs.
+    1. Collect the labeled training examples and determine the outputs. Find the new tokens if only
+       their embeddings are trained.
     2. Check labels and sizes before any long computation.
     3. Encode the training, dev and test splits; without a dev split also the training examples
        that tell whether a run collapsed.
     4. Report findings: examples seen in training, truncated texts, limits.
     """
-    # 1. Training examples and outputs.
+    # 1. Training examples, outputs and new tokens.
+    new_ids = require_new_ids(model) if settings.only_new_embeddings else []
     task = _apply_word_rule(task, settings.word_rule)
     tokenizers = load_tokenizers(model)
     tokenization = check_tokenization(tokenization, list(tokenizers))
@@ -163,6 +177,12 @@ def prepare(
     # 4. Findings.
     seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
     findings = [*task.findings, *_report_encoded(held_out, seen, {"train": train, **encoded})]
+    if settings.only_new_embeddings:
+        n_new, new_ids = len(new_ids), _find_trained_ids(train, tokenization, new_ids)
+        findings.append(
+            f"Only the head and the embeddings of {len(new_ids):,} of {n_new:,} new tokens are"
+            " trained: those that the training examples contain."
+        )
     if "base" not in tokenizers:
         findings.append(f"1 of 2 {NO_BASE}.")
     if collapse_sample and len(collapse_sample[0]) < len(task.split("train")):
@@ -187,7 +207,27 @@ def prepare(
         collapse_sample=collapse_sample,
         seen=seen,
         findings=tuple(findings),
+        new_ids=tuple(new_ids),
     )
+
+
+def _find_trained_ids(
+    train: EncodedExamples, tokenization: str, new_ids: Sequence[int]
+) -> list[int]:
+    """Return the ids of the new tokens in the training examples, sorted.
+
+    Raises InputError if there is none under the tokenization of the training.
+    """
+    views = train.views.get(tokenization) or _list_views(train)
+    used = np.unique(np.concatenate([view.ids for view in views]))
+    found: list[int] = np.intersect1d(used, np.array(new_ids)).tolist()
+    if not found:
+        raise InputError(
+            "No new token occurs in the training examples, so that no new embedding can be trained.",
+            "Train all parameters, or the head only, or choose the adapted or mixed tokenization.",
+            "trained",
+        )
+    return found
 
 
 def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Example]:
@@ -259,7 +299,11 @@ def finetune(
     with temporary_folder() as temporary, preserve_random_state():
         fitted = _fit(network, prepared, seed, folder or Path(temporary), part(progress, 0.0, 0.95))
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
+    n_separated = len(prepared.new_ids) * get_embeddings(network).shape[1]
     network.requires_grad_(True)
+    old_embeddings = {}
+    if prepared.settings.only_new_embeddings:
+        old_embeddings = compare_old_embeddings(prepared.model, network, prepared.new_ids)
 
     # 3. Score on the test split, under each tokenization and pooled.
     logits, scores = {}, {}
@@ -279,10 +323,12 @@ def finetune(
         curve=fitted.curve,
         seconds=time.perf_counter() - start,
         examples=fitted.examples,
-        trainable=trainable,
-        frozen=frozen,
+        trainable=trainable + n_separated,
+        frozen=frozen - n_separated,
         collapsed=_is_collapsed(prepared, fitted, network),
         findings=(*prepared.findings, *fitted.findings),
+        optimizer_bytes=fitted.optimizer_bytes,
+        old_embeddings=old_embeddings,
     )
 
 
@@ -315,7 +361,10 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
     for name, value in network.named_parameters():
         # The pooler counts as part of the head, which is always trained.
         in_encoder = name.startswith(prefix) and ".pooler." not in name
-        if settings.freeze == "embeddings":
+        if settings.only_new_embeddings:
+            # The embeddings of new tokens are separated later (`separate_new_embeddings`).
+            value.requires_grad = not in_encoder
+        elif settings.freeze == "embeddings":
             value.requires_grad = ".embeddings." not in name
         elif settings.freeze != "all":
             in_top_layer = bool(top & set(name.split("."))) and ".layer." in name
@@ -359,7 +408,8 @@ def _fit(
             grouped=not settings.ungrouped,
             head=task.kind.head,
         )
-        return fit(network, dataset, settings, folder, score, progress)
+        with separate_new_embeddings(network, new_ids[list(prepared.new_ids)]):
+            return fit(network, dataset, settings, folder, score, progress)
 
 
 def _list_views(*encoded: EncodedExamples | None) -> list[View]:

@@ -22,8 +22,8 @@ from vocadapt.files import check_file, check_path, open_file, parse_json, read_j
 from vocadapt.models.adapted_model import save_tokenizers
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.loading import run_quietly
 from vocadapt.models.model_files import INDEX, WHOLE
+from vocadapt.models.loading import run_quietly
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
@@ -74,6 +74,8 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
         "fold": prepared.fold,
         "unit": task.unit,
         "frozen": run.frozen,
+        "optimizer_bytes": run.optimizer_bytes,
+        "old_embeddings": dict(run.old_embeddings),
         "collapsed": run.collapsed,
         "findings": run.findings,
     }

@@ -14,6 +14,7 @@ from vocadapt.settings import (
 )
 from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.trained_parameters import TrainedParameters
 
 TOP = re.compile(r"top-([1-9][0-9]?)")
 FREEZE = {
@@ -26,11 +27,14 @@ HOW_TO_FREEZE = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
 
 
 @dataclass(frozen=True)
-class FinetuneSettings:
+class FinetuneSettings(TrainedParameters):
     """Settings of fine-tuning with Adam.
 
     Without `with_dev`, the dev split is scored after every epoch, the weights of the best epoch are
-    used, and training stops after `patience` epochs without improvement.
+    used, and training stops after `patience` epochs without improvement. If only new embeddings are
+    trained (`trained`), so is the head, and all layers are frozen.
+
+    Raises InputError if `freeze` selects layers as well.
     """
 
     epochs: int = setting(
@@ -131,6 +135,13 @@ class FinetuneSettings:
         if self.freeze == "top-K":
             raise InputError(
                 "The number of top layers to train is missing.", "Give it, such as top-3.", "freeze"
+            )
+        if self.only_new_embeddings and self.freeze != "all":
+            raise InputError(
+                f"New embeddings and the head are to be trained, and {self.freeze} selects other"
+                " parameters.",
+                "Choose one of the two.",
+                "trained",
             )
 
     @property

@@ -23,6 +23,7 @@ from vocadapt.training.callbacks import (
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import FinetuningDataset
+from vocadapt.training.trained_parameters import measure_optimizer
 
 if TYPE_CHECKING:
     import torch
@@ -36,13 +37,14 @@ class FitResult:
     """Metrics of a finished training.
 
     dev: dev score after each epoch. curve: (step, mean loss). examples: number of examples trained
-    on. findings: sentences to report.
+    on. findings: sentences to report. optimizer_bytes: size of the optimizer's state.
     """
 
     dev: tuple[float, ...]
     curve: tuple[tuple[int, float], ...]
     examples: int
     findings: tuple[str, ...] = ()
+    optimizer_bytes: int = 0
 
 
 def fit(
@@ -92,6 +94,7 @@ def fit(
         curve=read_history(trainer.state.log_history),
         examples=round(epochs_done * len(dataset.draw_items(0))),
         findings=tuple(findings),
+        optimizer_bytes=measure_optimizer(trainer.optimizer),
     )
 
 
@@ -189,3 +192,27 @@ def restrict_embeddings(
         with torch.no_grad():
             full.weight[rows.to(device)] = reduced.weight.detach().to(device)
         network.set_input_embeddings(full.to(reduced.weight.device))
+
+
+@contextmanager
+def separate_new_embeddings(
+    network: "transformers.PreTrainedModel", ids: NDArray[np.int64]
+) -> Iterator[None]:
+    """Separate the embeddings of some ids within a `with` block, so that only these are trained.
+
+    ids: (n,) int64, in the numbering of the network's present embedding matrix; nothing is done if
+    it is empty. Afterwards the network has its own layers again, with the trained embeddings.
+    """
+    if not len(ids):
+        yield
+        return
+    import torch
+
+    from vocadapt.training.separated_embeddings import SeparatedEmbeddings
+
+    separated = SeparatedEmbeddings(network, torch.from_numpy(np.sort(ids)))
+    separated.separate()
+    try:
+        yield
+    finally:
+        separated.merge()

@@ -40,18 +40,23 @@ from vocadapt.training.masked.settings import (
     STAGES,
     MaskedSettings,
     check_stage,
-    find_new_ids,
     select_trained_parameters,
 )
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator, Losses
 from vocadapt.training.rounding import copy_weights, round_weights
+from vocadapt.training.trained_parameters import (
+    TrainedParameters,
+    compare_old_embeddings,
+    find_new_ids,
+    require_new_ids,
+)
 
 if TYPE_CHECKING:
     import torch
 
-    from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
+    from vocadapt.training.separated_embeddings import SeparatedEmbeddings
 
 INTERMEDIATE = "checkpoints"  # folder of the intermediate models
 # Long parts of the report, which are left out of the record in the model folder.
@@ -59,8 +64,11 @@ LONG_PARTS = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 
 @dataclass(frozen=True)
-class ContinuedSettings:
-    """Settings of continued pretraining: the stage and how it is trained."""
+class ContinuedSettings(TrainedParameters):
+    """Settings of continued pretraining: the stage and how it is trained.
+
+    Raises InputError if new embeddings only and the head are to be trained.
+    """
 
     stage: str = setting(
         "continued", "parameters to train", choices=STAGES, empty="none", always=True
@@ -88,6 +96,19 @@ class ContinuedSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.only_new_embeddings and self.train_heads:
+            raise InputError(
+                "The masked-language-model head is not trained if only new embeddings are.",
+                "Train all parameters of the stage, or leave the head as it is.",
+                "trained",
+            )
+
+    @property
+    def cost_stage(self) -> str:
+        """The stage whose trained parameters determine the duration."""
+        if self.only_new_embeddings:
+            return "embeddings"
+        return self.stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +136,7 @@ class ContinuedModel:
         """Return the report as JSON values."""
         return {
             "stage": self.settings.stage,
+            "trained": self.settings.trained,
             **self.trained.to_dict(),
             **self.losses.to_record(),
             "held_out_asked": self.held_out_digest,
@@ -185,6 +207,8 @@ def continue_pretraining(
     figures: dict[str, Any] = blocks.to_dict() if isinstance(blocks, Pairs) else {}
     if stored is not None:
         figures |= round_weights(network, dtype, stored).to_dict()
+    if settings.only_new_embeddings:
+        figures["old_embeddings"] = compare_old_embeddings(model, network, find_new_ids(model))
     after = compute_masked_loss(network, model.vocabulary, held_out)
     last = f"step {trained.steps:,}, the last"
     check_finite(after.nats, last, training.lr, "The held-out loss is")
@@ -214,15 +238,20 @@ def _pack_sentences(
 
 
 def check_continued(
-    model: LanguageModel, settings: ContinuedSettings, extended: bool | None = None
+    model: LanguageModel,
+    settings: ContinuedSettings,
+    extended: bool | None = None,
+    adapted: bool = False,
 ) -> None:
     """Raise InputError if the stage or the block length does not fit the model, or if the model
-    lacks a special token.
+    lacks a special token, or new tokens if only their embeddings are trained.
 
     extended: whether the model will be an exBERT when the training begins; None reads this from the
-    model.
+    model. adapted: whether the model will have been adapted by then.
     """
     check_stage(model, settings.stage, settings.train_heads, extended)
+    if settings.only_new_embeddings and not adapted:
+        require_new_ids(model)
     length = settings.training.length
     positions = int(model.config.get("max_position_embeddings", length))
     if length > positions:
@@ -255,7 +284,11 @@ def _train(
     network, training = loaded.network, settings.training
     total = sum(value.numel() for value in network.parameters())
     separated = select_trained_parameters(
-        network, settings.stage, find_new_ids(model), settings.train_heads
+        network,
+        settings.stage,
+        find_new_ids(model),
+        settings.train_heads,
+        settings.only_new_embeddings,
     )
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     saver = None
@@ -309,7 +342,12 @@ class IntermediateSaver:
         shutil.rmtree(target, ignore_errors=True)
         draft.mkdir(parents=True)
         tokens = step * self.settings.training.batch * self.settings.training.length
-        report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
+        report = {
+            "stage": self.settings.stage,
+            "trained": self.settings.trained,
+            "steps": step,
+            "tokens": tokens,
+        }
         if self.separated is None:
             save_trained(self.model, self.loaded, draft, self.dtype, report)
         else:

@@ -22,7 +22,7 @@ from vocadapt.training.masked.continued import (
     continue_pretraining,
 )
 from vocadapt.training.masked.losses import find_next_sentence_head
-from vocadapt.training.masked.settings import find_new_ids
+from vocadapt.training.trained_parameters import find_new_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,8 @@ class ContinuedAdaptation(AdaptedModel):
     def keeps_old_weights(self) -> bool:
         """Whether the training changed only the new embeddings and the extension modules."""
         settings = self.training.settings
+        if settings.only_new_embeddings:
+            return True
         if settings.stage == "embeddings":
             return bool(find_new_ids(self.untrained))
         return settings.stage == "extension" and not settings.train_heads
@@ -67,7 +69,7 @@ def check_adaptable(
         check_extendable(network_class.__name__)
     if not settings.stage:
         return
-    check_continued(model, settings, is_extended(model.config) or bool(module.size))
+    check_continued(model, settings, is_extended(model.config) or bool(module.size), adapted=True)
     get_masked_head(model.network)
     if settings.nsp:
         find_next_sentence_head(model.network)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object
-from vocadapt.models.adapted_model import RECORD, open_base_model
 from vocadapt.models.extension_size import is_extended, is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
@@ -26,7 +24,7 @@ from vocadapt.training.schedules import SCHEDULES
 if TYPE_CHECKING:
     import transformers
 
-    from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
+    from vocadapt.training.separated_embeddings import SeparatedEmbeddings
 
 
 BUDGETS = ("hours", "tokens", "epochs")  # the first one that is set applies
@@ -211,32 +209,21 @@ def check_stage(
         )
 
 
-def find_new_ids(model: LanguageModel) -> list[int]:
-    """Return the ids of the tokens that got new embeddings when the model was adapted.
-
-    They are read from the record in its folder; empty if it was not adapted.
-    """
-    before = open_base_model(model)
-    if before is None:
-        return []
-    plan = read_json_object(model.path / RECORD).get("plan", {})
-    # Tokens of the original vocabulary whose embeddings were replaced count as new.
-    replaced = frozenset(plan.get("replaced_tokens", ()))
-    return [
-        i
-        for i, token in enumerate(model.vocabulary.tokens)
-        if token in replaced or token not in before.vocabulary
-    ]
-
-
 def select_trained_parameters(
-    network: "transformers.PreTrainedModel", stage: str, new: list[int], train_heads: bool = False
+    network: "transformers.PreTrainedModel",
+    stage: str,
+    new: list[int],
+    train_heads: bool = False,
+    only_new: bool = False,
 ) -> "SeparatedEmbeddings | None":
     """Make only the parameters of a stage require a gradient.
 
-    If only new embeddings are trained, they are separated from the others; the returned object
-    merges them again. Raises InputError if no parameter is left to train.
+    only_new: train the embeddings of the ids `new` only, whatever the stage. If only new embeddings
+    are trained, they are separated from the others; the returned object merges them again. Raises
+    InputError if no parameter is left to train.
     """
+    if only_new:
+        stage, train_heads = "embeddings", False
     # 1. All parameters, or none.
     network.requires_grad_(stage in ("whole", "continued"))
 
@@ -247,7 +234,7 @@ def select_trained_parameters(
 
     # 3. The modules of an exBERT and, with `train_heads`, the parameters that belong to the heads
     # only. While the output layer is separated, its own bias is unused.
-    head_excluded = ["decoder.weight", "own.fixed", "own.weight"]
+    head_excluded = ["decoder.weight"]
     if separated is not None:
         head_excluded.append("cls.predictions.bias")
     if stage == "extension":
@@ -272,7 +259,7 @@ def _separate_new_embeddings(
     """
     import torch
 
-    from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
+    from vocadapt.training.separated_embeddings import SeparatedEmbeddings
 
     if new:
         separated = SeparatedEmbeddings(network, torch.tensor(new))

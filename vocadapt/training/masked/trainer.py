@@ -22,6 +22,7 @@ from vocadapt.training.callbacks import (
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.losses import compute_losses
 from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.trained_parameters import measure_optimizer
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +39,7 @@ class TrainingResult:
 
     tokens: number of wordpieces trained on. trainable, frozen: numbers of parameters. curve: (step,
     mean loss in nats per masked token). next_curve: the same for next-sentence prediction, empty
-    without it.
+    without it. optimizer_bytes: size of the optimizer's state.
     """
 
     tokens: int
@@ -48,6 +49,7 @@ class TrainingResult:
     frozen: int
     curve: tuple[tuple[int, float], ...]
     next_curve: tuple[tuple[int, float], ...] = ()
+    optimizer_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -58,6 +60,7 @@ class TrainingResult:
             "tokens_per_second": self.tokens / self.seconds if self.seconds else 0.0,
             "trainable": self.trainable,
             "frozen": self.frozen,
+            "optimizer_bytes": self.optimizer_bytes,
             "curve": [list(point) for point in self.curve],
         }
         if self.next_curve:
@@ -103,6 +106,7 @@ def train_masked(
         frozen=sum(value.numel() for value in network.parameters()) - trainable,
         curve=read_history(trainer.state.log_history),
         next_curve=read_history(trainer.state.log_history, NEXT_LOSS),
+        optimizer_bytes=measure_optimizer(trainer.optimizer),
     )
 
 

@@ -27,6 +27,7 @@ from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import TASK as TASK_FILE
 from vocadapt.training.tasks.task import Task, read_task_file
+from vocadapt.training.trained_parameters import NEW_EMBEDDINGS, require_new_ids
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
@@ -138,6 +139,9 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     # 3. The step; with all folds, each seed is trained once per fold.
     if task_path is None or not models:
         return None
+    if settings.only_new_embeddings:
+        for place in models.values():
+            require_new_ids(cache.model_of(place))
     tokenization = "" if picked == USUAL else str(picked)
     step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
     first_fold, runs = fold, len(step.seeds)
@@ -219,15 +223,19 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
     # Keys contain the preset: selecting another one resets the inputs to its values.
     usual = FINETUNING_PRESETS[preset].settings
     changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
-    frozen = [name for name in FREEZE if name != "top-K"]
-    frozen += [f"top-{layers}" for layers in range(1, 25)]
-    changed["freeze"] = st.selectbox(
-        "Trained layers",
-        frozen,
-        frozen.index(usual.freeze),
-        format_func=_describe_freezing,
-        key=f"freeze_{preset}",
-    )
+    changed["trained"] = draw_setting(st, usual, "trained", f"trained_{preset}")
+    changed["freeze"] = "all"
+    # With new embeddings only, no layer is trained, so none can be selected.
+    if changed["trained"] != NEW_EMBEDDINGS:
+        frozen = [name for name in FREEZE if name != "top-K"]
+        frozen += [f"top-{layers}" for layers in range(1, 25)]
+        changed["freeze"] = st.selectbox(
+            "Trained layers",
+            frozen,
+            frozen.index(usual.freeze),
+            format_func=_describe_freezing,
+            key=f"freeze_{preset}",
+        )
     for name in ("schedule", "with_dev", "ungrouped"):
         changed[name] = draw_setting(st, usual, name, f"{name}_{preset}")
     if with_word_rule:

@@ -25,6 +25,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.masked.continued import list_intermediate_models
 from vocadapt.training.masked.validation import HIGHER, LOWER, describe_change, read_curve
 from vocadapt.training.rounding import describe_rounding
+from vocadapt.training.trained_parameters import describe_old_embeddings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -130,9 +131,9 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
     # 3. Sentences that interpret the change and state how it was measured.
     if "loss_change" in numbers:  # missing in reports of older trainings
         st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
-    rounding = describe_rounding(numbers)
-    if rounding:
-        st.markdown(rounding)
+    for sentence in (describe_rounding(numbers), describe_old_embeddings(numbers)):
+        if sentence:
+            st.markdown(sentence)
     excluded = ""
     too_long = numbers.get("held_out_too_long", 0)
     if too_long:

@@ -13,12 +13,14 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
+from vocadapt.training.trained_parameters import ALL
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
@@ -188,12 +190,22 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
-            # Drawn only for the stage `extension`, and for a model with a next-sentence head.
-            heads = stage == "extension" and draw_setting(st, ContinuedSettings, "train_heads")
+            # Each is drawn only where it applies: for an adapted model, for the stage `extension`,
+            # and for a model with a next-sentence head.
+            trained = ALL
+            if open_base_model(model) is not None:
+                trained = draw_setting(st, ContinuedSettings, "trained")
+            with_heads = stage == "extension" and trained == ALL
+            heads = with_heads and draw_setting(st, ContinuedSettings, "train_heads")
             pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
     return ContinuedSettings(
-        stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training
+        stage,
+        train_heads=heads,
+        nsp=pairs,
+        keep_minutes=keep,
+        training=training,
+        trained=trained,
     )
 
 
@@ -248,10 +260,12 @@ def estimate_pace(
     names: display names of models.
     """
     config = cache.model_of(request.model).config
-    modeled = estimate_pretraining_speed(config, request.further.stage, request.further.training)
+    further = request.further
+    modeled = estimate_pretraining_speed(config, further.cost_stage, further.training)
     # The newest pretraining is the most similar to the next one.
     for one in made:
-        same_stage = one.numbers["stage"] == request.further.stage
+        trained = (one.numbers["stage"], one.numbers.get("trained", ALL))
+        same_stage = trained == (further.stage, further.trained)
         same_model = one.model in (request.label, name_of(Path(request.model)))
         measured = one.numbers.get("tokens_per_second")
         if same_stage and same_model and measured:
