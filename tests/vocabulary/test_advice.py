@@ -49,7 +49,7 @@ def advice_on(counts=COUNTS, task=None, **options):
 
 
 def test_tokenization_statistics_by_hand():
-    cuts = measure_tokenization(COUNTS, tokenize_words(VOCABULARY, COUNTS), "[UNK]")
+    cuts = measure_tokenization(VOCABULARY, COUNTS, tokenize_words(VOCABULARY, COUNTS))
     assert (cuts.words, cuts.distinct) == (60 + 25 + 10 + 4 + 2, 5)  # with a letter
     assert (cuts.split, cuts.split_distinct, cuts.unknown) == (25 + 10 + 4, 3, 2)
     assert cuts.profile == (62, 39, 0, 0, 0, 0)
@@ -59,7 +59,7 @@ def test_tokenization_statistics_by_hand():
 
 
 def test_no_words_at_all_are_no_division_by_zero():
-    cuts = measure_tokenization({}, {}, "[UNK]")
+    cuts = measure_tokenization(VOCABULARY, {}, {})
     assert (cuts.share, cuts.share_distinct, cuts.unknown_share, cuts.fertility) == (0, 0, 0, 0)
 
 

@@ -1,9 +1,9 @@
 """Tokenizer lens: compare how models tokenize a text, and list the words that they tokenize
 differently.
 
-`tokenize_text` runs the tokenizer on a text. All statistics are computed from distinct words and
-their counts instead: each word is tokenized only once. For a plain WordPiece model both give the
-same tokens. They differ if an exact-word tokenizer departs from its rule (see
+`tokenize_text` runs the tokenizer on a text. All statistics are computed from distinct pre-tokens and
+their counts instead: each one is tokenized only once. In WordPiece, a pre-token is a word. For a
+plain model both give the same tokens. They differ if an exact-word tokenizer departs from its rule (see
 `vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if the text contains a special token
 such as [MASK]: it is one token for the tokenizer, but three words in the statistics.
 """
@@ -22,7 +22,7 @@ from vocadapt.text.splitter import Splitter, is_encodable
 from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import Vocabulary
 
-Counts = Mapping[str, int]  # distinct words of a text and their counts
+Counts = Mapping[str, int]  # distinct pre-tokens of a text and their counts
 SEVERE = 4  # wordpieces from which a word counts as severely split
 
 # The terms of Fast 2023, table 2.1, after the PubMedBERT paper. Their tokenization is always computed
@@ -82,8 +82,8 @@ def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WordTokenizer:
-    """The splitter of a model, which splits a text into words, and the vocabulary that tokenizes
-    these words.
+    """The splitter of a model, which splits a text into pre-tokens, and the vocabulary that
+    tokenizes these.
     """
 
     name: str
@@ -91,23 +91,26 @@ class WordTokenizer:
     splitter: Splitter
 
     def tokenize(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
-        """Return the wordpieces of distinct words that `splitter` produced.
+        """Return the tokens of distinct pre-tokens that `splitter` produced.
 
-        If `splitter` is not that of the model, each word is first split by the model's splitter. A
-        word that the model's normalizer removes has no wordpieces.
+        If `splitter` is not that of the model, the text of each one is first split by the model's
+        splitter; a word counts as if it followed a space. One that the model's normalizer removes
+        has no tokens.
         """
         tokenize = self.vocabulary.tokenize
         if splitter == self.splitter:
             return {word: tokenize(word) for word in words}
-        return {
-            word: tuple(piece for part in self.splitter.words(word) for piece in tokenize(part))
-            for word in words
-        }
+        found: dict[str, tuple[str, ...]] = {}
+        for word in words:
+            text = f" {word}" if splitter.outputs_words else splitter.read_pretoken(word)
+            parts = self.splitter.pretokens(text)
+            found[word] = tuple(token for part in parts for token in tokenize(part))
+        return found
 
     def measure(self, counts: Counts) -> "TokenizationFigures":
         """Compute statistics of the tokenization of a text.
 
-        counts: distinct words, as this model's splitter produces them, with their counts.
+        counts: distinct pre-tokens, as this model's splitter produces them, with their counts.
         Raises InputError for a text without words.
         """
         if not counts:
@@ -213,14 +216,14 @@ def list_changes(
 ) -> list[Change]:
     """List the words of a text that two models tokenize differently.
 
-    counts: words as `splitter` produced them, with their counts. The list is sorted by the
+    counts: pre-tokens as `splitter` produced them, with their counts. The list is sorted by the
     difference in wordpieces over the whole text, largest first, then by count, then by word.
     [UNK] counts as one wordpiece: an unknown word that gets three wordpieces needs two more.
     """
     tokens_before = before.tokenize(counts, splitter)
     tokens_after = after.tokenize(counts, splitter)
     changed = [
-        Change(word, count, tokens_before[word], tokens_after[word])
+        Change(splitter.read_pretoken(word).strip(), count, tokens_before[word], tokens_after[word])
         for word, count in counts.items()
         if tokens_before[word] != tokens_after[word]
     ]
@@ -242,19 +245,20 @@ def list_worst_split_words(
     """List the words with a letter that a model splits worst: those of SEVERE or more wordpieces
     first, then those of one wordpiece less, and so on; in each group the most frequent first.
 
-    counts: words as `splitter` produced them, with their counts. limit: maximum length of the list.
+    counts: pre-tokens as `splitter` produced them, with their counts. limit: maximum length of the
+    list.
     """
-    found = [
-        SplitWord(word, counts[word], pieces)
-        for word, pieces in tokenizer.tokenize(counts, splitter).items()
-        if len(pieces) > 1 and any(map(str.isalpha, word))
-    ]
+    found: list[SplitWord] = []
+    for pretoken, pieces in tokenizer.tokenize(counts, splitter).items():
+        word = splitter.read_pretoken(pretoken).strip()
+        if len(pieces) > 1 and any(map(str.isalpha, word)):
+            found.append(SplitWord(word, counts[pretoken], pieces))
     found.sort(key=lambda split: (-min(len(split.pieces), SEVERE), -split.count, split.word))
     return found[:limit]
 
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
-    """Count the distinct words of a text; raises InputError for a lone surrogate."""
+    """Count the distinct pre-tokens of a text; raises InputError for a lone surrogate."""
     _check_utf8(text)
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")

@@ -34,6 +34,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     measure_tokenization,
     tokenize_words,
 )
+from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
 SHOWN = 200  # number of split words to list, the most frequent ones
@@ -158,14 +159,15 @@ def advise(
     task: Mapping[str, int] | None = None,
     min_count: int = 5,
 ) -> Advice:
-    """Advise on a vocabulary for a text with these word counts.
+    """Advise on a vocabulary for a text with these counts of pre-tokens.
 
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
     text, entities = _tokenize(counts.counts, vocabulary), None
     if task is not None:
-        entities = _tokenize(task, vocabulary)
+        spelled = {vocabulary.spell(word): count for word, count in task.items()}
+        entities = _tokenize(spelled, vocabulary)
     size = size or ModelSize()
     figures = _measure(counts, text, entities, vocabulary, splitter, size, min_count)
     findings = apply_rules(figures)
@@ -179,7 +181,7 @@ def advise(
         findings,
         figures,
         recipes,
-        _list_split_words(text, entities),
+        _list_split_words(vocabulary, text, entities),
         recommend(figures),
     )
 
@@ -251,7 +253,7 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
 
 def _tokenize(counts: Mapping[str, int], vocabulary: Vocabulary) -> TokenizedText:
     pieces = tokenize_words(vocabulary, counts)
-    return TokenizedText(counts, pieces, measure_tokenization(counts, pieces, vocabulary.unknown))
+    return TokenizedText(counts, pieces, measure_tokenization(vocabulary, counts, pieces))
 
 
 def _measure(
@@ -264,15 +266,17 @@ def _measure(
     min_count: int,
 ) -> Figures:
     # 1. Count the words that get a vector; those that are tokens are anchors of the alignment.
-    frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
+    groups = group_word_forms(vocabulary, splitter, counts.counts)
+    frequent = {group.word: group for group in groups if group.count >= min_count}
     special = vocabulary.special
     anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
     # 2. Measure the gain of adding the others, by their minimum number of occurrences.
-    words, _ = split_addable_words(vocabulary, splitter, frequent)
+    addable, _ = split_addable_words(vocabulary, splitter, frequent)
+    words = [frequent[word] for word in addable]
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
         if floor > min_count or not gains:
-            added = [word for word in words if frequent[word] >= floor]
+            added = [word for word in words if word.count >= floor]
             gains.append(measure_gain(added, floor, text, task, size))
     tokens = max(text.statistics.tokens, 1)
     return Figures(
@@ -283,7 +287,7 @@ def _measure(
         min_count=min_count,
         width=size.width,
         anchors=anchors,
-        forecast=forecast(sum(frequent.values()), anchors, size.width),
+        forecast=forecast(sum(word.count for word in frequent.values()), anchors, size.width),
         gains=tuple(gains),
         top_saved=count_saved_tokens(words[:TOP], text) / tokens,
     )
@@ -303,14 +307,21 @@ def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) ->
     )
 
 
-def _list_split_words(text: TokenizedText, task: TokenizedText | None) -> tuple[SplitWord, ...]:
-    """Return the most frequent words with a letter that the model splits."""
-    split = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
-    split = sorted(split, key=lambda word: -text.counts[word])[:SHOWN]
+def _list_split_words(
+    vocabulary: Vocabulary, text: TokenizedText, task: TokenizedText | None
+) -> tuple[SplitWord, ...]:
+    """Return the most frequent pre-tokens with a letter that the model splits, as words."""
+    split = [
+        pretoken
+        for pretoken in text.counts
+        if len(text.pieces[pretoken]) > 1 and has_letter(vocabulary.read(pretoken))
+    ]
+    split = sorted(split, key=lambda pretoken: -text.counts[pretoken])[:SHOWN]
     words: list[SplitWord] = []
-    for word in split:
+    for pretoken in split:
         task_count = None
         if task is not None:
-            task_count = task.counts.get(word, 0)
-        words.append(SplitWord(word, text.pieces[word], text.counts[word], task_count))
+            task_count = task.counts.get(pretoken, 0)
+        word = vocabulary.read(pretoken)
+        words.append(SplitWord(word, text.pieces[pretoken], text.counts[pretoken], task_count))
     return tuple(words)

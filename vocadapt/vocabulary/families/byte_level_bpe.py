@@ -105,14 +105,16 @@ class ByteLevelVocabulary(Vocabulary):
         """Return whether a token has no Ġ: "tension"."""
         return not token.startswith(SPACE) and token not in self._undivided
 
+    def read(self, pretoken: str) -> str:
+        """Return the text of a pre-token without the space before it: "ĠnaÃ¯ve" → "naïve"."""
+        return self._reader.read_pretoken(pretoken).removeprefix(" ")
+
     def body(self, token: str) -> str:
         """Return the text of a token without the space before it: "Ġnaïve" → "naïve".
 
         A byte that is no whole character is written \\xe2.
         """
-        if token in self.added:
-            return token
-        return self._reader.read_pretoken(token).removeprefix(" ")
+        return token if token in self.added else self.read(token)
 
     def spell(self, body: str, continues: bool = False) -> str:
         """Return the token with this text after a space, or without one: "tension" → "Ġtension"."""

@@ -167,6 +167,10 @@ class Vocabulary(ABC):
     def spell(self, body: str, continues: bool = False) -> str:
         """Return the token with this text at the start of a word, or as a continuation."""
 
+    def read(self, pretoken: str) -> str:
+        """Return the text of a pre-token without the space before it, for people."""
+        return pretoken
+
     def mark_of(self, token: str) -> str:
         """Return the mark before the text of a token; "" if it has none."""
         body = self.body(token)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.plan.forms import WordForms
 
 MAX_PROFILE_PIECES = 6  # words with this number of wordpieces or more are one class of the profile
 FLOAT32_BYTES = 4
@@ -66,9 +67,9 @@ class TokenizationStatistics:
         return self.tokens / self.running if self.running else 0.0
 
 
-def tokenize_words(vocabulary: Vocabulary, words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the wordpieces of each word; the words are already normalized."""
-    return {word: vocabulary.tokenize(word) for word in words}
+def tokenize_words(vocabulary: Vocabulary, pretokens: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the tokens of each pre-token."""
+    return {pretoken: vocabulary.tokenize(pretoken) for pretoken in pretokens}
 
 
 def has_letter(word: str) -> bool:
@@ -77,13 +78,18 @@ def has_letter(word: str) -> bool:
 
 
 def measure_tokenization(
-    counts: Mapping[str, int], pieces: Pieces, unknown: str
+    vocabulary: Vocabulary, counts: Mapping[str, int], pieces: Pieces
 ) -> TokenizationStatistics:
-    """Measure the tokenization of words with these counts.
+    """Measure the tokenization of pre-tokens with these counts.
 
-    pieces: wordpieces of each of the words; unknown: the unknown token, [UNK].
+    pieces: tokens of each of the pre-tokens, by `vocabulary`.
     """
-    lettered = {word: count for word, count in counts.items() if has_letter(word)}
+    unknown = vocabulary.unknown
+    lettered = {
+        pretoken: count
+        for pretoken, count in counts.items()
+        if has_letter(vocabulary.read(pretoken))
+    }
     split = [word for word in lettered if len(pieces[word]) > 1]
     profile = [0] * MAX_PROFILE_PIECES
     unknown_words = 0
@@ -116,7 +122,7 @@ class Gain:
     """Benefit and cost of adding the words that a model lacks and that occur at least `floor`
     times.
 
-    words: number of added words.
+    words: number of added words; each of their forms is a token.
     parameters, bytes: size of the new embeddings in float32 (a tied output layer shares them).
     model_share: number of new parameters as a fraction of the model's.
     saved: fraction by which the number of tokens of the text decreases.
@@ -143,7 +149,9 @@ class Gain:
 
 @dataclass(frozen=True, eq=False)
 class TokenizedText:
-    """Word counts of a text (or of the entities of a task), their wordpieces, and statistics."""
+    """Counts of the pre-tokens of a text (or of the entities of a task), their tokens, and
+    statistics.
+    """
 
     counts: Mapping[str, int]
     pieces: Pieces
@@ -151,16 +159,18 @@ class TokenizedText:
 
 
 def measure_gain(
-    added: Sequence[str],
+    added: Sequence[WordForms],
     floor: int,
     text: TokenizedText,
     task: TokenizedText | None,
     size: ModelSize,
 ) -> Gain:
     """Measure the benefit and cost of adding these words, which occur at least `floor` times."""
-    occurrences = [text.counts[word] for word in added]
+    occurrences = [word.count for word in added]
     saved = count_saved_tokens(added, text)
-    parameters = None if size.width is None else len(added) * size.width
+    parameters = None
+    if size.width is not None:
+        parameters = sum(len(word.forms) for word in added) * size.width
     model_share = None
     if parameters is not None and size.parameters:
         model_share = parameters / size.parameters
@@ -181,20 +191,26 @@ def measure_gain(
     )
 
 
-def count_saved_tokens(added: Sequence[str], text: TokenizedText) -> int:
-    """Count the tokens that a text has less if each of these words is one token."""
-    return sum(text.counts[word] * (len(text.pieces[word]) - 1) for word in added)
+def count_saved_tokens(added: Sequence[WordForms], text: TokenizedText) -> int:
+    """Count the tokens that a text has less if each form of these words is one token."""
+    return sum(
+        count * (len(text.pieces.get(form, (form,))) - 1)
+        for word in added
+        for form, count in word.forms
+    )
 
 
-def _compute_joined_fraction(added: Sequence[str], text: TokenizedText) -> float:
+def _compute_joined_fraction(added: Sequence[WordForms], text: TokenizedText) -> float:
     """Return the fraction of the split running words of a text that are among these words."""
     if not text.statistics.split:
         return 0.0
     joined = 0
     for word in added:
-        is_split = len(text.pieces.get(word, ())) > 1
-        if is_split and has_letter(word):
-            joined += text.counts.get(word, 0)
+        if not has_letter(word.word):
+            continue
+        for form, _ in word.forms:
+            if len(text.pieces.get(form, ())) > 1:
+                joined += text.counts.get(form, 0)
     return joined / text.statistics.split
 
 
