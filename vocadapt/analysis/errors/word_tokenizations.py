@@ -193,4 +193,5 @@ def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counte
 def _tokenize(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
     if tokenizer is None:
         return ()
-    return tuple(encode(tokenizer, word, add_special_tokens=False).tokens)
+    # As after a space, which is where most words stand.
+    return tuple(encode(tokenizer, f" {word}", add_special_tokens=False).tokens)

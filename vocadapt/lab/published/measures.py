@@ -73,7 +73,7 @@ def measure_tokenization(table: PublishedTable, materials: Materials, progress: 
         vocabulary = opened.model.vocabulary
         tokens: list[str] = []
         for word in opened.model.splitter.words(cell.row):
-            tokens += vocabulary.tokenize(word)
+            tokens += vocabulary.tokenize_word(word)
         shown = HYPHEN.join(map(vocabulary.body, tokens))
         if len(tokens) == 1:
             shown = WHOLE

@@ -42,7 +42,7 @@ def find_example_line(corpus: Artifact, model: LanguageModel) -> str:
         words = model.splitter.words(line)
         if not (MIN_LENGTH <= len(line) <= MAX_LENGTH and words):
             continue
-        pieces = sum(len(model.vocabulary.tokenize(word)) for word in words) / len(words)
+        pieces = sum(len(model.vocabulary.tokenize_word(word)) for word in words) / len(words)
         if pieces > most:
             best, most = line.strip(), pieces
     return best

@@ -57,7 +57,9 @@ def look_up(
             "Type a wordpiece exactly as it is in the vocabulary, or a whole word.",
         )
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
-    words = vocabulary.find_words_with(query, counts.counts)
+    pretokens = vocabulary.find_words_with(query, counts.counts)
+    found = {word for pretoken in pretokens for word in splitter.words_of(pretoken)}
+    words = sorted(word for word in found if body in word)
     return find_any_in_context(
         text, query, words, body, splitter, settings, part(progress, 0.5, 1.0)
     )

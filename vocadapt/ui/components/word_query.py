@@ -185,7 +185,7 @@ def choose_example_words(
     found: list[str] = []
     split: list[str] = []
     for word in long:
-        pieces = len(model.vocabulary.tokenize(word))
+        pieces = len(model.vocabulary.tokenize_word(word))
         if pieces >= MIN_PIECES:
             found.append(word)
         elif pieces > 1:
@@ -205,8 +205,10 @@ def query_across_spaces(
     """
     word = resolve_word(typed, model.splitter, spaces.words, spaces.pieces)
     # 1. A wordpiece, or a word that is unknown to the model, is looked up directly.
-    pieces = (word,) if word in spaces.pieces else model.vocabulary.tokenize(word)
-    if pieces == (word,) or model.vocabulary.unknown in pieces:
+    if word in spaces.pieces:
+        return Answer(word, spaces.lists(word, settings), (word,))
+    pieces = model.vocabulary.tokenize_word(word)
+    if len(pieces) == 1 or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
     # 2. Any other word is represented by the mean of its wordpieces.
     ids, names = model.vocabulary.ids, model.vocabulary.names

@@ -286,6 +286,10 @@ class Vocabulary(ABC):
         tokens spell it.
         """
 
+    def tokenize_word(self, word: str) -> tuple[str, ...]:
+        """Return the tokens of a word after a space."""
+        return self.tokenize(self.spell(word))
+
     @abstractmethod
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
         """Return the tokens that spell a token, in its position.
@@ -316,10 +320,11 @@ class Vocabulary(ABC):
                 starts[self.body(token)] = weight
         return self.build_word_table(starts, continuations)
 
-    def find_words_with(self, token: str, words: Iterable[str]) -> list[str]:
-        """Return the words whose tokens include `token`: "##chy" → ["tachycardia"]."""
-        body = self.body(token)
-        return [word for word in words if body in word and token in self.tokenize(word)]
+    def find_words_with(self, token: str, pretokens: Iterable[str]) -> list[str]:
+        """Return the pre-tokens whose tokens include `token`: "##chy" → ["tachycardia"]."""
+        own = self.mark_of(token)
+        text = token.removeprefix(own)
+        return [one for one in pretokens if text in one and token in self.tokenize(one)]
 
     # Reachable tokens, and changes of the vocabulary
 
