@@ -312,9 +312,9 @@ def finish_cells(
         numbers = {"mean": {"f1": f1}, "scorer": "entity-strict", "collapsed": own}
         Manifest("runs", cell.step.name, {}, numbers=numbers).save(folder)
         if cell.step.needs:
-            model = root / "models" / cell.step.needs
+            model = cell.step.needs.find_folder(root)
             model.mkdir(parents=True, exist_ok=True)
-            Manifest("models", cell.step.needs, {}).save(model)
+            Manifest("models", model.name, {}).save(model)
     Manifest("studies", "s", {}).save(root, lists_files=False)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
+from tests.material.lab import write_text
 from vocadapt.errors import InputError
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.study_file import read_study
@@ -109,6 +110,49 @@ def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
     assert [one.name for one in study.variants] == ["plain", "other"]
     assert study.variants[0].model == str(folder / "model")
     assert study.tasks[0].inputs["train"] == str(folder / "train.tsv")
+
+
+ON_TEXT = """
+[[variants]]
+name = "{}"
+model = "model"
+preset = "green-bert"
+corpus = "text.txt"
+"""
+
+
+def test_word_vectors_are_trained_once_for_all_variants_that_need_the_same(folder, tmp_path):
+    """A model starts from them, and from the text only if its recipe needs it for anything else."""
+    write_text(folder / "text.txt")
+    variants = ON_TEXT.format("green") + ON_TEXT.format("mean") + 'initializer = "syntactic"\n'
+    variants += ON_TEXT.format("cased lines") + "min_length = 30\n"
+    variants += ON_TEXT.format("trained").replace("green-bert", "green-bert+mlm") + "length = 32\n"
+    root = tmp_path / "out"
+    grid = expand(read_study(write(folder, FILE + variants)), root)
+    assert len(grid.models) == 4 and len(grid.vectors) == 2
+    green, mean, other, trained = grid.models.values()
+    assert green.needs == mean.needs == trained.needs != other.needs
+    assert green.spec.inputs["vectors"] == (str(green.needs.find_folder(root)),)
+    assert "text" not in green.spec.inputs and "text" in trained.spec.inputs
+    assert green.given_spec.inputs["text"] == (str(folder / "text.txt"),)
+    assert "vectors" not in green.given_spec.inputs
+
+    # They run first; once a model is there, its vectors are not needed any more.
+    missing = grid.list_missing(root)
+    assert [step.spec.step for step in missing[:6]] == ["vectors"] * 2 + ["model"] * 4
+    for step in (green, mean, trained):
+        step.find_folder(root).mkdir(parents=True)
+        (step.find_folder(root) / "manifest.json").write_text("{}")
+    assert [step for step in grid.list_missing(root) if step.spec.step == "vectors"] == [
+        other.needs
+    ]
+
+    # Another text changes the vectors, and with them the models and their cells.
+    write_text(folder / "text.txt", seed=2)
+    changed = expand(read_study(folder / "s.toml"), root)
+    assert not {step.name for step in changed.models.values()} & set(grid.models)
+    cells = {cell.step.name for cell in grid.cells if cell.variant == "green"}
+    assert cells and not cells & {cell.step.name for cell in changed.cells}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -24,10 +25,14 @@ from tests.material.studies import (
     wait_for,
 )
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.saved import save_study
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.presets import PRESETS
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 pytestmark = pytest.mark.slow
 FILE = """
@@ -50,6 +55,12 @@ CORPORA = """
 name = "green"
 model = "model"
 preset = "green-bert"
+no_certificate = true
+[[variants]]
+name = "mean"
+model = "model"
+preset = "green-bert"
+initializer = "syntactic"
 no_certificate = true
 [[corpora]]
 name = "trials"
@@ -134,11 +145,29 @@ def test_every_text_of_a_study_is_a_row(file, tmp_path):
     file.write_text(FILE.replace("= 40", "= 1") + CORPORA, encoding="utf-8")
     out = tmp_path / "out"
     answer = run_study(file, out, "--workers", "1")
-    assert (answer["cells"], answer["done"], answer["failed"]) == (6, 6, 0)
+    assert (answer["cells"], answer["done"], answer["failed"]) == (10, 10, 0)
     rows = json.loads(read_table(file, out))["rows"]
-    assert [row["variant"] for row in rows] == ["plain", "green · trials", "green · later"]
+    adapted = [
+        f"{variant} · {text}" for variant in ("green", "mean") for text in ("trials", "later")
+    ]
+    assert [row["variant"] for row in rows] == ["plain", *adapted]
     assert all(row["n"] == 2 for row in rows)
-    assert len(list(out.glob("models/*/manifest.json"))) == 2
+
+    # Word vectors are trained once for each text, and a model is the same as one adapted by itself.
+    assert len(list(out.glob("vectors/*/manifest.json"))) == 2
+    models = {path.parent.name.rpartition("-")[0]: path.parent for path in find_models(out)}
+    assert set(models) == {"green-trials", "green-later", "mean-trials", "mean-later"}
+    recipe = replace(PRESETS["green-bert"], vectors=Word2VecSettings(workers=1))
+    inputs = {"model": str(file.parent / "model"), "text": str(file.parent / "trials.txt")}
+    spec = Spec("model", ModelStep(recipe, certify=False), inputs)
+    own = run_step(spec, tmp_path / "own").folder
+    weights = "model.safetensors"
+    assert (models["green-trials"] / weights).read_bytes() == (own / weights).read_bytes()
+    assert (models["green-later"] / weights).read_bytes() != (own / weights).read_bytes()
+
+
+def find_models(out: Path) -> list[Path]:
+    return list(out.glob("models/*/manifest.json"))
 
 
 def test_a_study_is_a_job_with_workers_of_its_own(file, tmp_path):

@@ -14,10 +14,11 @@ import pytest
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
+from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import Canceled
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.studies.estimates import estimate_grid
+from vocadapt.lab.studies.estimates import ADAPTING, estimate_grid
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.drafts import open_growing
@@ -136,6 +137,39 @@ def test_all_folds_count_in_the_estimate(tmp_path):
         seconds.append(cost.seconds)
     start_up = 6.0
     assert seconds[1] - start_up == pytest.approx(2 * (seconds[0] - start_up))
+
+
+def test_adaptations_are_estimated_from_their_text_and_the_finished_ones(tmp_path):
+    build_tiny_bert(tmp_path / "model")
+    write_conll(tmp_path / "train.tsv", sentences(4))
+    text = FILE.replace("test.tsv", "train.tsv").replace('freeze = "head"', 'corpus = "text.txt"')
+    (tmp_path / "s.toml").write_text(text)
+    out, seconds = tmp_path / "out", []
+    for lines in (1_000, 100_000):
+        write_text(tmp_path / "text.txt", lines)
+        grid = expand(read_study(tmp_path / "s.toml"), out)
+        seconds.append(estimate_grid(grid, out, 1).seconds)
+    assert seconds[0] > ADAPTING
+    (vectors,), (model,) = grid.vectors.values(), grid.models.values()
+    training = seconds[1] - seconds[0]
+    assert training > 1
+
+    # Vectors that took long are no reason to expect more of the model, and the other way round.
+    Manifest("vectors", vectors.name, {}, seconds=1000.0).save(make(vectors.find_folder(out)))
+    assert estimate_grid(grid, out, 1).seconds == pytest.approx(seconds[0], rel=0.05)
+    Manifest("models", model.name, {}, seconds=1000.0).save(make(model.find_folder(out)))
+    assert estimate_grid(grid, out, 1).seconds < seconds[0] - ADAPTING / 2
+
+    # A second model is estimated at the speed of the first.
+    other = text + '[[variants]]\nname = "mean"\nmodel = "model"\ncorpus = "text.txt"\n'
+    (tmp_path / "s.toml").write_text(other + 'initializer = "syntactic"\n')
+    grid = expand(read_study(tmp_path / "s.toml"), out)
+    assert len(grid.vectors) == 1 and estimate_grid(grid, out, 1).seconds > 1000
+
+
+def make(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
 
 
 @pytest.mark.slow

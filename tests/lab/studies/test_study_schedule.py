@@ -16,15 +16,17 @@ from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import FLAG, KILLED, SPEC, Job
 from vocadapt.lab.jobs.queue import find_job
 from vocadapt.lab.jobs.status import Status, read_status, write_status
+from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies import places
-from vocadapt.lab.studies.grid import Grid, expand, stamp_input
+from vocadapt.lab.studies.grid import Grid, expand
 from vocadapt.lab.studies.pools import LocalPool
 from vocadapt.lab.studies.runner import run_grid
 from vocadapt.lab.studies.states import find_states
 from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.studies.study_step import StudyStep, stamp_input
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import open_growing
 from vocadapt.lab.workspace.manifest import Input, Manifest
@@ -175,7 +177,8 @@ def test_a_text_that_is_removed_fails_its_cells_alone(file):
 
 def test_cells_whose_model_disappears_do_not_wait_for_ever(file):
     grid, root = open_grid(file)
-    cells = tuple(replace(cell, step=replace(cell.step, needs="m")) for cell in grid.cells)
+    model = StudyStep("m", Spec("model", ModelStep(), {"model": str(file.parent)}), 1)
+    cells = tuple(replace(cell, step=replace(cell.step, needs=model)) for cell in grid.cells)
     (root / "models" / "m").mkdir(parents=True)
 
     def remove_model(job: Job) -> None:
@@ -184,7 +187,7 @@ def test_cells_whose_model_disappears_do_not_wait_for_ever(file):
 
     outcome = run_grid(replace(grid, cells=cells), root, ScriptedPool(remove_model))
     assert (outcome.done, outcome.failed) == (1, 2)
-    assert {one.problem for one in outcome.failures} == {"its model m was not made"}
+    assert {one.problem for one in outcome.failures} == {"it needs m, which failed or was removed"}
 
 
 def test_a_checkpoint_that_a_killed_cell_left_beside_its_result_is_removed(file):

@@ -12,6 +12,7 @@ from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.given_settings import Given
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
@@ -49,6 +50,7 @@ def _plan(options: Options) -> Answer:
         "kg_co2": energy.kg_co2,
         "workers": workers,
         "adaptations": {one.name: dict(one.adapting) for one in study.variants if one.is_adapted},
+        "slowdown": estimate_slowdown(),
         "out": str(folder),
     }
     planned = Counter((cell.row, cell.task) for cell in grid.cells)
@@ -57,18 +59,23 @@ def _plan(options: Options) -> Answer:
     facts = {
         "cells": f"{values['cells']:,}, of which {values['whole']:,} are finished",
         "adapted models": f"{values['models']:,}",
+        "word vectors": f"{values['vectors']:,} to train",
         "time": f"about {_format_time(cost.seconds)} on {_format_count(workers, 'worker')} of"
         f" {_format_count(study.threads, 'thread')}",
         "disk": f"about {cost.bytes / GIGA:.1f} GB, plus the predictions",
         "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)}",
         "out": folder,
     }
-    parts = (
+    parts = [
         format_table(("variant", "task", "seeds", "finished"), rows),
         _format_adaptations(study),
         format_facts(facts),
         _wrap(f"Time from {cost.basis}. Energy from {format_basis(energy)}."),
-    )
+    ]
+    if values["slowdown"] > 1:
+        parts.append(
+            f"This machine is busy: now it takes about {values['slowdown']:g} times as long."
+        )
     return Answer(values, "\n\n".join(parts))
 
 

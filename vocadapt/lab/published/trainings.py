@@ -345,7 +345,7 @@ def _find_problem(
     own: set[str] = set()
     for cell in grid.cells:
         if (cell.variant, cell.task) == (variant, task):
-            own |= {cell.step.name, cell.step.needs}
+            own |= {step.name for step in cell.step.chain}
     problems = (str(one["problem"]) for one in failures if one["name"] in own)
     return next(problems, "it has no result yet")
 

@@ -19,9 +19,9 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.search.space import Range, Space
 from vocadapt.lab.search.trials import TrialMaker, read_dev_score
-from vocadapt.lab.studies.grid import StudyStep
 from vocadapt.lab.studies.pools import Pool
 from vocadapt.lab.studies.runner import REPORT_EVERY, Schedule, handle_end, is_collapsed, start_step
+from vocadapt.lab.studies.study_step import StudyStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds

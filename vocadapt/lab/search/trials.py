@@ -9,8 +9,9 @@ from vocadapt.errors import InputError
 from vocadapt.lab.search.space import apply_settings
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep, limit_task, load_task
 from vocadapt.lab.steps.step import Spec, StepContext
-from vocadapt.lab.studies.grid import Stamps, StudyStep, identify_training
+from vocadapt.lab.studies.grid import identify_training
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant
+from vocadapt.lab.studies.study_step import Stamps, StudyStep
 from vocadapt.models.model_folder import name_of
 from vocadapt.progress import silent
 from vocadapt.training.finetune.run_files import load_runs

@@ -1,18 +1,11 @@
-"""A study expanded into steps: the adapted models, made once each, and the cells that train on them.
-
-A step is identified by a digest of all that determines its result: settings, contents of its inputs
-and number of threads. Its name ends in the digest, so after a change of the file all results that did
-not change are found again. A result keeps its first name, even if its variant is renamed.
+"""A study expanded into steps: word vectors and adapted models, made once each, and the cells that
+train on them.
 
 Example: two variants, one of them adapted, three tasks and four seeds are 24 cells and one model.
 """
 
-import json
-import os
-import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -20,58 +13,18 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, read_given, read_settings
-from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant, iterate_chosen
-from vocadapt.lab.workspace.manifest import MANIFEST, record_input
-from vocadapt.lab.workspace.workspace import Workspace, simplify_name
-from vocadapt.models.language_model import open_model
+from vocadapt.lab.studies.study_step import DIGEST, Names, Stamps, StudyStep, compute_digest
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import silent
 from vocadapt.recipe_changes import choose_recipe
 from vocadapt.training.finetune.settings import FinetuneSettings, training_preset
-from vocadapt.training.tasks.task import list_task_files
 
 MANY_CELLS = 10_000  # more must be confirmed
-DIGEST = 16  # hexadecimal digits in a name: enough for the cells of many studies
-STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; group 1: its digest
-LONGEST = 60  # characters of a name before its digest
-MODELS = ("model", "target")  # roles of models
-
-
-@dataclass(frozen=True)
-class StudyStep:
-    """A step of a study: what it runs, and the name of its artifact.
-
-    `threads`: number of threads that it is computed with. `needs`: name of the adapted model that it
-    starts from; "" if the study does not make its model. `stamps`: role → stamp of the inputs that
-    the study does not make itself.
-    """
-
-    name: str
-    spec: Spec
-    threads: int
-    needs: str = ""
-    stamps: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """The digest of all that determines its result."""
-        return self.name[-DIGEST:]
-
-    @property
-    def title(self) -> str:
-        """Its name without the digest."""
-        return self.name[: -DIGEST - 1]
-
-    def find_folder(self, root: Path) -> Path:
-        """Return the folder of its artifact in a study's folder."""
-        return root / self.spec.kind / self.name
-
-    def is_whole(self, root: Path) -> bool:
-        """Return whether its artifact is complete: the manifest is written last."""
-        return (self.find_folder(root) / MANIFEST).is_file()
 
 
 @dataclass(frozen=True)
@@ -100,9 +53,22 @@ class Grid:
 
     @cached_property
     def steps(self) -> tuple[StudyStep, ...]:
-        """The distinct steps: models first, then those of the cells."""
+        """The distinct steps, in the order in which they run: word vectors, models, cells."""
         cells = {cell.step.name: cell.step for cell in self.cells}
-        return (*self.models.values(), *cells.values())
+        return (*self.vectors.values(), *self.models.values(), *cells.values())
+
+    @cached_property
+    def vectors(self) -> Mapping[str, StudyStep]:
+        """The word vectors that the study trains for its models, by name."""
+        needed = [model.needs for model in self.models.values() if model.needs is not None]
+        return {step.name: step for step in needed}
+
+    def list_missing(self, root: Path) -> list[StudyStep]:
+        """List the steps that must run until all cells are finished, in that order; `root` is the
+        folder of the study. A model whose cells are finished is not made again.
+        """
+        missing = {one.name for cell in self.cells for one in cell.step.list_unfinished(root)}
+        return [step for step in self.steps if step.name in missing]
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
@@ -133,19 +99,19 @@ def expand(
     confirmed, and for settings that do not fit.
 
     1. List the cells.
-    2. Build the adapted model of each variant and text, once.
+    2. Build the adapted model of each variant and text, once, with its word vectors.
     3. Build the training of each cell. What differs between the cells of a variant and a task is
        the seed alone.
     """
     # 1. The cells.
     chosen = _list_chosen(study, confirmed)
-    stamps, names = Stamps(workspace), _Names(root)
+    stamps, names = Stamps(workspace), Names(root)
 
     # 2. The models.
     models: dict[tuple[str, str], StudyStep | None] = {}
     for variant, corpus, *_ in chosen:
         if (variant.name, corpus) not in models:
-            models[variant.name, corpus] = _build_model(study, variant, corpus, stamps, names)
+            models[variant.name, corpus] = _build_model(study, variant, corpus, root, stamps, names)
 
     # 3. The trainings.
     trainings: dict[tuple[str, str, str], Training] = {}
@@ -197,7 +163,7 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
 
 
 def _build_model(
-    study: Study, variant: Variant, corpus: str, stamps: "Stamps", names: "_Names"
+    study: Study, variant: Variant, corpus: str, root: Path, stamps: Stamps, names: Names
 ) -> StudyStep | None:
     """Return the step that adapts the model of a variant; None for a model as it is."""
     if not variant.is_adapted:
@@ -214,13 +180,50 @@ def _build_model(
         inputs |= {"vectors": given.get("vectors", ""), "text": given.get("corpus", ())}
         spec = Spec("model", settings, inputs, casing=given.get("casing", ""))
         check_model_step(StepContext(spec, Path(), None, silent), settings)
-        seen = stamps.of(spec)
+        vectors = _build_vectors(study, spec, corpus or variant.name, stamps, names)
+        made = {}
+        if vectors is not None:
+            made = {"vectors": vectors.digest}
+            spec = replace(spec, inputs=_replace_text(spec, vectors.find_folder(root)))
+        seen = stamps.of(spec, made)
     except InputError as error:
         raise InputError(
             f"Variant {variant.name}: {error.problem}", error.remedy, error.setting
         ) from error
-    digest = compute_digest(spec, seen, study.threads)
-    return StudyStep(names.find((variant.name, corpus), digest), spec, study.threads, stamps=seen)
+    name = names.find((variant.name, corpus), compute_digest(spec, seen, study.threads))
+    outside = {role: stamp for role, stamp in seen.items() if role not in made}
+    return StudyStep(name, spec, study.threads, vectors, outside)
+
+
+def _build_vectors(
+    study: Study, spec: Spec, text: str, stamps: Stamps, names: Names
+) -> StudyStep | None:
+    """Return the step that trains the word vectors of a model on its text; None if they are given, or
+    if its recipe needs none. Models that need the same ones share the step.
+
+    spec: of the step that adapts the model. text: name of the text.
+    """
+    settings = spec.settings
+    if "vectors" not in settings.recipe.needs or "text" not in spec.inputs:
+        return None
+    if "vectors" in spec.inputs or Path(spec.one("target") or "").is_file():
+        return None  # vectors for the tokens of a bare vocabulary are trained on the text, too
+    training = VectorsStep(corpus=settings.corpus, word2vec=settings.recipe.vectors)
+    inputs = {role: spec.inputs[role] for role in ("text", "model")}
+    own = Spec("vectors", training, inputs, casing=spec.casing)
+    seen = stamps.of(own)
+    name = names.find((text, "vectors"), compute_digest(own, seen, study.threads))
+    return StudyStep(name, own, study.threads, stamps=seen)
+
+
+def _replace_text(spec: Spec, vectors: Path) -> dict[str, tuple[str, ...]]:
+    """Return the inputs of an adaptation with word vectors, and with the text only if its recipe
+    needs it for anything else.
+    """
+    inputs = {**spec.inputs, "vectors": (str(vectors),)}
+    if not spec.settings.recipe.needs & {"counts", "text"}:
+        del inputs["text"]
+    return inputs
 
 
 @dataclass(frozen=True)
@@ -230,15 +233,15 @@ class Training:
     names: tuple[str, ...]
     spec: Spec
     digested: bytes
-    needs: str
+    needs: StudyStep | None
     stamps: Mapping[str, str]
     threads: int
 
-    def build_step(self, seed: int, names: "_Names | None" = None) -> StudyStep:
+    def build_step(self, seed: int, names: Names | None = None) -> StudyStep:
         """Build the step of one seed. names: the names of steps in the folder of a study."""
         spec = replace(self.spec, settings=replace(self.spec.settings, seeds=(seed,)))
         digest = blake2b(self.digested + str(seed).encode(), digest_size=DIGEST // 2).hexdigest()
-        name = (names or _Names()).find((*self.names, f"seed-{seed}"), digest)
+        name = (names or Names()).find((*self.names, f"seed-{seed}"), digest)
         return StudyStep(name, spec, self.threads, self.needs, self.stamps)
 
 
@@ -248,7 +251,7 @@ def _build_training(
     task: StudyTask,
     model: StudyStep | None,
     root: Path,
-    stamps: "Stamps",
+    stamps: Stamps,
 ) -> Training:
     """Return the training of a variant on a task. Settings of the variant override those of the task,
     and these override those of the study.
@@ -278,7 +281,7 @@ def _build_training(
 def identify_training(
     names: tuple[str, ...],
     spec: Spec,
-    stamps: "Stamps",
+    stamps: Stamps,
     threads: int,
     model: StudyStep | None = None,
 ) -> Training:
@@ -291,81 +294,8 @@ def identify_training(
         made = {"model": model.digest}
     seen = stamps.of(spec, made)
     digested = compute_digest(spec, seen, threads).encode()
-    needs = model.name if model else ""
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
-    return Training(names, spec, digested, needs, outside, threads)
-
-
-def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
-    """Return a digest of what determines the result of a step.
-
-    stamps: role → stamp of its input. Seeds of a fine-tuning are left out: cells add their own.
-    """
-    settings = asdict(spec.settings)
-    settings.pop("seeds", None)
-    content = [spec.step, settings, spec.casing, dict(stamps), threads]
-    text = json.dumps(content, sort_keys=True, default=str)
-    return blake2b(text.encode(), digest_size=DIGEST // 2).hexdigest()
-
-
-class _Names:
-    """Names of steps in the folder of a study: a step whose digest is known there keeps its name."""
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._known: dict[str, str] = {}
-        if root is None:
-            return
-        names: list[str] = []
-        for kind in ("jobs", "models", "runs"):
-            with suppress(OSError):  # there is no such folder yet
-                names += sorted(os.listdir(root / kind))
-        for name in names:
-            if match := STEP_NAME.fullmatch(name):
-                self._known[match[1]] = name
-
-    def find(self, parts: Sequence[str], digest: str) -> str:
-        """Return the name of a step: green-linnaeus-seed-1-0a1b2c3d4e5f6a7b."""
-        if digest not in self._known:
-            words = simplify_name("-".join(filter(None, parts)))
-            self._known[digest] = f"{words[:LONGEST].rstrip('-_.')}-{digest}"
-        return self._known[digest]
-
-
-class Stamps:
-    """Stamps of inputs, and tasks by name; each input is read once."""
-
-    def __init__(self, workspace: Workspace | None) -> None:
-        self.workspace = workspace
-        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
-
-    def of(self, spec: Spec, made: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return role → stamp. made: stamps of inputs that the study makes itself."""
-        stamps = dict(made or {})
-        for role, paths in spec.inputs.items():
-            if role not in stamps:
-                stamps[role] = self._find(role, paths)
-        return stamps
-
-    def find_task(self, task: StudyTask) -> dict[str, str]:
-        """Return the inputs of a task, which may be one of the workspace."""
-        if "task" not in task.inputs:
-            return dict(task.inputs)
-        return {"task": str(find_task(task.inputs["task"], self.workspace))}
-
-    def _find(self, role: str, paths: tuple[str, ...]) -> str:
-        if (role, paths) not in self._known:
-            self._known[role, paths] = stamp_input(role, paths)
-        return self._known[role, paths]
-
-
-def stamp_input(role: str, paths: tuple[str, ...]) -> str:
-    """Return the stamp of an input as it is now; raises InputError if it cannot be read."""
-    places = [Path(path) for path in paths]
-    if role in MODELS:  # it may be the hub name of a model
-        places = [open_model(paths[0]).path]
-    elif role == "task":
-        places = list_task_files(places[0])
-    return record_input(places).stamp
+    return Training(names, spec, digested, model, outside, threads)
 
 
 def describe_grid(grid: Grid, root: Path) -> dict[str, Any]:
@@ -373,6 +303,7 @@ def describe_grid(grid: Grid, root: Path) -> dict[str, Any]:
     return {
         "cells": len(grid.cells),
         "models": len(grid.models),
+        "vectors": len(grid.vectors),
         "whole": sum(cell.step.is_whole(root) for cell in grid.cells),
         "variants": len(grid.rows),
         "tasks": len({cell.task for cell in grid.cells}),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.studies.grid import STEP_NAME
+from vocadapt.lab.studies.study_step import STEP_NAME
 from vocadapt.lab.workspace.workspace import Workspace
 
 SEEDED = re.compile(r"(.+)-seed-\d+-[0-9a-f]+")  # the name of a cell; group 1: variant and task

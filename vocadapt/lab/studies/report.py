@@ -31,7 +31,7 @@ from vocadapt.footprint import (
     sum_footprints,
 )
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.studies.grid import Cell, Grid, StudyStep
+from vocadapt.lab.studies.grid import Cell, Grid
 from vocadapt.lab.studies.labelled_settings import (
     MODEL,
     NO_RECIPE,
@@ -43,6 +43,7 @@ from vocadapt.lab.studies.labelled_settings import (
     shorten_paths,
 )
 from vocadapt.lab.studies.states import count_states, find_states, find_step_state
+from vocadapt.lab.studies.study_step import StudyStep
 from vocadapt.lab.studies.table import build_table, group_cells, open_cells
 from vocadapt.lab.studies.tracker import render_tracker
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
@@ -148,7 +149,7 @@ def _build_readings(variant: str, task: str, runs: RunSet | None) -> list[Readin
 
 
 def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:
-    """Return the adapted models and cells without a result, each with its state and problem."""
+    """Return the word vectors, adapted models and cells without a result, each with its state and problem."""
     failures = {}
     if (root / MANIFEST).is_file():
         listed = read_manifest(root).numbers.get("failures", ())
@@ -160,10 +161,14 @@ def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:
             state = "failed"
         return Unfinished(what, state, problem or failures.get(step.name, ""))
 
-    # A model whose cells are finished may have been removed.
-    needed = {cell.step.needs for cell in grid.cells if not cell.step.is_whole(root)}
-    models = [(name, step) for name, step in grid.models.items() if name in needed]
-    found = [find(f"adapted model {name}", step) for name, step in models]
+    # A model whose cells are finished may have been removed, and the vectors of a finished model.
+    missing = {step.name for step in grid.list_missing(root)}
+    found = [
+        find(f"{what} {name}", step)
+        for what, steps in (("word vectors", grid.vectors), ("adapted model", grid.models))
+        for name, step in steps.items()
+        if name in missing
+    ]
     found += [find(_name_cell(cell), cell.step) for cell in grid.cells]
     return tuple(one for one in found if one.state not in FINISHED)
 
@@ -188,7 +193,7 @@ def _collect_settings(grid: Grid) -> dict[str, Labelled]:
         training.pop(SEEDS)
         source, adaptation = cell.step.spec, {RECIPE: NO_RECIPE}
         if cell.step.needs:
-            source = grid.models[cell.step.needs].spec
+            source = cell.step.needs.given_spec
             adaptation = list_adaptation(source)
         found[column] = {MODEL: source.inputs["model"], **adaptation, **training}
     return shorten_paths(found, (MODEL, *SOURCES.values()))
@@ -246,7 +251,7 @@ def _describe_footprint(grid: Grid, root: Path, manifests: list[Manifest]) -> di
     rates = read_workspace_rates(root)
     low, high = compute_cost(total, rates)
     return {
-        "measured steps": f"{measured} (adapted models and cells; failed attempts are not measured)",
+        "measured steps": f"{measured} (word vectors, adapted models and cells; failed attempts are not measured)",
         "time": f"{total.seconds / 3600:.2f} h one after the other",
         "energy": f"an estimated {format_energy(total.kwh)}",
         "CO2": f"an estimated {format_co2(total.kg_co2)}",

@@ -1,4 +1,4 @@
-"""Running a study: its steps in a pool, models before the cells that need them."""
+"""Running a study: its steps in a pool, word vectors and models before the cells that need them."""
 
 import shutil
 from collections import Counter, deque
@@ -12,8 +12,9 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import prepare_cell, remove_remains
 from vocadapt.lab.jobs.status import write_status
 from vocadapt.lab.steps.run import CHECKPOINT
-from vocadapt.lab.studies.grid import Grid, StudyStep, stamp_input
+from vocadapt.lab.studies.grid import Grid
 from vocadapt.lab.studies.pools import Pool
+from vocadapt.lab.studies.study_step import StudyStep, stamp_input
 from vocadapt.lab.workspace.manifest import Input, read_manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
@@ -80,18 +81,16 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     A failed cell does not stop the others, and is retried as often as the study states. Raises
     Canceled if the progress is canceled; the pool is closed in any case.
 
-    1. List the unfinished steps.
-    2. Keep the pool filled with steps whose model exists, until none is left.
+    1. List the steps that are missing.
+    2. Keep the pool filled with steps whose inputs exist, until none is left.
     3. Count.
     """
-    # 1. The unfinished steps.
+    # 1. The missing steps.
     workspace = Workspace(root)
     remove_remains(workspace)
-    missing = []
+    missing = grid.list_missing(root)
     for one in grid.steps:
-        if not one.is_whole(root):
-            missing.append(one)
-        else:  # its process may have been killed before it removed its checkpoint
+        if one.is_whole(root):  # its process may have been killed before it removed its checkpoint
             shutil.rmtree(root / "jobs" / one.name / CHECKPOINT, ignore_errors=True)
     skipped = sum(cell.step.is_whole(root) for cell in grid.cells)
     schedule = Schedule(deque(missing))
@@ -141,19 +140,22 @@ def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: 
 
 
 def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
-    """Take the first waiting step whose model exists; fail those whose model failed or was removed."""
+    """Take the first waiting step whose needed step is finished; fail those for which it failed or
+    was removed.
+    """
     unfinished = set[str]()  # models that thousands of cells may wait for: each is looked for once
     for step in tuple(schedule.waiting):
-        if step.needs in unfinished:
+        needed = step.needs
+        if needed is not None and needed.name in unfinished:
             continue
-        if not step.needs or (root / "models" / step.needs).is_dir():
+        if needed is None or needed.find_folder(root).is_dir():
             schedule.waiting.remove(step)
             return step
-        if schedule.will_make(step.needs):
-            unfinished.add(step.needs)
+        if schedule.will_make(needed.name):
+            unfinished.add(needed.name)
             continue
         schedule.waiting.remove(step)
-        schedule.fail(step, f"its model {step.needs} was not made")
+        schedule.fail(step, f"it needs {needed.name}, which failed or was removed")
     return None
 
 

@@ -1,7 +1,7 @@
 """A study under SLURM: an array script, each of whose tasks runs a part of the cells.
 
 Array task i of n runs the cells i, i + n, i + 2n, … in the order of the file. If the adapted model
-of a cell is missing, the task makes it; other tasks that need it wait. So jobs do not depend on each
+of a cell is missing, or its word vectors, the task makes it; other tasks that need it wait. So jobs do not depend on each
 other, and a preempted task continues from its checkpoint when SLURM requeues it.
 """
 
@@ -17,7 +17,8 @@ from vocadapt.errors import Canceled
 from vocadapt.lab.jobs.queue import prepare_cell
 from vocadapt.lab.jobs.worker import EXITS
 from vocadapt.lab.studies.cell_worker import THREADS, run_cell
-from vocadapt.lab.studies.grid import MANY_CELLS, Grid, StudyStep, count_most
+from vocadapt.lab.studies.grid import MANY_CELLS, Grid, count_most
+from vocadapt.lab.studies.study_step import StudyStep
 from vocadapt.lab.workspace.workspace import Workspace
 
 MAX_TASKS = 1000  # of an array: SLURM allows 1001 unless its MaxArraySize says otherwise
@@ -113,10 +114,7 @@ def run_array_task(grid: Grid, root: Path, index: int, tasks: int) -> ArrayTaskO
     """
     cells = grid.cells[index::tasks]
     for cell in cells:
-        steps = [cell.step]
-        if cell.step.needs:
-            steps.insert(0, grid.models[cell.step.needs])
-        for step in steps:
+        for step in cell.step.list_unfinished(root):
             if not _run_step(step, root, grid):
                 break  # without its model a cell cannot run
     done = sum(cell.step.is_whole(root) for cell in cells)

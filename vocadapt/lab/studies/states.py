@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.lab.jobs.job import SPEC, Job
-from vocadapt.lab.studies.grid import Cell, Grid, StudyStep
+from vocadapt.lab.studies.grid import Cell, Grid
 from vocadapt.lab.studies.runner import is_collapsed
+from vocadapt.lab.studies.study_step import StudyStep
 
 STATES = {  # state → what it means
     "done": "finished",
