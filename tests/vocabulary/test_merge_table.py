@@ -281,12 +281,18 @@ def gpt2(shared: Path) -> tuple[dict[str, int], list[Merge]]:
 @pytest.fixture(scope="module")
 def abstracts(shared: Path) -> Counter[str]:
     """The distinct pre-tokens of the shared abstracts."""
-    splitter = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    counts: Counter[str] = Counter()
+    # A pre-token has no space after its first character, so each distinct chunk is split once.
+    chunks: Counter[str] = Counter()
     path = shared / "data/text/biomedical-abstracts.txt.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
-            counts.update(token for token, _ in splitter.pre_tokenize_str(line.rstrip("\n")))
+            first, *others = line.rstrip("\n").split(" ")
+            chunks.update([first, *(f" {chunk}" for chunk in others)])
+    splitter = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    counts: Counter[str] = Counter()
+    for chunk, count in chunks.items():
+        for pretoken, _ in splitter.pre_tokenize_str(chunk):
+            counts[pretoken] += count
     return counts
 
 

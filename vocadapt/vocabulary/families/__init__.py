@@ -10,7 +10,7 @@ BERT), `byte_level_bpe` (that of RoBERTa and GPT-2) with its `merges`, `roles` (
 `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing them),
 `vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens: `prefix_trees`
 and `longest_match` (WordPiece), `merge_rounds`, `merge_table` and `leaf_pruning` (BPE),
-`segmentation_table` (Unigram).
+`best_splits` and `segmentation_table` (Unigram).
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily

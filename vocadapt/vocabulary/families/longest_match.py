@@ -37,6 +37,7 @@ from vocadapt.vocabulary.families.prefix_trees import (
     PrefixTrees,
     assign_places,
     build_prefix_trees,
+    skip_removed,
 )
 from vocadapt.vocabulary.families.vocabulary import (
     Ints,
@@ -84,13 +85,7 @@ class LongestMatchTable(WordTable):
         """Return for each token the one that is matched in its place, (V + 1,) int64: the token
         itself, or its longest prefix that is not in `removed` (V,); V if there is none.
         """
-        match = np.arange(self.size + 1)
-        if removed is None:
-            return match
-        missing = np.append(removed, False)
-        while (pending := missing[match]).any():
-            match = np.where(pending, self.shorter[match], match)
-        return match
+        return skip_removed(self.shorter, removed)
 
     def tokenize(self, removed: Mask | None = None) -> Tokenization:
         """Tokenize every word without the tokens in `removed`, a mask over ids (V,).

@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from vocadapt.vocabulary.families.prefix_trees import list_ranges
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask
 
 NEVER = np.iinfo(np.int64).max  # rank of a pair that cannot be joined; a round that never comes
@@ -89,15 +90,6 @@ def sort_distinct(keys: Ints) -> Ints:
     """Return the distinct keys, rising; `np.unique` of numpy 2.4 takes seconds for keys of pairs."""
     keys = np.sort(keys)
     return keys[np.diff(keys, prepend=-1) > 0]
-
-
-def list_ranges(starts: Ints, ends: Ints) -> Ints:
-    """Return the numbers of all ranges, one after the other, int64: [2, 7], [4, 8] → 2 3 7."""
-    sizes = ends - starts
-    offsets = np.cumsum(sizes) - sizes
-    numbers = np.arange(int(sizes.sum()))
-    numbers += np.repeat(starts - offsets, sizes)
-    return numbers
 
 
 def build_merges(ids: Mapping[str, int], merges: Sequence[tuple[str, str]]) -> Merges:

@@ -12,13 +12,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vocadapt.vocabulary.families.vocabulary import Ints
+from vocadapt.vocabulary.families.vocabulary import Ints, Mask
 
 
 def encode_code_points(text: str) -> Ints:
     """Return the code points of a text, (characters,) int64."""
     encoded = text.encode("utf-32-le", "surrogatepass")
     return np.frombuffer(encoded, dtype=np.uint32).astype(np.int64)
+
+
+def list_ranges(starts: Ints, ends: Ints) -> Ints:
+    """Return the numbers of all ranges, one after the other, int64: [2, 7], [4, 8] → 2 3 7."""
+    sizes = ends - starts
+    offsets = np.cumsum(sizes) - sizes
+    numbers = np.arange(int(sizes.sum()))
+    numbers += np.repeat(starts - offsets, sizes)
+    return numbers
+
+
+def skip_removed(shorter: Ints, removed: Mask | None) -> Ints:
+    """Return for each token the one that matches in its place, (V + 1,) int64: the token itself, or
+    its longest prefix that is not in `removed`, (V,) bool; V if there is none.
+
+    shorter: (V + 1,) int64, as in PrefixTrees.
+    """
+    match = np.arange(len(shorter))
+    if removed is None:
+        return match
+    missing = np.append(removed, False)
+    while (pending := missing[match]).any():
+        match = np.where(pending, shorter[match], match)
+    return match
 
 
 @dataclass(frozen=True, eq=False)
