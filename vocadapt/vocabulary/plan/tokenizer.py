@@ -166,8 +166,9 @@ def measure_pretoken_departures(
         got, expected = vocabulary.tokenize(pretoken), before.tokenize(pretoken)
         if pretoken in new_tokens:
             expected = (pretoken,)
-        # 2. An added word that is not one of the tokens is missed.
-        if n_added and not new_tokens.intersection(got):
+        # 2. An added word that is not one of the tokens is missed. A form that was a token before
+        #    the adaptation stays one.
+        if n_added and len(got) > 1 and not new_tokens.intersection(got):
             missed += count
         elif got != expected:
             other += count
