@@ -19,6 +19,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings, get_output_layer, is_tied
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.finetune.finetune import finetune, prepare
+from vocadapt.training.finetune.run_files import save_run
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.continued import (
     ContinuedSettings,
@@ -253,7 +254,7 @@ def test_masked_training_stopped_twice_ends_with_the_same_bits(adapted, long_tex
 
 
 @pytest.mark.parametrize("tokenization", ["mixed", "adapted"])
-def test_fine_tuning_of_new_embeddings_and_the_head(tokenization, adapted):
+def test_fine_tuning_of_new_embeddings_and_the_head(tokenization, adapted, tmp_path):
     settings = FinetuneSettings(epochs=3, lr=1e-2, weight_decay=0.5, trained=NEW_EMBEDDINGS)
     prepared = prepare(open_model(adapted), ner_task(), settings, tokenization)
     run = finetune(prepared)
@@ -278,6 +279,11 @@ def test_fine_tuning_of_new_embeddings_and_the_head(tokenization, adapted):
     assert run.old_embeddings == {"of": len(others), "bit_equal": len(others)}
     assert any("2 of 3 new tokens are trained" in finding for finding in run.findings)
     assert run.curve[-1][1] < run.curve[0][1]
+
+    save_run(run, prepared, tmp_path)
+    certified = Edit(open_model(adapted.parent / "before"), open_model(tmp_path))
+    for check in ("kept embeddings", "new embeddings", "token ids", "padding token"):
+        assert run_check(check, certified).passed, check
 
 
 def test_fine_tuning_stopped_twice_ends_with_the_same_bits(adapted, tmp_path):

@@ -19,9 +19,15 @@ from safetensors.numpy import load_file, save_file
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
-from vocadapt.models.adapted_model import save_tokenizers
+from vocadapt.models.adapted_model import (
+    RECORD,
+    hash_embeddings,
+    list_new_tokens,
+    save_tokenizers,
+)
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import INDEX, WHOLE
 from vocadapt.models.loading import run_quietly
 from vocadapt.progress import Progress, silent
@@ -51,6 +57,7 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
     if weights:
         run_quietly(lambda: run.network.save_pretrained(folder))
         save_tokenizers(prepared.model, folder)
+        _record_trained_embeddings(run, prepared.model, folder)
         write_seen(prepared.seen, folder)
     # 2. The record.
     task = prepared.task
@@ -97,6 +104,20 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
     sizes = [len(rows) for rows in run.logits[run.main_tokenization]]
     logits = {name: np.concatenate(own) for name, own in run.logits.items()}
     save_file({"sizes": np.array(sizes, dtype=np.int64), **logits}, folder / LOGITS)
+
+
+def _record_trained_embeddings(run: Run, model: LanguageModel, folder: Path) -> None:
+    """Replace the hash of the new embeddings in the record of an adapted model by that of the
+    trained ones, with which a certificate compares them.
+    """
+    if not (folder / RECORD).is_file():
+        return
+    record = read_json_object(folder / RECORD)
+    ids = [model.vocabulary.ids[token] for token in list_new_tokens(record.get("plan", {}))]
+    rows = get_embeddings(run.network).detach().cpu()[ids]
+    changed = {**record, "rows": hash_embeddings(rows)}
+    text = json.dumps(changed, ensure_ascii=False, allow_nan=False)
+    (folder / RECORD).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True, eq=False)
