@@ -1,5 +1,6 @@
 """The pages Studies and Published results."""
 
+import json
 import shutil
 import tomllib
 from dataclasses import replace
@@ -9,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.test_pages import markup, texts
+from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.published_scores import OwnScore, match_scores, read_own_scores
 from vocadapt.lab.artifacts.runs import list_runs
@@ -34,6 +36,8 @@ from vocadapt.published.reader import load_tables
 from vocadapt.ui.frame import address
 from vocadapt.ui.published.figures import collect_group_means
 from vocadapt.ui.published.ours import format_difference, format_ours
+from vocadapt.ui.studies.cells import find_query
+from vocadapt.ui.studies.opened import open_study
 
 TEXT = """name = "s"
 seeds = [1, 2]
@@ -103,8 +107,27 @@ def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):
     assert set(board["run"]) == {"demo-bert-demo-diseases", "green-bert-demo-diseases"}
     assert set(board["seeds"]) == {3}
     assert any("Inside the study" in text for text in texts(app))
+    assert app.session_state["results_run"] is None
     app.button(key="leave_study").click().run()
     assert app.session_state["workspace"] == "w" and not app.exception
+
+
+def test_a_cell_opens_its_own_run(open_page, demo):
+    """The link of a cell selects the run of its seed, beside the mean over all seeds."""
+    folder = demo.folder(*STUDY)
+    (artifact,) = demo.artifacts("studies")
+    found = open_study(demo, artifact)
+    for one in (found.states[1], found.states[5]):
+        query = find_query(one, found)
+        app = open_page("results", demo, workspace="w/studies/demo-study", **query)
+        assert not app.exception and not app.error
+        name = one.cell.step.name
+        assert app.session_state["results_run"] == name
+        assert app.selectbox(key="results_confused").value.startswith(f"{name} · ")
+        record = json.loads((folder / "runs" / name / "run.json").read_text())
+        shown = {metric.label: metric.value for metric in app.metric}
+        for tokenization, scores in record["scores"].items():
+            assert shown[f"F1 · {tokenization}"] == format_fraction(scores["f1"])
 
 
 @pytest.mark.parametrize(

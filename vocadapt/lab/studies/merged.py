@@ -17,6 +17,17 @@ def is_study(workspace: Workspace) -> bool:
     return workspace.root.parent.name == "studies"
 
 
+def describe_cell(name: str, seeds: Sequence[int]) -> str:
+    """Describe the run of a cell by variant and task, and its seed; other runs by their name.
+
+    Example: plain-t-seed-1-0f…, 1 → plain-t · seed 1.
+    """
+    found = SEEDED.fullmatch(name)
+    if found is None:
+        return name
+    return f"{found[1]} · seed {', '.join(map(str, seeds))}"
+
+
 def merge_seeds(runs: Sequence[RunSet]) -> list[RunSet]:
     """Merge runs that differ in their seed alone into one set, named after variant and task; other
     runs stay as they are.

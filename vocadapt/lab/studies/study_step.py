@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.steps.step import Spec
@@ -26,6 +27,9 @@ DIGEST = 16  # hexadecimal digits in a name: enough for the cells of many studie
 STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; group 1: its digest
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
+# Settings that came after the first studies → the value that changes nothing, with which they are
+# left out of a digest: so a study is not computed again after an update.
+ADDED_SETTINGS: Mapping[str, object] = {"trained": "all"}
 VECTORS = "vectors"  # name of the step that trains word vectors
 
 
@@ -93,11 +97,21 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
 
     stamps: role → stamp of its input. Seeds of a fine-tuning are left out: cells add their own.
     """
-    settings = asdict(spec.settings)
+    settings = _leave_out_added(asdict(spec.settings))
     settings.pop("seeds", None)
     content = [spec.step, settings, spec.casing, dict(stamps), threads]
     text = json.dumps(content, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=DIGEST // 2).hexdigest()
+
+
+def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without those of ADDED_SETTINGS that change nothing, in all groups."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name in ADDED_SETTINGS and value == ADDED_SETTINGS[name]:
+            continue
+        found[name] = _leave_out_added(value) if isinstance(value, dict) else value
+    return found
 
 
 class Names:

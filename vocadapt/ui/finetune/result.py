@@ -69,31 +69,40 @@ def draw_running_job(job: Job, status: Status) -> None:
 
 
 def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
-    """Draw the newest runs: scores under each tokenization, learning curves, and a link to Results."""
+    """Draw the newest runs, with a link to Results."""
     newest = runs[0]
     if newest.artifact:
         pickers.warn_if_stale(newest.artifact, workspace)
-    n = len(newest.seeds)
-    runs_of_model = f"{n} seed{'s' * (n > 1)}"
-    if newest.folds > 1:
-        runs_of_model += f" × {newest.folds} folds"
-    # 1. What was trained, and a link to the comparison with other runs.
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     badge = pickers.NEW_BADGE if address.is_new("runs", newest.name) else ""
     shown = pickers.display_name(workspace, "runs", newest.name)
-    model = pickers.display_model(workspace, newest.model)
-    words.markdown(
-        f"{badge} **Newest: {plain(shown)}** · {plain(model)} on {plain(newest.task)} ·"
-        f" {newest.tokenization} · {runs_of_model} ·"
-        f" {count(round(newest.examples_per_second))} examples/s"
-    )
+    words.markdown(f"{badge} **Newest: {plain(shown)}** · {describe_training(workspace, newest)}")
     draw_link("results", "All results", link, results_task=newest.task)
-    # 2. Scores and findings on the left, learning curves on the right.
+    draw_runs(newest)
+
+
+def describe_training(workspace: Workspace, runs: RunSet) -> str:
+    """Describe what was trained: model, task, tokenization, number of runs and speed (Markdown)."""
+    n = len(runs.seeds)
+    runs_of_model = f"{n} seed{'s' * (n > 1)}"
+    if runs.folds > 1:
+        runs_of_model += f" × {runs.folds} folds"
+    model = pickers.display_model(workspace, runs.model)
+    return (
+        f"{plain(model)} on {plain(runs.task)} · {runs.tokenization} · {runs_of_model} ·"
+        f" {count(round(runs.examples_per_second))} examples/s"
+    )
+
+
+def draw_runs(runs: RunSet) -> None:
+    """Draw runs of a model on a task: scores under each tokenization and findings on the left,
+    learning curves on the right; details.
+    """
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
-        _draw_scores(newest)
+        _draw_scores(runs)
         findings: dict[str, None] = {}  # each once, in order
-        for run in newest.runs:
+        for run in runs.runs:
             findings |= dict.fromkeys(run.record.get("findings", ()))
         for finding in list(findings)[:MAX_FINDINGS]:
             draw_note(format_sentence(finding))
@@ -102,19 +111,19 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
                 f"and {count(len(findings) - MAX_FINDINGS)} more findings under *Details & export*"
             )
     with dev:
-        scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
-        curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
+        scores = {run.called: run.record["dev"] for run in runs.runs if run.record.get("dev")}
+        curves = {run.called: run.record["curve"] for run in runs.runs if run.record.get("curve")}
         if scores:
-            figure = training.plot_dev_scores(scores, format_metric_name(newest.metric))
+            figure = training.plot_dev_scores(scores, format_metric_name(runs.metric))
             last = {name: values[-1] for name, values in scores.items()}
-            alt = describe_last(f"{format_metric_name(newest.metric)} on the dev split", last)
+            alt = describe_last(f"{format_metric_name(runs.metric)} on the dev split", last)
             draw_figure(figure, "last_curve", alt=alt)
         elif curves:
             last = {name: points[-1][1] for name, points in curves.items()}
             alt = describe_last("Training loss by step", last)
             draw_figure(training.plot_losses(curves), "last_curve", alt=alt)
-    if newest.artifact:
-        draw_artifact_details(newest.artifact)
+    if runs.artifact:
+        draw_artifact_details(runs.artifact)
 
 
 def _draw_scores(newest: RunSet) -> None:

@@ -1,12 +1,15 @@
 """The part Results: compare the runs of a task with a selected baseline, and test the differences."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from vocadapt.lab.artifacts.runs import find_remark
+from vocadapt.lab.artifacts.runs import RunSet, find_remark
 from vocadapt.lab.studies import merged
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note, draw_task_remark
+from vocadapt.ui.finetune.result import describe_training, draw_runs
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.results import compared_settings, confusion, curves, view
 
@@ -28,8 +31,9 @@ def draw(workspace: Workspace) -> None:
         return
 
     if merged.is_study(workspace):
-        runs = merged.merge_seeds(runs)
         _draw_study_link(workspace)
+        _draw_cell(workspace, runs)
+        runs = merged.merge_seeds(runs)
     # 1. Task, baseline and score.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = view.pick_task(runs)
@@ -52,6 +56,27 @@ def draw(workspace: Workspace) -> None:
     if len({one.task for one in runs}) > 1:
         view.draw_group_means(view.compute_results(runs, None, "").groups, models)
     view.draw_details(workspace, board, scorer)
+
+
+def _draw_cell(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """Draw the run of one cell of a study: the one that was clicked in its grid, or is selected here.
+
+    runs: of all cells.
+    """
+    labels = {one.name: merged.describe_cell(one.name, one.seeds) for one in runs}
+    with st.container(border=True):
+        chosen = pickers.pick_name(
+            "Run of one cell",
+            list(labels),
+            "results_run",
+            placeholder="None selected",
+            help="Shows the scores, the learning curve and the manifest of one cell of the study.",
+            labels=labels,
+        )
+        for one in runs:
+            if one.name == chosen:
+                st.markdown(describe_training(workspace, one))
+                draw_runs(one)
 
 
 def _draw_study_link(workspace: Workspace) -> None:

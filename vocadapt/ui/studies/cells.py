@@ -128,4 +128,8 @@ def find_query(one: CellState, found: OpenedStudy) -> dict[str, str]:
     numbers = read_manifest(folder).numbers
     called = [run.called for run in load_runs(folder)][:1]
     shown = " · ".join(filter(None, (folder.name, *called, str(numbers.get("cut", "")))))
-    return {"results_task": str(numbers.get("task", "")), "results_confused": shown}
+    return {
+        "results_task": str(numbers.get("task", "")),
+        "results_run": folder.name,
+        "results_confused": shown,
+    }
