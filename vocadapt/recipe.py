@@ -37,6 +37,7 @@ class Recipe:
         "how the tokenizer uses new tokens",
         choices=TOKENIZER_MODES,
         label="Tokenizer mode",
+        flag="--tokenizer-mode",
     )
     module: ModuleSettings = field(default_factory=ModuleSettings)
     further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
