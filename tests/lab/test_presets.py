@@ -19,7 +19,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, build_reduction, format_recipe_name, get_preset, is_preset
-from vocadapt.recipe_changes import _change_heuristics
+from vocadapt.recipe_changes import _change_heuristics, choose_recipe
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -207,6 +207,17 @@ def test_options_change_only_what_they_name_of_a_recipe() -> None:
         remove_by="last", add_by=None, removed=None, preset="combined-freq-50", recipe=None
     )
     assert _change_heuristics(get_preset("combined-freq-50"), asked).vocabulary.kind == "combined"
+
+
+def test_whole_words_that_are_only_added_are_exact_words() -> None:
+    for add_by, mode in (("words", "exact-word"), ("savings", "exact-word")):
+        assert choose_recipe({"add_by": add_by}).tokenizer == mode
+    for add_by in ("target", "bpe-merges", "byte-level-bpe"):  # parts of words among them
+        assert choose_recipe({"add_by": add_by}).tokenizer == "insertion"
+    assert choose_recipe({"add_by": "words", "tokenizer_mode": "insertion"}).tokenizer == "insertion"
+    assert choose_recipe({"add_by": "words", "remove_by": "last"}).tokenizer == "replacement"
+    # A named recipe keeps its own mode, as long as its heuristic stays.
+    assert choose_recipe({"preset": "exbert-s3", "add_by": "bpe-merges"}).tokenizer == "insertion"
 
 
 def test_presets_after_fast_2023_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
