@@ -65,6 +65,7 @@ test = "nli-test.tsv"
 freeze = "all"
 """
 CELLS, STEPS, EXAMPLES = 24, 200, 20
+LAST_PART = 0.7  # of a cell that is killed: one that has computed more may end before
 SAVE_MINUTES = 0.01  # between checkpoints: several in a cell of a few seconds
 
 
@@ -176,14 +177,17 @@ def list_finished(out: Path) -> list[Path]:
 
 
 def find_begun_cell(out: Path, part: float = 0.1, above: int = 0) -> Job | None:
-    """Return a cell that runs, has a checkpoint, and has computed a part; None if there is none.
+    """Return a cell that runs, has a checkpoint, and has computed a part, but will not end at once;
+    None if there is none.
 
     above: id of a process that the cell's must descend from, such as that of a Ray node.
     """
     for folder in out.glob("jobs/*-seed-*/"):
         job = Job(folder)
         status = job.status()
-        if status.state != "running" or not job.has_checkpoint or (status.fraction or 0) < part:
+        if status.state != "running" or not job.has_checkpoint:
+            continue
+        if not part <= (status.fraction or 0) <= LAST_PART:
             continue
         with suppress(psutil.NoSuchProcess):
             parents = {process.pid for process in psutil.Process(status.pid).parents()}

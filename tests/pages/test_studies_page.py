@@ -38,6 +38,7 @@ from vocadapt.ui.published.figures import collect_group_means
 from vocadapt.ui.published.ours import format_difference, format_ours
 from vocadapt.ui.studies.cells import find_query
 from vocadapt.ui.studies.opened import open_study
+from vocadapt.ui.studies.page import choose_update_seconds
 
 TEXT = """name = "s"
 seeds = [1, 2]
@@ -225,6 +226,15 @@ def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
     assert [one.name for one in own.artifacts("studies")] == [written["name"]]
     assert app.button(key="studies_start").label == "Start"
     assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
+
+
+def test_a_large_running_study_is_drawn_less_often(demo):
+    (artifact,) = demo.artifacts("studies")
+    found = open_study(demo, artifact)
+    assert choose_update_seconds(found) == 2.0
+    cells = found.grid.cells * 2500  # 15,000
+    assert choose_update_seconds(replace(found, grid=replace(found.grid, cells=cells))) == 30.0
+    assert choose_update_seconds(replace(found, grid=None)) == 2.0
 
 
 def test_a_study_without_its_file_shows_the_rows_of_its_manifest(open_page, tmp_path):

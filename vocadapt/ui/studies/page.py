@@ -9,7 +9,8 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.studies import cells, form, opened, view
 
-UPDATE_SECONDS = 2.0  # between two updates of a running study
+UPDATE_SECONDS = 2.0  # between two updates of a running study of up to UPDATE_CELLS cells
+UPDATE_CELLS = 1000  # reading and drawing this many takes a tenth of that time
 # Where to continue before a study has results; after that, the declared part follows.
 FIRST_CELL = NextPart("finetune", "Or train a single model first: one cell of such a grid.")
 WATCH = NextPart("jobs", "Read the log of the running study.")
@@ -22,7 +23,9 @@ def draw(workspace: Workspace) -> NextPart | None:
     if studies:
         study = pickers.pick("Study", studies, "studies_study", newest=True)
         is_running = find_running_job(workspace, study.name) is not None
-        every = UPDATE_SECONDS if is_running else None
+        every = None
+        if is_running:
+            every = choose_update_seconds(opened.open_study(workspace, study))
         st.fragment(_draw_study, run_every=every)(workspace, study, is_running)
         if is_running:
             following = WATCH
@@ -40,6 +43,13 @@ def draw(workspace: Workspace) -> NextPart | None:
     with st.expander("Define a study", icon=":material/add:", expanded=is_open):
         _draw_form(workspace)
     return following
+
+
+def choose_update_seconds(found: opened.OpenedStudy) -> float:
+    """Return the seconds between two updates of a running study: more for a large one."""
+    if found.grid is None:
+        return UPDATE_SECONDS
+    return UPDATE_SECONDS * max(1.0, len(found.grid.cells) / UPDATE_CELLS)
 
 
 def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> None:
