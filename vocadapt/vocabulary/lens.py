@@ -222,12 +222,22 @@ def list_changes(
     """
     tokens_before = before.tokenize(counts, splitter)
     tokens_after = after.tokenize(counts, splitter)
-    changed = [
-        Change(splitter.read_pretoken(word).strip(), count, tokens_before[word], tokens_after[word])
-        for word, count in counts.items()
-        if tokens_before[word] != tokens_after[word]
-    ]
+    has_same_marks = before.vocabulary.notation == after.vocabulary.notation
+    changed: list[Change] = []
+    for pretoken, count in counts.items():
+        old, new = tokens_before[pretoken], tokens_after[pretoken]
+        if has_same_marks:
+            is_same = old == new
+        else:  # the same parts of the word, whatever their marks are
+            is_same = _list_bodies(before, old) == _list_bodies(after, new)
+        if not is_same:
+            changed.append(Change(splitter.read_pretoken(pretoken).strip(), count, old, new))
     return sorted(changed, key=lambda change: (-abs(change.saved), -change.count, change.word))
+
+
+def _list_bodies(tokenizer: WordTokenizer, tokens: Sequence[str]) -> list[str]:
+    """Return the texts of tokens without marks, in lower case: models may differ in casing."""
+    return [tokenizer.vocabulary.body(token).lower() for token in tokens]
 
 
 @dataclass(frozen=True)
