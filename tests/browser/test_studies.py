@@ -52,7 +52,9 @@ def test_a_study_is_defined_started_watched_and_read(serve, page, tmp_path):
     # 3. A cell opens its run inside the study, and a button leads back.
     page.locator("a.va-seed").first.click()
     page.get_by_text(re.compile("Inside the study")).first.wait_for()
-    page.wait_for_url(re.compile("results_confused="))
+    page.wait_for_url(re.compile("results_run=.*-seed-1-"))
+    run = page.get_by_role("combobox", name=re.compile("^Run of one cell"))
+    assert re.search("· seed 1$", run.input_value())
     page.get_by_role("button", name=re.compile("Leave|Back")).first.click()
     drawn(page)
     go(page, "Train")

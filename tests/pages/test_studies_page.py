@@ -15,6 +15,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.published_scores import OwnScore, match_scores, read_own_scores
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
+from vocadapt.lab.jobs.queue import prepare_cell
+from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.published.imports import import_values
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.merged import merge_seeds
@@ -226,6 +228,25 @@ def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
     assert [one.name for one in own.artifacts("studies")] == [written["name"]]
     assert app.button(key="studies_start").label == "Start"
     assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
+
+
+def test_failed_cells_are_listed_with_their_problem_and_not_estimated(open_page, own):
+    """Their task cannot be read, so there is no estimate; they can be tried again all the same."""
+    (own.root / "bad.tsv").write_text("Fever\tQ-Disease\n\n", encoding="utf-8")
+    text = TEXT.replace(
+        'task = "../../tasks/demo-diseases"', 'kind = "ner"\ntrain = "../../bad.tsv"'
+    )
+    saved = save_study(f'{text}test = "../../bad.tsv"\n', own)
+    grid = expand(read_study(saved.folder / FILE), saved.folder)
+    for cell in grid.cells:
+        job = prepare_cell(Workspace(saved.folder), cell.step.spec, cell.step.name, 1)
+        write_status(job.folder, Status("failed", error="line 1 has the tag 'Q-Disease'"))
+    app = open_page("studies", own)
+    assert not app.exception and not app.error
+    shown = texts(app)
+    assert any("plain · t · seeds 1, 2" in text and "Q\\-Disease" in text for text in shown), shown
+    assert any("cannot be estimated" in text and "line 1" in text for text in shown), shown
+    assert not app.button(key="studies_start").disabled
 
 
 def test_a_large_running_study_is_drawn_less_often(demo):

@@ -129,7 +129,7 @@ def _run(options: Options) -> Answer:
     if "script" in numbers:
         values["script"] = numbers["script"]
     failures = [
-        f"{one['name']} failed after {one['attempts']} attempts: {one['problem']}"
+        f"{one['name']} failed after {_format_count(one['attempts'], 'attempt')}: {one['problem']}"
         for one in numbers["failures"]
     ]
     facts = {name: value for name, value in values.items() if name != "failures"}

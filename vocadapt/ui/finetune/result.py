@@ -106,9 +106,10 @@ def draw_runs(runs: RunSet) -> None:
             findings |= dict.fromkeys(run.record.get("findings", ()))
         for finding in list(findings)[:MAX_FINDINGS]:
             draw_note(format_sentence(finding))
-        if len(findings) > MAX_FINDINGS:
+        n_more = len(findings) - MAX_FINDINGS
+        if n_more > 0:
             draw_note(
-                f"and {count(len(findings) - MAX_FINDINGS)} more findings under *Details & export*"
+                f"and {count(n_more)} more finding{'s' * (n_more > 1)} under *Details & export*"
             )
     with dev:
         scores = {run.called: run.record["dev"] for run in runs.runs if run.record.get("dev")}
@@ -141,7 +142,12 @@ def _draw_scores(newest: RunSet) -> None:
     scores = newest.scores[newest.main_tokenization]
     defined = plain(str(scores.get("definition", newest.scorer.about)))
     draw_note(f"{newest.scorer.name}: {defined}; {count(scores['units'])} test units.")
-    if any(newest.collapsed):
+    if len(newest.seeds) == 1 and any(newest.collapsed):
+        st.warning(
+            "This run collapsed: its predictions remained at the majority baseline, on the dev split"
+            " or, without one, on training examples."
+        )
+    elif any(newest.collapsed):
         st.warning(
             f"{count(sum(newest.collapsed))} of {count(len(newest.seeds))} seeds collapsed: their"
             " predictions remained at the majority baseline, on the dev split or, without one, on"

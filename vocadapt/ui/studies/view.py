@@ -9,6 +9,7 @@ import streamlit as st
 
 from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
+from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.step import Spec
@@ -74,8 +75,11 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
             type="primary",
             icon=":material/play_arrow:",
         )
-    with mistakes.show_errors():
+    try:
         cost = _estimate(found.stamp, used, found)
+    except InputError as error:  # a cell cannot be read; the others can run
+        draw_note(f"The time cannot be estimated: {plain(mistakes.format_message(error.problem))}")
+    else:
         draw_estimate(cost, used, grid.study.threads)
         energy = estimate_energy(cost, grid, found.root)
         draw_note(
@@ -109,16 +113,20 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
 
 
 def draw_failures(found: OpenedStudy) -> None:
-    """Draw the failed cells with their problems."""
-    failed = [one for one in found.states if one.state == "failed"]
+    """Draw the failed cells with their problems: seeds with the same problem in one line."""
+    failed: dict[tuple[str, str, str], list[int]] = {}
+    for one in found.states:
+        if one.state == "failed":
+            place = (one.cell.row, one.cell.task, one.problem)
+            failed.setdefault(place, []).append(one.cell.seed)
     if not failed:
         return
     draw_heading("Failures")
-    for one in failed[:MAX_FAILURES]:
-        cell = one.cell
-        where = f"**{plain(cell.row)} · {plain(cell.task)} · seed {cell.seed}**"
-        problem = mistakes.format_message(one.problem) or "ended without a result"
-        st.markdown(f":material/error: {where}: {plain(problem)}")
+    for (row, task, problem), seeds in list(failed.items())[:MAX_FAILURES]:
+        where = f"{plain(row)} · {plain(task)} · seed{'s' * (len(seeds) > 1)}"
+        where += f" {', '.join(map(str, seeds))}"
+        message = mistakes.format_message(problem) or "ended without a result"
+        st.markdown(f":material/error: **{where}**: {plain(message)}")
     draw_note("The other cells are not affected. *Continue* tries the failed ones again.")
     if len(failed) > MAX_FAILURES:
         draw_note(f"{count(MAX_FAILURES)} of {count(len(failed))} failures are shown.")
