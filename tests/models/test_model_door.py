@@ -20,10 +20,12 @@ from tests.conftest import edit_json
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models import language_model
+from vocadapt.models.checks.config_rules import read_config
+from vocadapt.models.checks.network_sizes import check_network
 from vocadapt.models.heads import load_with_new_head
 from vocadapt.models.language_model import open_model
-from vocadapt.models.loading import convert_library_errors
-from vocadapt.models.model_files import check_network, read_config, read_headers
+from vocadapt.models.model_files import read_headers
+from vocadapt.models.network_class import convert_library_errors
 from vocadapt.text.tokenization import encode, encode_batch
 from vocadapt.vocabulary.families import tokenizer_trial
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer

@@ -1,9 +1,13 @@
 """Models: open them safely, change their embeddings, extend, certify and describe them.
 
 Read in this order: `model_folder` (everything except the network), `language_model` (open a
-model; `loading` and `model_files` load it and check its files), `adapted_model` (apply a vocabulary
-plan and save the result), `certificate` (checks that nothing else changed), `contextual`
+model), `loading` (load its network) and `transformers_tokenizer` (load and save its tokenizer),
+`abilities` (what can be done with an architecture), `adapted_model` (apply a vocabulary plan and
+save the result), `embedding_matrix` (the tensors with one entry for each token), `certificate`
+(checks that nothing else changed), `packs` (added tokens in a file of their own), `contextual`
 (contextual vectors and masked-token loss), `add_extension`, `extension_size` and `exbert`
-(extension modules). The others are small: `card` (the model card), `layers` (the parts that depend
-on the vocabulary), `heads` (new task heads), `convert` (a .bin file to safetensors).
+(extension modules). The others are small: `model_files` (stored tensors), `checks` (of a folder),
+`config_sizes` and `network_class` (sizes and class of an architecture), `layers` (the parts that
+depend on the vocabulary), `trimmed_size`, `heads` (new task heads), `card` (the model card), `convert` (a .bin file
+to safetensors).
 """

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
@@ -18,11 +18,17 @@ from vocadapt import __version__
 from vocadapt.footprint import Footprint
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.card import render_model_card
+from vocadapt.models.config_sizes import count_layers
+from vocadapt.models.embedding_matrix.change import change_network, change_unused_outputs
+from vocadapt.models.embedding_matrix.padding import MatrixRows
+from vocadapt.models.embedding_matrix.token_tensors import check_other_tables
 from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
-from vocadapt.models.loading import Loaded, load_network, run_quietly
-from vocadapt.models.model_files import list_weight_files
+from vocadapt.models.layers import get_embeddings
+from vocadapt.models.loading import Loaded, load_network
+from vocadapt.models.model_files import INDEX, list_weight_files
+from vocadapt.models.network_class import run_quietly
+from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -42,6 +48,7 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-
 class AdaptedModel:
     """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
+    matrix: rows of the embedding matrix before and after; new tokens take rows without a token first.
     domain: the word vectors that the plan or the new embeddings were computed from, if any.
     """
 
@@ -51,6 +58,7 @@ class AdaptedModel:
     plan: VocabularyPlan
     rows: NewEmbeddings
     mode: str
+    matrix: MatrixRows
     module: ModuleSize | None = None  # size of the extension module of each layer, if any
     # Names of stored tensors that the network's class does not have; copied when saved.
     unused: tuple[str, ...] = ()
@@ -65,17 +73,16 @@ class AdaptedModel:
 
         # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
         run_quietly(lambda: self.network.save_pretrained(folder))
-        copy_unused_tensors(self.base.path, folder, self.unused)
-        self.base.tokenizer.save_pretrained(folder)
-        self.base.tokenizer.save_pretrained(folder / BASE)
-        self.tokenizer.save(str(folder / "tokenizer.json"))
+        copy_unused_tensors(self.base.path, folder, self.unused, self._change_unused())
+        save_tokenizer(self.base.tokenizer, self.tokenizer, folder)
+        save_tokenizer(self.base.tokenizer, self.base.fast_tokenizer, folder / BASE)
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
 
         # 2. The record and the card.
         module = None
         if self.module:
-            module = self.module.to_dict(int(self.base.config["num_hidden_layers"]))
+            module = self.module.to_dict(count_layers(self.base.config))
         new_ids = [self.plan.after.ids[token] for token in self.rows.tokens]
         record = {
             "vocadapt": __version__,
@@ -84,12 +91,19 @@ class AdaptedModel:
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
+            "matrix": self.matrix.to_dict(),
             "module": module,
             "provenance": build_provenance_record(self.rows),
             "rows": hash_embeddings(get_embeddings(self.network)[new_ids]),
         }
         write_record(folder, record)
         return folder
+
+    def _change_unused(self) -> dict[str, "torch.Tensor"]:
+        """Apply the plan to the stored tensors of a language-model head that the network's class
+        does not have.
+        """
+        return change_unused_outputs(self.base, self.plan, self.rows, self.matrix, self.unused)
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:
@@ -144,7 +158,8 @@ def apply_plan(
 
     Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast
     to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
-    the embeddings gets the same new ones.
+    the embeddings gets the same new ones. Raises InputError for a model with another table of the
+    tokens.
     """
     # The tokenizers library assigns the ids of added tokens: each must be the id in the plan, or
     # the model would look up the embedding of another token.
@@ -154,22 +169,16 @@ def apply_plan(
     loaded = load_network(model)
     network = loaded.network
 
-    # 1. Give the embedding matrix a row for each token of the plan, and move those of kept tokens.
-    if plan.order is not None:
-        _rename_ids(network, plan)
-        _rearrange(network, plan)
-    elif len(plan.tokens) > len(get_embeddings(network)):
-        _resize(network, len(plan.tokens))
+    # 1. Give every token of the plan an embedding.
+    check_other_tables(model, network, loaded.unused)
+    matrix = change_network(network, plan, rows)
 
-    # 2. Write the embeddings of new and replaced tokens, and the biases of new tokens.
-    _write_embeddings(network, plan, rows)
-
-    # 3. Add extension modules.
+    # 2. Add extension modules.
     size = None
     if module is not None and module.size:
         network = add_extension(network, module, len(plan.added))
         size = ModuleSize.from_settings(module, model.config)
-    return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
+    return AdaptedModel(model, network, tokenizer, plan, rows, mode, matrix, size, loaded.unused)
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
@@ -184,12 +193,10 @@ def save_tokenizers(model: LanguageModel, folder: Path) -> None:
     """Write the tokenizer of a model; for an adapted model also the original tokenizer and the
     record.
     """
-    model.tokenizer.save_pretrained(folder)
-    model.fast_tokenizer.save(str(folder / "tokenizer.json"))
+    save_tokenizer(model.tokenizer, model.fast_tokenizer, folder)
     before = open_base_model(model)
     if before is not None:
-        before.tokenizer.save_pretrained(folder / BASE)
-        before.fast_tokenizer.save(str(folder / BASE / "tokenizer.json"))
+        save_tokenizer(before.tokenizer, before.fast_tokenizer, folder / BASE)
         shutil.copyfile(model.path / RECORD, folder / RECORD)
 
 
@@ -230,113 +237,38 @@ def save_trained(
         write_record(folder, record)
 
 
-def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Move the embeddings and biases of kept tokens to their new ids; those of other tokens are set
-    to zero, and written later.
-
-    Example: tokens a b c -> c a d: moves [0 1] <- [2 0], so the rows [A B C] become [C A 0].
-    """
-    import torch
-
-    new, old = map(torch.from_numpy, plan.moves)
-    before = [value.detach().clone() for value in _list_token_parameters(network)]
-    _resize(network, len(plan.tokens))
-    with torch.no_grad():
-        for value, stored in zip(_list_token_parameters(network), before, strict=True):
-            value.zero_()
-            value[new] = stored[old]
-
-
-def _list_token_parameters(
-    network: "transformers.PreTrainedModel",
-) -> "list[torch.nn.Parameter]":
-    """List the parameters with an entry for each token: embeddings, untied output layer, output
-    bias.
-    """
-    found = [get_embeddings(network)]
-    output, bias = get_output_layer(network), get_output_bias(network)
-    if output is not None and not is_tied(network):
-        found.append(output.weight)
-    if bias is not None:
-        found.append(bias)
-    return found
-
-
-def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Update the ids of special tokens in the configs and the embedding layer."""
-    for config in (network.config, getattr(network, "generation_config", None)):
-        if config is None:
-            continue
-        for key, value in config.to_dict().items():
-            if key.endswith("_token_id") and isinstance(value, int | list):
-                setattr(config, key, _rename_id(value, plan))
-    embeddings: Any = network.get_input_embeddings()
-    if embeddings.padding_idx is not None:
-        embeddings.padding_idx = plan.after.ids[plan.base.tokens[embeddings.padding_idx]]
-
-
-def _rename_id(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
-    """Return the new id of a token; for a list, such as the end tokens of a generation, new ids.
-
-    An id without a token is unchanged; the id of a removed token becomes None.
-    """
-    if isinstance(value, list):
-        return [new for new in (_rename_id(old, plan) for old in value) if isinstance(new, int)]
-    if not 0 <= value < len(plan.base):
-        return value
-    return plan.after.ids.get(plan.base.tokens[value])
-
-
-def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
-    """Change the number of embeddings; keep the padding index, and keep untied parameters untied."""
-    import torch
-
-    separate = {name for name, _ in network.named_parameters()}
-    padding = cast(Any, network.get_input_embeddings()).padding_idx
-    # By default, new embeddings would be drawn around the mean; they are written later anyway.
-    network.resize_token_embeddings(tokens, mean_resizing=False)
-    cast(Any, network.get_input_embeddings()).padding_idx = padding
-    # Resizing an untied head ties its bias, and saving would then omit the bias: untie it again.
-    for name in separate - {name for name, _ in network.named_parameters()}:
-        parent, _, leaf = name.rpartition(".")
-        module = network.get_submodule(parent)
-        setattr(module, leaf, torch.nn.Parameter(getattr(module, leaf).detach().clone()))
-
-
-def _write_embeddings(
-    network: "transformers.PreTrainedModel", plan: VocabularyPlan, rows: NewEmbeddings
+def copy_unused_tensors(
+    source: Path,
+    folder: Path,
+    unused: tuple[str, ...],
+    change: Mapping[str, "torch.Tensor"] | None = None,
 ) -> None:
-    """Write the embeddings of new and replaced tokens, also in an untied output layer, and set the
-    output bias of added tokens to 0.
-    """
-    import torch
-
-    ids = [plan.after.ids[token] for token in rows.tokens]
-    added = torch.tensor([plan.after.ids[token] for token in plan.added_tokens], dtype=torch.long)
-    new, shape = torch.from_numpy(rows.matrix.copy()), get_embeddings(network).shape
-    with torch.no_grad():
-        for value in _list_token_parameters(network):
-            if value.ndim == 1:
-                value[added] = 0.0
-            elif value.shape == shape:  # an untied output layer may have another width
-                value[ids] = new.to(value.dtype)
-
-
-def copy_unused_tensors(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
     """Copy tensors that the network's class does not have (such as a next-sentence head) from the
-    source folder to the saved file.
+    source folder to the saved files.
+
+    change: other values for some of them.
     """
     from safetensors import safe_open
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import save_file
 
     if not unused:
         return
-    target = folder / "model.safetensors"
-    tensors = load_file(target)
-    for file in list_weight_files(source):
+    # 1. Collect them, and the tensors of the saved file to which they are added.
+    target = list_weight_files(folder)[-1]
+    tensors: dict[str, torch.Tensor] = {}
+    for file in (target, *list_weight_files(source)):
         with safe_open(file, "pt") as stored:
-            tensors |= {name: stored.get_tensor(name) for name in stored.keys() if name in unused}  # noqa: SIM118
+            names = [name for name in stored.keys() if file == target or name in unused]  # noqa: SIM118
+            tensors |= {name: stored.get_tensor(name) for name in names}
+    tensors |= dict(change or {})
     save_file(tensors, target, metadata={"format": "pt"})
+
+    # 2. An index of several files must list them, too.
+    index = folder / INDEX
+    if index.is_file():
+        content = json.loads(index.read_text(encoding="utf-8"))
+        content["weight_map"] |= dict.fromkeys(unused, target.name)
+        index.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def build_provenance_record(rows: NewEmbeddings) -> dict[str, object]:

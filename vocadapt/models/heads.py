@@ -9,16 +9,13 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
+from vocadapt.models.abilities import check_finetunable, has_masked_head
+from vocadapt.models.checks.network_sizes import check_network
+from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.loading import (
-    SAFE,
-    align_memory,
-    convert_library_errors,
-    get_auto_class,
-    load_weights,
-)
-from vocadapt.models.model_files import check_network, read_headers
-from vocadapt.models.model_folder import find_embeddings
+from vocadapt.models.loading import align_memory, load_weights
+from vocadapt.models.model_files import read_headers
+from vocadapt.models.network_class import convert_library_errors, get_auto_class, load_config
 
 if TYPE_CHECKING:
     import transformers
@@ -46,12 +43,10 @@ def load_with_new_head(
     import torch
 
     # 1. Set the labels and the problem type in the config.
-    find_embeddings(model)  # raises InputError for a folder without a BERT-type model
+    check_finetunable(model)
+    find_embeddings(model)  # raises InputError for a folder without a readable model
     check_network(model.path, model.config, read_headers(model.path))
-    with convert_library_errors(
-        f"{show_path(model.path)}: transformers cannot read its config.json"
-    ):
-        config = get_auto_class(model, "AutoConfig").from_pretrained(model.path, **SAFE)
+    config: Any = load_config(model)
     config.id2label = dict(enumerate(names))
     config.label2id = {name: place for place, name in enumerate(names)}
     if head == SEQUENCE:
@@ -69,7 +64,10 @@ def load_with_new_head(
                 ignore_mismatched_sizes=True,
             )
         _check_body(model, network, report)
-        _draw_weights(network, seed, {*report["missing_keys"]}, keep=head == QUESTION)
+        # A pretrained part of a masked-language-model head is kept where it is a part of the new
+        # head, too (ModernBERT).
+        keep = head == QUESTION or has_masked_head(model)
+        _draw_weights(network, seed, {*report["missing_keys"]}, keep)
     align_memory(network)
     return network  # type: ignore[no-any-return]
 

@@ -1,4 +1,8 @@
-"""The parts of a network that depend on the vocabulary: embeddings, output layer, output bias."""
+"""The parts of a network that depend on the vocabulary: embeddings, output layer, output bias.
+
+They are found by `get_input_embeddings` and `get_output_embeddings` of transformers, whatever an
+architecture calls them.
+"""
 
 from typing import TYPE_CHECKING, Any, cast
 
@@ -7,22 +11,59 @@ if TYPE_CHECKING:
     import transformers
 
 
+def find_input_embeddings(network: "transformers.PreTrainedModel") -> "torch.nn.Embedding | None":
+    """Return the input embedding layer; None for a network without token embeddings."""
+    try:
+        layer = cast("torch.nn.Embedding", network.get_input_embeddings())
+    except NotImplementedError:
+        return None
+    if getattr(layer, "weight", None) is None:  # the patches of an image
+        return None
+    return layer
+
+
 def get_embeddings(network: "transformers.PreTrainedModel") -> "torch.nn.Parameter":
-    """Return the wordpiece embedding matrix, (tokens, width)."""
+    """Return the input embedding matrix, (rows, width)."""
     return cast("torch.nn.Parameter", network.get_input_embeddings().weight)
 
 
 def get_output_layer(network: "transformers.PreTrainedModel") -> Any:
-    """Return the output layer, which computes the logits of tokens; None if there is none."""
-    return cast(Any, network).get_output_embeddings()
+    """Return the output layer, which computes the logits of tokens; None if there is none, and if
+    the head multiplies by the input embeddings themselves (DeBERTa-v2 without `legacy`).
+    """
+    layer = cast(Any, network).get_output_embeddings()
+    weight = getattr(layer, "weight", None)
+    if weight is None or len(weight) != len(get_embeddings(network)):
+        return None
+    return layer
 
 
 def get_output_bias(network: "transformers.PreTrainedModel") -> "torch.nn.Parameter | None":
-    """Return the bias of the output layer, (tokens,); None if there is none."""
-    return cast("torch.nn.Parameter | None", getattr(get_output_layer(network), "bias", None))
+    """Return the bias of the logits of tokens, (rows,); None if there is none.
+
+    It belongs to the output layer, or to the head if that has no such layer.
+    """
+    layer = get_output_layer(network)
+    if layer is not None:
+        return cast("torch.nn.Parameter | None", getattr(layer, "bias", None))
+    rows, prefix = len(get_embeddings(network)), f"{network.base_model_prefix}."
+    for name, value in network.named_parameters():
+        if _is_lm_bias(name) and value.shape == (rows,) and not name.startswith(prefix):
+            return value
+    return None
+
+
+def has_token_logits(network: "transformers.PreTrainedModel") -> bool:
+    """Return whether a network computes logits of tokens."""
+    return get_output_layer(network) is not None or get_output_bias(network) is not None
 
 
 def is_tied(network: "transformers.PreTrainedModel") -> bool:
     """Return whether the output layer shares its weights with the input embeddings."""
     output = get_output_layer(network)
     return output is not None and output.weight.data_ptr() == get_embeddings(network).data_ptr()
+
+
+def _is_lm_bias(name: str) -> bool:
+    """Return whether a parameter is the bias of a language-model head, as in DeBERTa-v2."""
+    return name.endswith(("lm_head.bias", "predictions.bias"))

@@ -16,13 +16,19 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.models.model_files import NUMBERS, read_config, read_headers
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.models.checks.config_rules import read_config
+from vocadapt.models.config_sizes import count_positions
+from vocadapt.models.embedding_matrix.stored import read_embeddings
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families import Vocabulary, family_of, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import (
+    Vocabulary,
+    family_of,
+    read_roles,
+    read_tokenizer,
+    vocabulary_of,
+)
 
-# End of the name of the embedding matrix in every BERT-type architecture.
-ROWS = "word_embeddings.weight"
 GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # folder names that identify no model
 SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # in the path of a cached hub model
 
@@ -59,8 +65,9 @@ class ModelFolder:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The tokens by id."""
-        return vocabulary_of(self.fast_tokenizer)
+        """The tokens by id, and the special tokens that the files declare."""
+        declared = read_roles(self.path, self.fast_tokenizer)
+        return replace(vocabulary_of(self.fast_tokenizer), declared=declared)
 
     @cached_property
     def splitter(self) -> Splitter:
@@ -105,8 +112,13 @@ class ModelFolder:
 
     @property
     def dim(self) -> int:
-        """Width of the embeddings."""
+        """Width of the embeddings; that of the layers may be larger (ALBERT)."""
         return self.space.dim
+
+    @property
+    def positions(self) -> int | None:
+        """Largest number of tokens of an input, special tokens included; None if there is no limit."""
+        return count_positions(self.config)
 
 
 def name_of(path: Path) -> str:
@@ -116,41 +128,3 @@ def name_of(path: Path) -> str:
     if path.name in GENERIC_NAMES and path.parent.name not in ("", "models"):
         return path.parent.name
     return path.name
-
-
-def read_embeddings(model: ModelFolder) -> Matrix:
-    """Read the stored input embedding matrix (rows, width), as float32."""
-    from safetensors import safe_open
-
-    file, name, dtype = find_embeddings(model)
-    if dtype != "BF16":
-        with safe_open(file, "np") as tensors:
-            return np.asarray(tensors.get_tensor(name), dtype=np.float32)
-    with safe_open(file, "pt") as tensors:  # NumPy has no bfloat16
-        return np.asarray(tensors.get_tensor(name).float().numpy())
-
-
-def find_embeddings(model: ModelFolder) -> tuple[Path, str, str]:
-    """Return file, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
-
-    Raises InputError if a file cannot be read, if there is no such matrix (the architecture is not
-    BERT-type), and if its dtype is not supported.
-    """
-    # Read config.json first: this raises InputError for a bare vocabulary file.
-    architecture = model.config.get("model_type", "unknown")
-    tensors = read_headers(model.path)
-    name = next((name for name in tensors if name.endswith(ROWS)), None)
-    if name is None:
-        raise InputError(
-            f"{model.path}: no tensor named …{ROWS} in its weights (architecture {architecture}).",
-            "Choose a BERT-type model, such as bert-base-uncased.",
-        )
-    stored = tensors[name]
-    if stored.dtype not in NUMBERS or len(stored.shape) != 2:
-        shape = " × ".join(map(str, stored.shape))
-        raise InputError(
-            f"{stored.file}: the embeddings are {stored.dtype} of shape {shape}, expected a matrix"
-            f" of {', '.join(NUMBERS)}.",
-            "Save the model in float32.",
-        )
-    return stored.file, name, stored.dtype

@@ -9,7 +9,7 @@ function of the two models. All checks are always run, and the certificate passe
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,22 +17,32 @@ from vocadapt.errors import InputError
 from vocadapt.models import layers
 from vocadapt.models.adapted_model import hash_embeddings, list_new_tokens
 from vocadapt.models.add_extension import open_gates
+from vocadapt.models.certificate.comparisons import (
+    compare_free_rows,
+    describe_tie,
+    draw_sequences,
+    find_padding_token,
+    have_equal_outputs,
+    is_same_special,
+    list_token_tensor_names,
+    view_bits,
+)
 from vocadapt.models.certificate.edit import LINES, Edit
-from vocadapt.models.certificate.reload_process import build_input, list_tensors, reload_elsewhere
+from vocadapt.models.certificate.reload_process import build_input, reload_elsewhere
+from vocadapt.models.embedding_matrix.padding import count_rows
+from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
-from vocadapt.models.model_folder import find_embeddings
 from vocadapt.progress import Progress, parts, silent
 from vocadapt.text.tokenization import encode, encode_batch
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 
 COSTS = {"outputs": 25.0, "reload": 25.0}  # relative to the other checks, measured
-PROBES, PROBE_LENGTH, SEED = 8, 24, 1
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
     new = get_embeddings(edit.after.network)[edit.ids(edit.after, edit.kept)]
     same = 0
     if old.dtype == new.dtype:
-        same = int((_view_bits(old) == _view_bits(new)).all(dim=1).sum())
+        same = int((view_bits(old) == view_bits(new)).all(dim=1).sum())
     detail = (
         f"{same:,} of {len(edit.kept):,} kept embeddings are bit-identical, {len(edit.replaced):,} were"
         " replaced on purpose"
@@ -131,7 +141,7 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
 
     # 2. Compare the special ids of config.json, and the special tokens of the tokenizer.
     keys = [key for key in edit.before.config if key.endswith("_token_id")]
-    wrong = [key for key in keys if not _is_same_special(edit, key)]
+    wrong = [key for key in keys if not is_same_special(edit, key)]
     special = edit.after.tokenizer.special_tokens_map
     wrong += [
         name
@@ -144,13 +154,13 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
 
 def check_padding(edit: Edit) -> tuple[bool, str]:
     """Check that the embedding layer treats the same token as padding."""
-    old, new = _find_padding_token(edit.before), _find_padding_token(edit.after)
+    old, new = find_padding_token(edit.before), find_padding_token(edit.after)
     return old == new, f"padding token before: {old}, after: {new}"
 
 
 def check_tied_head(edit: Edit) -> tuple[bool, str]:
     """Check that the output layer shares the embeddings if and only if it did before."""
-    old, new = _describe_tie(edit.before.network), _describe_tie(edit.after.network)
+    old, new = describe_tie(edit.before.network), describe_tie(edit.after.network)
     return old == new, f"output layer before: {old}, after: {new}"
 
 
@@ -167,7 +177,7 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
     rows, kept = len(get_embeddings(edit.after.network)), len(edit.kept)
     old_kept = old[edit.ids(edit.before, edit.kept)]
     new_kept = new[edit.ids(edit.after, edit.kept)]
-    same = int((_view_bits(old_kept) == _view_bits(new_kept)).sum())
+    same = int((view_bits(old_kept) == view_bits(new_kept)).sum())
     detail = (
         f"{same:,} of {kept:,} kept biases are bit-identical, {len(new):,} biases for {rows:,}"
         " embeddings"
@@ -176,11 +186,26 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
 
 
 def check_size(edit: Edit) -> tuple[bool, str]:
-    """Check that `vocab_size` is the number of embeddings, and that every token id has one."""
-    rows = get_embeddings(edit.after.network).shape[0]
-    stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
-    detail = f"vocab_size {stated}, {rows:,} embeddings, largest id {largest}"
-    return stated == rows and largest < rows, detail
+    """Check that `vocab_size` is the number of embeddings, that every token id has one, and that a
+    padded matrix is padded to the same multiple, its rows without a token unchanged.
+    """
+    old, new = (get_embeddings(model.network) for model in (edit.before, edit.after))
+    tokens, rows = len(edit.after.vocabulary), len(new)
+    stated = edit.after.config.get("vocab_size")
+    detail = f"vocab_size {stated}, {rows:,} embeddings, largest id {tokens - 1}"
+    passed = stated == rows and tokens <= rows
+
+    # A matrix that was padded stays padded.
+    expected = count_rows(
+        len(edit.before.vocabulary), len(old), tokens, keeps_rows=not edit.rearranged
+    )
+    if expected.free <= 0:
+        return passed, detail
+    same, n_free = compare_free_rows(old, new, expected, edit.rearranged)
+    detail += f", {same:,} of {n_free:,} rows without a token are bit-identical"
+    if expected.multiple > 1:
+        detail += f", padded to a multiple of {expected.multiple}"
+    return passed and rows == expected.new_rows and same == n_free, detail
 
 
 def check_other_tensors(edit: Edit) -> tuple[bool, str]:
@@ -192,10 +217,10 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
 
     # 1. Compare the tensors that both models have.
     old, new = edit.before.network.state_dict(), edit.after.network.state_dict()
-    rows = get_embeddings(edit.before.network).shape[0]
-    names = [name for name, tensor in old.items() if not _is_token_tensor(name, tensor, rows)]
+    of_tokens = {*list_token_tensor_names(edit.before), *list_token_tensor_names(edit.after)}
+    names = [name for name in old if name not in of_tokens]
     common = [name for name in names if name in new]
-    same = [name for name in common if torch.equal(_view_bits(old[name]), _view_bits(new[name]))]
+    same = [name for name in common if torch.equal(view_bits(old[name]), view_bits(new[name]))]
     detail = f"{len(same)} of {len(names)} other tensors are bit-identical"
 
     # 2. List the tensors that only one of them has; those of extension modules are expected.
@@ -219,9 +244,10 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     record, and accepted.
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
-    # 1. The tokenizer must return the token of each added word.
+    # 1. The tokenizer must return the token of each added word, with the space that belongs to it.
     words = [token for token in edit.added if not vocabulary.continues(token)]
-    encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
+    texts = [splitter.read_pretoken(token) for token in words]
+    encoded = encode_batch(edit.after.fast_tokenizer, texts, add_special_tokens=False)
     unreachable = {
         token for token, encoding in zip(words, encoded, strict=True) if encoding.tokens != [token]
     }
@@ -263,7 +289,9 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
     embedding equals the mean of these pieces.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
-    continuations = [token for token in edit.added if after.continues(token)]
+    # Another form of a word has the embedding of its main form on purpose.
+    forms = edit.plan.get("forms", {})
+    continuations = [token for token in edit.added if after.continues(token) and token not in forms]
     rows = get_embeddings(edit.before.network).detach().float().numpy()
     new = get_embeddings(edit.after.network).detach().float().numpy()
     wrong = []
@@ -289,7 +317,7 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     contribute.
     """
     # 1. Collect inputs that both models tokenize alike: random kept tokens, and lines of text.
-    batches = _draw_sequences(edit)
+    batches = draw_sequences(edit)
     n_drawn = len(batches)
     for line in edit.lines:
         old = encode(edit.before.fast_tokenizer, line)
@@ -302,7 +330,7 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     if edit.extended:
         context = open_gates(edit.after.network)
     with context:
-        same = sum(_have_equal_outputs(edit, old, new) for old, new in batches)
+        same = sum(have_equal_outputs(edit, old, new) for old, new in batches)
     detail = f"{same} of {len(batches)} inputs give bit-equal outputs"
     if edit.extended:
         detail += " with every gate at 1"
@@ -314,12 +342,13 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
 
 
 def check_reload(edit: Edit) -> tuple[bool, str]:
-    """Check that transformers alone, in a process without vocadapt, computes the same ids and
-    outputs.
+    """Check that transformers alone, in a process without vocadapt, computes the same ids, special
+    ids, embeddings and outputs.
 
     For a network with extension modules the process imports only the module that the card names.
     """
-    return reload_elsewhere(edit.after, (*edit.lines, " ".join(edit.added[:20])))
+    words = map(edit.after.splitter.read_pretoken, edit.added[:20])
+    return reload_elsewhere(edit.after, (*edit.lines, " ".join(" ".join(words).split())))
 
 
 CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
@@ -336,81 +365,3 @@ CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
     "outputs": check_outputs,
     "reload": check_reload,
 }
-
-
-def _view_bits(tensor: "torch.Tensor") -> "torch.Tensor":
-    """View a tensor as integers: these are equal only if all bits are, also for NaN and -0."""
-    import torch
-
-    whole = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.int8}
-    return tensor.detach().contiguous().view(whole[tensor.element_size()])
-
-
-def _is_same_special(edit: Edit, key: str) -> bool:
-    """Return whether a special id in config.json refers to the same token in both models."""
-    old, new = edit.before.config.get(key), edit.after.config.get(key)
-    if not isinstance(old, int) or not isinstance(new, int):
-        return bool(old == new)
-    known = old < len(edit.before.vocabulary) and new < len(edit.after.vocabulary)
-    return known and edit.before.vocabulary.tokens[old] == edit.after.vocabulary.tokens[new]
-
-
-def _find_padding_token(model: LanguageModel) -> str:
-    """Return the token at the padding index of the embedding layer; "none" if there is none."""
-    row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
-    if row is None:
-        return "none"
-    return str(model.vocabulary.tokens[row])
-
-
-def _describe_tie(network: Any) -> str:
-    if layers.get_output_layer(network) is None:
-        return "none"
-    if layers.is_tied(network):
-        return "tied to the embeddings"
-    return "not tied"
-
-
-def _is_token_tensor(name: str, tensor: "torch.Tensor", rows: int) -> bool:
-    """Return whether a tensor has one entry for each token: embeddings, output layer, its bias."""
-    return (
-        tensor.ndim > 0
-        and tensor.shape[0] == rows
-        and name.split(".")[-1] in ("weight", "bias")
-        and "position" not in name
-    )
-
-
-def _draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
-    """Draw random sequences of kept tokens, as inputs of both models."""
-    if not edit.kept:  # every embedding was replaced: there are no outputs to compare
-        return []
-    rng = np.random.default_rng(SEED)
-    batches = []
-    for _ in range(PROBES):
-        tokens = [edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)]
-        old = build_input(edit.before, edit.ids(edit.before, tokens).tolist())
-        new = build_input(edit.after, edit.ids(edit.after, tokens).tolist())
-        batches.append((old, new))
-    return batches
-
-
-def _have_equal_outputs(
-    edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
-) -> bool:
-    """Return whether all output tensors of the two networks are bit-equal."""
-    import torch
-
-    with torch.inference_mode():
-        before = list_tensors(edit.before.network(**old))
-        after = list_tensors(edit.after.network(**new))
-    scores_tokens = layers.get_output_layer(edit.before.network) is not None
-    n_tokens = len(get_embeddings(edit.before.network))
-    kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)
-    for one, other in zip(before, after, strict=True):
-        # Logits over tokens are compared for kept tokens.
-        if scores_tokens and one.shape[-1] == n_tokens:
-            one, other = one[..., kept_old], other[..., kept_new]
-        if one.shape != other.shape or not torch.equal(_view_bits(one), _view_bits(other)):
-            return False
-    return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.models.extension_size import MODULE, is_extended
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import get_embeddings
 from vocadapt.text.tokenization import encode_batch
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 EQUAL = {True: "equal", False: "differ"}
 BIT_EQUAL = {True: "bit-equal", False: "differ"}
+WORDS = {"embeddings": BIT_EQUAL, "outputs": BIT_EQUAL}
 
 # Runs with -I and in another folder, so that neither this package nor the user's modules are on its
 # path.
@@ -26,7 +28,7 @@ from hashlib import blake2b
 import torch, transformers
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
-folder, lines, package, module, threads = json.load(sys.stdin)
+folder, lines, longest, package, module, threads = json.load(sys.stdin)
 torch.set_num_threads(threads)  # the number of threads changes the order of summation
 if module:
     import importlib
@@ -42,46 +44,63 @@ network = kind.from_pretrained(folder, use_safetensors=True, dtype="auto", **saf
 for parameter in network.parameters():  # align memory, as load_network does
     if parameter.data_ptr() % 64:
         parameter.data = parameter.data.clone()
-ids = [tokenizer(line)["input_ids"][: config.max_position_embeddings] for line in lines]
-digest = blake2b()
+special = {}
+for role, token in tokenizer.special_tokens_map.items():
+    if isinstance(token, str):
+        special[role] = tokenizer.convert_tokens_to_ids(token)
+ids = [tokenizer(line)["input_ids"][:longest] for line in lines]
+def add(digest, tensor):
+    digest.update(tensor.detach().float().contiguous().numpy().tobytes())
+embeddings, digest = blake2b(), blake2b()
+add(embeddings, network.get_input_embeddings().weight)
 with torch.inference_mode():
-    for row in ids:
+    for row in filter(None, ids):
         row = torch.tensor([row])
-        for tensor in filter(torch.is_tensor, network(input_ids=row, attention_mask=torch.ones_like(row)).to_tuple()):
-            digest.update(tensor.float().contiguous().numpy().tobytes())
-json.dump({"ids": ids, "outputs": digest.hexdigest(), "vocadapt": "vocadapt" in sys.modules}, sys.stdout)
+        inputs = {"input_ids": row, "attention_mask": torch.ones_like(row)}
+        if config.is_encoder_decoder:
+            inputs["decoder_input_ids"] = row
+        for tensor in filter(torch.is_tensor, network(**inputs).to_tuple()):
+            add(digest, tensor)
+answer = {"ids": ids, "special ids": special, "embeddings": embeddings.hexdigest(), "outputs": digest.hexdigest()}
+json.dump({"answer": answer, "vocadapt": "vocadapt" in sys.modules}, sys.stdout)
 """
 
 
 def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
-    """Compare ids and outputs on `lines` with those of a new process."""
+    """Compare ids, special ids, embeddings and outputs on `lines` with those of a new process."""
     # 1. Compute them in the new process, which imports the classes of an exBERT, and in this one.
     texts, module = list(lines), ""
     if is_extended(model.config):
         module = MODULE
-    answer = _compute_elsewhere(str(model.path), texts, module)
-    if isinstance(answer, str):
-        return False, answer
-    ids, outputs = _compute_here(model, texts)
+    found = _compute_elsewhere(model, texts, module)
+    if isinstance(found, str):
+        return False, found
+    own = _compute_here(model, texts)
 
     # 2. Compare them.
-    same_ids, same_outputs = answer["ids"] == ids, answer["outputs"] == outputs
-    passed = same_ids and same_outputs
-    detail = f"{len(texts)} texts: ids {EQUAL[same_ids]}, outputs {BIT_EQUAL[same_outputs]}"
+    same = {part: found["answer"][part] == own[part] for part in own}
+    passed = all(same.values())
+    states = [f"{part} {WORDS.get(part, EQUAL)[same[part]]}" for part in own]
+    detail = f"{len(texts)} texts: {', '.join(states)}"
     if module:
         return passed, f"{detail}, with {module} imported"
-    if answer["vocadapt"]:
+    if found["vocadapt"]:
         return False, f"{detail}, but vocadapt was loaded"
     return passed, f"{detail}, without vocadapt"
 
 
 def build_input(model: LanguageModel, ids: Sequence[int]) -> "dict[str, torch.Tensor]":
-    """Build the input of one sequence, (1, length), truncated to the positions of the network."""
+    """Build the input of one sequence, (1, length), truncated to the positions of the network.
+
+    An encoder-decoder reads it on both sides.
+    """
     import torch
 
-    longest = int(model.config.get("max_position_embeddings", 512))
-    row = torch.tensor([ids[:longest]])
-    return {"input_ids": row, "attention_mask": torch.ones_like(row)}
+    row = torch.tensor([ids[: model.positions]])
+    inputs = {"input_ids": row, "attention_mask": torch.ones_like(row)}
+    if model.config.get("is_encoder_decoder"):
+        inputs["decoder_input_ids"] = row
+    return inputs
 
 
 def list_tensors(output: Any) -> "list[torch.Tensor]":
@@ -93,18 +112,18 @@ def list_tensors(output: Any) -> "list[torch.Tensor]":
     return [part for part in output.to_tuple() if torch.is_tensor(part)]
 
 
-def _compute_elsewhere(folder: str, texts: list[str], module: str) -> Any:
-    """Compute ids and outputs in a new process; return its answer, or the reason if it failed.
+def _compute_elsewhere(model: LanguageModel, texts: list[str], module: str) -> Any:
+    """Compute the answer of a new process; return the reason if it failed.
 
     module: a module that it imports first; "" for none.
     """
     import torch
 
     command = [sys.executable, "-I", "-c", SCRIPT]
-    package = str(Path(__file__).resolve().parents[3])
+    package, threads = str(Path(__file__).resolve().parents[3]), torch.get_num_threads()
     done = subprocess.run(
         command,
-        input=json.dumps([folder, texts, package, module, torch.get_num_threads()]),
+        input=json.dumps([str(model.path), texts, model.positions, package, module, threads]),
         capture_output=True,
         text=True,
         cwd="/",
@@ -116,15 +135,34 @@ def _compute_elsewhere(folder: str, texts: list[str], module: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _compute_here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], str]:
-    """Compute the ids and a hash of the outputs in this process."""
+def _compute_here(model: LanguageModel, texts: Sequence[str]) -> dict[str, Any]:
+    """Compute the same answer in this process: ids, special ids, and hashes of the embeddings and
+    the outputs.
+    """
     import torch
 
+    special = {
+        role: model.fast_tokenizer.token_to_id(token)
+        for role, token in model.tokenizer.special_tokens_map.items()
+        if isinstance(token, str)
+    }
     encodings = encode_batch(model.fast_tokenizer, texts)
     inputs = [build_input(model, encoding.ids) for encoding in encodings]
-    digest = blake2b()
+    embeddings, digest = blake2b(), blake2b()
+    _add_tensor(embeddings, get_embeddings(model.network))
     with torch.inference_mode():
         for one in inputs:
+            if one["input_ids"].shape[1] == 0:  # a text without a token
+                continue
             for tensor in list_tensors(model.network(**one)):
-                digest.update(tensor.float().contiguous().numpy().tobytes())
-    return [one["input_ids"][0].tolist() for one in inputs], digest.hexdigest()
+                _add_tensor(digest, tensor)
+    return {
+        "ids": [one["input_ids"][0].tolist() for one in inputs],
+        "special ids": special,
+        "embeddings": embeddings.hexdigest(),
+        "outputs": digest.hexdigest(),
+    }
+
+
+def _add_tensor(digest: blake2b, tensor: "torch.Tensor") -> None:
+    digest.update(tensor.detach().float().contiguous().numpy().tobytes())

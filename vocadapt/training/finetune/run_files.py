@@ -29,7 +29,7 @@ from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import INDEX, WHOLE
-from vocadapt.models.loading import run_quietly
+from vocadapt.models.network_class import run_quietly
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers

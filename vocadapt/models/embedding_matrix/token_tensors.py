@@ -1,0 +1,105 @@
+"""The tensors of a network with one entry for each token, whatever an architecture calls them.
+
+They are the input embeddings, the output layer if it is not tied to them, and the output bias. An
+architecture may keep a second copy of each (RoBERTa's `lm_head.bias` and `lm_head.decoder.bias`),
+which transformers lists in `_tied_weights_keys`; a network that is not tied stores both.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from vocadapt.errors import InputError
+from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
+from vocadapt.models.model_files import StoredTensor, read_headers
+from vocadapt.models.model_folder import ModelFolder
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+# Sizes in config.json that a vocabulary may equal by chance.
+OTHER_SIZES = (
+    "hidden_size",
+    "intermediate_size",
+    "embedding_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "num_labels",
+)
+# Tensors of a language-model head that the network's class may lack: they follow the vocabulary.
+OUTPUT = re.compile(
+    r"(?:^|\.)(?:decoder|predictions|lm_head|generator_lm_head|vocab_projector|pred_layer\.proj)"
+    r"\.(?:weight|bias)$"
+)
+
+
+def list_token_tensors(
+    network: "transformers.PreTrainedModel",
+) -> "dict[str, torch.nn.Parameter]":
+    """Return the parameters with an entry for each token by name, each once."""
+    # 1. Embeddings, output layer and bias.
+    found: list[Any] = [get_embeddings(network)]
+    layer, bias = get_output_layer(network), get_output_bias(network)
+    if layer is not None:
+        found.append(layer.weight)
+    if bias is not None:
+        found.append(bias)
+
+    # 2. The copies of each, which are other parameters if the network is not tied.
+    every = dict(network.named_parameters(remove_duplicate=False))
+    pairs = _list_copies(network)
+    for one, other in (*pairs, *((two, one) for one, two in pairs)):
+        value, copy = every.get(one), every.get(other)
+        if value is not None and copy is not None and _contains(found, value):
+            found.append(copy)
+    return {name: value for name, value in network.named_parameters() if _contains(found, value)}
+
+
+def check_other_tables(
+    model: ModelFolder, network: "transformers.PreTrainedModel", unused: tuple[str, ...]
+) -> None:
+    """Raise InputError if another tensor also has an entry for each token, which nothing would
+    resize.
+
+    unused: names of stored tensors that the network's class does not have.
+    """
+    rows = len(get_embeddings(network))
+    sizes = {getattr(network.config, key, None) for key in OTHER_SIZES}
+    if rows in sizes:  # it cannot be told from the others by its size
+        return
+    known = list_token_tensors(network).values()
+    tables = [
+        name
+        for name, value in network.state_dict(keep_vars=True).items()
+        if rows in value.shape and not _contains(known, value)
+    ]
+    stored = read_headers(model.path)
+    tables += [name for name in unused if rows in stored[name].shape and not OUTPUT.search(name)]
+    if tables:
+        raise InputError(
+            f"{model.path}: besides embeddings, output layer and output bias it has another tensor"
+            f" with one entry for each of the {rows:,} tokens: {', '.join(tables[:3])}.",
+            "vocadapt cannot change the vocabulary of such a model: choose another.",
+        )
+
+
+def list_unused_outputs(
+    stored: Mapping[str, StoredTensor], unused: tuple[str, ...], rows: int
+) -> list[str]:
+    """List the tensors of a language-model head that are stored, but not part of the network, and
+    have an entry for each of the `rows` tokens.
+    """
+    heads = filter(OUTPUT.search, unused)
+    return [name for name in heads if name in stored and stored[name].shape[:1] == (rows,)]
+
+
+def _list_copies(network: "transformers.PreTrainedModel") -> list[tuple[str, str]]:
+    """List the pairs of parameter names that transformers ties in this class."""
+    keys = cast(Any, network)._tied_weights_keys or {}
+    return list(keys.items()) if isinstance(keys, dict) else []
+
+
+def _contains(values: Any, wanted: Any) -> bool:
+    """Return whether a tensor is among others, by identity."""
+    return any(value is wanted for value in values)
