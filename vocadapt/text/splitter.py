@@ -14,6 +14,8 @@ from vocadapt.progress import report_block
 from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
 
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
+# What a pre-token may follow in a line: "(" for a word without a space before it, "a" for a symbol.
+BEFORE_A_PRETOKEN = ("(", "a")
 MINIMAL_SPEC: dict[str, object] = {
     "version": "1.0",
     "truncation": None,
@@ -164,8 +166,8 @@ class Splitter:
             return [(word, *span) for word, span, _ in splits if word]
 
     def can_output(self, pretoken: str) -> bool:
-        """Return whether the splitter can output `pretoken`: at the start of a line, or after an
-        opening parenthesis.
+        """Return whether the splitter can output `pretoken`: alone in a line, or at its end after
+        one of the BEFORE_A_PRETOKEN.
 
         This suffices for an entry of a vocabulary. It holds for 与, although BERT's normalizer puts
         spaces around it.
@@ -173,7 +175,10 @@ class Splitter:
         text = self.read_pretoken(pretoken)
         if self.pretokens(text) == [pretoken]:
             return True
-        return not self.outputs_words and self.pretokens(f"({text}")[1:] == [pretoken]
+        if self.outputs_words:
+            return False
+        lines = [text.removeprefix(" "), *(f"{before}{text}" for before in BEFORE_A_PRETOKEN)]
+        return any(self.pretokens(line)[-1:] == [pretoken] for line in lines)
 
     def leaves_unchanged(self, word: str) -> bool:
         """Return whether the splitter neither splits `word` nor puts spaces around it (as around

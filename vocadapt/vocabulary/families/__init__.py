@@ -6,11 +6,11 @@ and does not need that library. Its *family* is the kind of tokenizer (WordPiece
 each kind, which builds vocabularies from tokenizers, and new tokenizers from old ones.
 
 Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
-BERT), `byte_level_bpe` (that of RoBERTa and GPT-2) with its `merges`, `roles` (special tokens),
-`tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing them),
-`vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens: `prefix_trees`
-and `longest_match` (WordPiece), `merge_rounds`, `merge_table` and `leaf_pruning` (BPE),
-`best_splits` and `segmentation_table` (Unigram).
+BERT), `merges` and `bpe` (what all kinds of BPE have in common), `byte_level_bpe` (the family of
+RoBERTa and GPT-2), `roles` (special tokens), `tokenizer_checks` and `tokenizer_trial` (reading files
+safely), `tokenizer_json` (editing them), `vocab_file`, `wordpiece_training`. Fast tokenization
+without some of the tokens: `prefix_trees` and `longest_match` (WordPiece), `merge_rounds`,
+`merge_table` and `leaf_pruning` (BPE), `best_splits` and `segmentation_table` (Unigram).
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily

@@ -41,13 +41,15 @@ class MergeList:
         Returns the tokens that the new merges make, `token` last; [] if it is made already.
         Example: ta chy card with no merge of them → tachy, tachycard.
         """
-        left, *others = self.apply(token)
+        tokens = self.apply(token)
         made: list[str] = []
-        for right in others:
+        while len(tokens) > 1:
+            left, right = tokens[:2]
             self._ranks[left, right] = len(self.merges)
             self.merges.append((left, right))
-            left += right
-            made.append(left)
+            made.append(left + right)
+            # The merge applies wherever the pair occurs: tata, t a t a → ta ta → tata.
+            tokens = self.apply(token)
         return made
 
 

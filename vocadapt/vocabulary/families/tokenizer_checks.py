@@ -106,17 +106,19 @@ def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int]
 
 def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
     """Check that the special tokens added to a text are in the vocabulary, with its ids."""
-    largest = max(ids.values(), default=-1)
     for pair in _list_special_tokens(part):
         is_pair = isinstance(pair, list) and len(pair) == 2
         fits = is_pair and isinstance(pair[0], str) and is_id(pair[1])
         _demand(fits, "a special token", pair, "a token and its id")
         token, i = pair
-        if token not in ids or i > largest:
-            raise UnfitError(
-                f'"post_processor" adds {_format_value(token)} with the id {i:,}, which the'
-                " vocabulary lacks"
-            )
+        if ids.get(token) == i:
+            continue
+        contradiction = "which the vocabulary lacks"
+        if token in ids and i in ids.values():
+            contradiction = f"and the vocabulary has it with the id {ids[token]:,}"
+        raise UnfitError(
+            f'"post_processor" adds {_format_value(token)} with the id {i:,}, {contradiction}'
+        )
 
 
 def check_vocabulary(model: Json) -> dict[str, int]:

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from tempfile import TemporaryFile
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -115,18 +116,22 @@ def _try(kind: str, part: str) -> str:
         "RAYON_NUM_THREADS": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,
-        env=environment,
-    )
+    with TemporaryFile() as source:
+        # A file: `communicate` stops writing to a pipe when it times out for the first time.
+        source.write(work.encode())
+        source.seek(0)
+        process = subprocess.Popen(
+            command,
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+            env=environment,
+        )
     try:
-        out, err = _communicate(process, work)
+        out, err = _communicate(process)
         reason = _explain_failure(err, process.returncode)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
@@ -141,20 +146,18 @@ def _try(kind: str, part: str) -> str:
     return "" if last == "done" else f"{last}: {reason}"
 
 
-def _communicate(process: "subprocess.Popen[str]", work: str) -> tuple[str, str]:
+def _communicate(process: "subprocess.Popen[str]") -> tuple[str, str]:
     """Return the output of a process; raises TimeoutExpired after SECONDS of processor time or
     MAX_WALL_SECONDS of wall time.
     """
     start = time.monotonic()
-    pending: str | None = work
     while True:
         try:
-            return process.communicate(pending, timeout=POLL_SECONDS)
+            return process.communicate(timeout=POLL_SECONDS)
         except subprocess.TimeoutExpired:
             wall_seconds = time.monotonic() - start
             if _measure_processor_time(process.pid) > SECONDS or wall_seconds > MAX_WALL_SECONDS:
                 raise
-        pending = None  # the first call has sent the input
 
 
 def _measure_processor_time(pid: int) -> float:
