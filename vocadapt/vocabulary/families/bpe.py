@@ -12,6 +12,7 @@ Example: Ġhypertension is Ġhyper tension. As an exact word it gets an entry; b
 entry and the merge (Ġhyper, tension).
 """
 
+import re
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,8 @@ from vocadapt.vocabulary.families.vocabulary import (
 )
 from vocadapt.vocabulary.families.wordpiece_training import Pieces, Trainer, merge_best_pairs
 
+# Reserved tokens of ModernBERT, Gemma and Llama 3.
+RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\|>")
 MAX_NAMED = 3  # tokens that a message lists
 MIN_COUNT = 2  # a pair that occurs only once is never merged
 
@@ -152,6 +155,15 @@ class BpeVocabulary(Vocabulary):
             if self.is_symbol(token)
             and (len(token) > 1 or characters is None or token in characters)
         )
+
+    def is_placeholder(self, token: str) -> bool:
+        """Return whether a token is reserved for users of the model: [unused0], <unused0>, …"""
+        return RESERVED.fullmatch(token) is not None
+
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """Placeholders whose ids new tokens can take, by id."""
+        return tuple(filter(self.is_placeholder, self.tokens))
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the tokens that merges of some tokens need, directly or indirectly."""
@@ -302,6 +314,12 @@ class BpeFamily(TokenizerFamily):
 
     # Edit
 
+    def check_exact_words(self, tokenizer: Tokenizer) -> None:
+        """Raise InputError if `ignore_merges` would change how old tokens are made."""
+        vocabulary = self.read_vocabulary(tokenizer)
+        if not vocabulary.ignore_merges:
+            _refuse_unmade_tokens(vocabulary, self.make_splitter(tokenizer))
+
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole pre-token, is one token with the next
         free id: an entry without merges.
@@ -311,8 +329,7 @@ class BpeFamily(TokenizerFamily):
         """
         content, vocabulary = _list_all_entries(tokenizer), self.read_vocabulary(tokenizer)
         refuse_known_tokens(vocabulary, tokens)
-        if not vocabulary.ignore_merges:
-            _refuse_unmade_tokens(vocabulary, self.make_splitter(tokenizer))
+        self.check_exact_words(tokenizer)
         _append_entries(content, tokens, len(vocabulary))
         content["model"]["ignore_merges"] = True
         return from_json(content)

@@ -102,6 +102,11 @@ class TokenizerFamily(ABC):
 
     # Edit
 
+    def check_exact_words(self, tokenizer: Tokenizer) -> None:
+        """Raise InputError if no exact words can be added without changing how others are
+        tokenized.
+        """
+
     @abstractmethod
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole word, is one token with the next

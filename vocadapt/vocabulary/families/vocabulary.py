@@ -182,6 +182,11 @@ class Vocabulary(ABC):
         """Return whether a token is an unused placeholder that no text contains."""
         return False
 
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """Placeholders whose ids new tokens can take, by id."""
+        return ()
+
     def position(self, token: str) -> str:
         """Return the position class of a token, one of POSITIONS."""
         if token in self.special or token == self.unknown:

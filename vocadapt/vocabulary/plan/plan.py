@@ -94,6 +94,13 @@ class PlanSettings(CheckedSettings):
         False, "give every token a new embedding, not only the added ones", flag=""
     )
     seed: int = setting(1, "random seed of the heuristic random", high=MAX_SEED)
+    fill_reserved: bool = setting(
+        True,
+        "leave reserved tokens such as [unused0] as they are; by default, new tokens take their ids"
+        " first",
+        flag="--keep-reserved",
+        label="Fill reserved slots",
+    )
     count_marks: bool = setting(
         False,
         "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",
@@ -119,6 +126,7 @@ class VocabularyPlan:
 
     base: the old vocabulary; added: new tokens; replaced: old tokens that get a new embedding.
     order: the new vocabulary by id; None if every old token keeps its id and the added ones follow.
+    slots: reserved tokens whose ids the first added tokens take.
     left_out: candidates that were not added, by reason.
     unreachable: tokens of a vocabulary taken over as a whole that its tokenizer can never produce.
     whole: exact-word tokens after the plan; None if new words are exact-word tokens.
@@ -132,6 +140,7 @@ class VocabularyPlan:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: PlanSettings = field(default_factory=PlanSettings)
     order: tuple[str, ...] | None = None
+    slots: tuple[str, ...] = ()
     unreachable: tuple[str, ...] = ()
     whole: frozenset[str] | None = None
     target: Vocabulary | None = None
@@ -140,7 +149,11 @@ class VocabularyPlan:
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The whole vocabulary after the plan, by id."""
-        return self.base.tokens + self.added_tokens if self.order is None else self.order
+        if self.order is not None:
+            return self.order
+        filled = dict(zip(self.slots, self.added_tokens, strict=False))
+        old = tuple(filled.get(token, token) for token in self.base.tokens)
+        return old + self.added_tokens[len(filled) :]
 
     @cached_property
     def after(self) -> Vocabulary:
@@ -169,7 +182,7 @@ class VocabularyPlan:
     def removed_tokens(self) -> tuple[str, ...]:
         """The removed tokens, by old id."""
         if self.order is None:
-            return ()
+            return self.slots
         return tuple(token for token in self.base.tokens if token not in self.after)
 
     @cached_property
@@ -194,6 +207,7 @@ class VocabularyPlan:
             "tokens_before": len(self.base),
             "added": len(self.added),
             **({"forms": len(self.forms)} if self.forms else {}),
+            **({"reserved_filled": len(self.slots)} if self.slots else {}),
             "replaced": len(self.replaced),
             "dropped": len(self.removed_tokens),
             "tokens_after": len(self.tokens),

@@ -66,6 +66,8 @@ def plan_vocabulary(
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
     if plan.whole is None and not sources.exact(settings):
         plan = replace(plan, whole=vocabulary.whole.intersection(plan.tokens))
+    if settings.fill_reserved and plan.order is None:
+        plan = replace(plan, slots=vocabulary.reserved[: len(plan.added)])
     if settings.renew:  # a new embedding for every token
         return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
     return plan

@@ -68,6 +68,11 @@ def adapt_tokenizer(
             f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
         )
+    if plan.slots:  # tokens that take the ids of others are no longer appended
+        family = family_of(tokenizer)
+        if mode == "exact-word":
+            family.check_exact_words(tokenizer)
+        return family.replace_vocabulary(tokenizer, plan.after)
     return TOKENIZER_MODES[mode].build(tokenizer, plan)
 
 
