@@ -87,10 +87,9 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     )
     if grid.study.keep_weights:
         written += sum(_measure_weights(cell, grid) for cell in left)
-    alone = seconds + (START_UP if left else 0.0)
-    return GridEstimate(
-        len(left), alone, seconds / max(1, workers) + (START_UP if left else 0.0), written, basis
-    )
+    start_up = START_UP if left else 0.0
+    shared = seconds / max(1, workers)
+    return GridEstimate(len(left), seconds + start_up, shared + start_up, written, basis)
 
 
 def estimate_energy(cost: GridEstimate, grid: Grid, root: Path) -> Footprint:

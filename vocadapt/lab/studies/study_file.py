@@ -139,13 +139,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
             raise InputError(f"{reader.where}: the study has no {what}.", f"Add [[{what}]].")
 
     # 3. Its rules and numbers.
-    seeds = (1,)
-    if "seeds" in table:
-        seeds = tuple(reader.read_list(table, "seeds"))
-    if not seeds:
-        raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
-    if len(set(map(repr, seeds))) < len(seeds):
-        raise InputError(f"{reader.where}: a seed is given twice.", "Give each seed once.")
+    seeds = _read_seeds(reader, table)
     known: dict[str, Sequence[Any]] = {
         "variant": [one.name for one in variants],
         "task": [one.name for one in tasks],
@@ -178,6 +172,18 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
         if error.problem.startswith(reader.where):
             raise
         raise InputError(f"{reader.where}: {error.problem}", error.remedy) from error
+
+
+def _read_seeds(reader: TableReader, table: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Read the seeds of a study, 1 by default; raise InputError if there are none, or one twice."""
+    if "seeds" not in table:
+        return (1,)
+    seeds = tuple(reader.read_list(table, "seeds"))
+    if not seeds:
+        raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
+    if len(set(map(repr, seeds))) < len(seeds):
+        raise InputError(f"{reader.where}: a seed is given twice.", "Give each seed once.")
+    return seeds
 
 
 def declare_adapting() -> dict[str, Setting]:

@@ -110,7 +110,9 @@ def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if name in ADDED_SETTINGS and value == ADDED_SETTINGS[name]:
             continue
-        found[name] = _leave_out_added(value) if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            value = _leave_out_added(value)
+        found[name] = value
     return found
 
 
