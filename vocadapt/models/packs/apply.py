@@ -1,0 +1,254 @@
+"""Apply vocabulary packs to their base model, and remove them again.
+
+A folder with packs is always written from the base and the list of its packs: applying a second
+pack, or removing one of two, restores the base first. So ids follow the order of the packs, without
+gaps.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.files import show_path
+from vocadapt.models.adapted_model import SEEN, write_record
+from vocadapt.models.embedding_matrix.padding import MatrixRows, count_rows
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.model_files import CONFIG, INDEX, SUFFIX, list_weight_files
+from vocadapt.models.packs.base import (
+    PACKS,
+    keep_base,
+    load_applied,
+    open_base,
+    read_applied,
+    restore_base,
+)
+from vocadapt.models.packs.make import identify_base
+from vocadapt.models.packs.pack import BaseIdentity, VocabularyPack, load_pack
+from vocadapt.models.packs.packed_record import PackedModel, build_record
+from vocadapt.models.packs.stored_weights import copy_tensors, read_header
+from vocadapt.models.packs.token_rows import (
+    PackRows,
+    TokenTensor,
+    build_tail,
+    choose_rows,
+    find_token_tensors,
+    take_free_rows,
+)
+from vocadapt.models.packs.tokenizer_patch import apply_patch
+from vocadapt.models.transformers_tokenizer import save_tokenizer
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+
+TOKENIZER = "tokenizer.json"
+# Files of the base that a model with packs has unchanged: its index lists the same files.
+COPIED = ("generation_config.json", SEEN, INDEX)
+
+
+def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> PackedModel:
+    """Write a model with a pack to a folder.
+
+    model: the pack's base, or that base with other packs. A token that another pack has, too, keeps
+    the embedding of the pack that was applied first.
+    Raises InputError for another base, and if the model has a pack of this name already.
+    """
+    with open_base(model) as (base, packs):
+        if pack.name in [one.name for one in packs]:
+            raise InputError(
+                f"{model.name} already has a pack named {pack.name}.",
+                "Remove that one first, or make this one with another name.",
+            )
+        return write_packed_model(base, [*packs, pack], folder, _find_identity(model, base))
+
+
+def remove_pack(model: LanguageModel, name: str, folder: Path) -> PackedModel | None:
+    """Write a model without one of its packs to a folder.
+
+    name: of the pack, or its file; "" for the only one. Without its last pack the folder is the
+    base itself, equal byte by byte, and None is returned.
+    Raises InputError if the model does not have the pack.
+    """
+    applied = read_applied(model)
+    if applied is None:
+        raise InputError(f"{model.name} has no packs.", "Give a model to which a pack was applied.")
+    name = _find_name(name, applied.names, model.name)
+    left = [one for one in load_applied(model, applied) if one.name != name]
+    if not left:
+        restore_base(model, applied, folder)
+        return None
+    with open_base(model) as (base, _):
+        return write_packed_model(base, left, folder, applied.base)
+
+
+def _find_name(name: str, names: Sequence[str], model: str) -> str:
+    """Return the name of the pack to remove."""
+    if not name and len(names) == 1:
+        return names[0]
+    if name not in names and name and Path(name).exists():
+        name = load_pack(name).name
+    if name not in names:
+        listed = ", ".join(names)
+        problem = f"{model} has no pack named {name[:100]!r}."
+        if not name:
+            problem = f"{model} has {len(names)} packs."
+        raise InputError(problem, f"Name the pack to remove: {listed}.")
+    return name
+
+
+def _find_identity(model: LanguageModel, base: LanguageModel) -> BaseIdentity:
+    """Return the identity of a base, with the name under which it was first used."""
+    applied = read_applied(model)
+    if applied is not None:
+        return applied.base
+    return identify_base(base)
+
+
+def write_packed_model(
+    base: LanguageModel, packs: list[VocabularyPack], folder: Path, identity: BaseIdentity
+) -> PackedModel:
+    """Write the folder of a base model with packs: an ordinary model folder with everything that
+    restores the base.
+
+    identity: of the base. Raises InputError for a pack of another base.
+    """
+    _check_bases(base, packs)
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = choose_rows(packs)
+
+    # 1. The tokenizer: the patches of the packs, one after the other.
+    tokenizer = _write_tokenizer(base, chosen, folder)
+
+    # 2. The weights: the files of the base with more rows, and the sizes in config.json.
+    tensors = find_token_tensors(base)
+    matrix = _count_rows(base, chosen, tensors)
+    _check_special_ids(base, matrix)
+    weights = list_weight_files(base.path)
+    _write_weights(weights, chosen, tensors, matrix, folder)
+    _write_settings(base, matrix, folder)
+
+    # 3. What restores the base, and the packs.
+    files = keep_base(base, weights, take_free_rows(tensors, matrix), folder)
+    (folder / PACKS).mkdir()
+    for pack in packs:
+        pack.save(folder / PACKS / f"{pack.name}{SUFFIX}")
+
+    # 4. The record and the card.
+    hidden = _find_hidden(tokenizer, chosen)
+    shared = {one.pack.name: one.shared for one in chosen}
+    result = PackedModel(identity, matrix, tuple(pack.name for pack in packs), shared, hidden)
+    write_record(folder, build_record(base, chosen, result, files, folder))
+    return result
+
+
+def _check_bases(base: LanguageModel, packs: list[VocabularyPack]) -> None:
+    found = identify_base(base)
+    for pack in packs:
+        if pack.base.sha256 != found.sha256:
+            raise InputError(
+                f"The pack {pack.name} was made for {pack.base}, not for {found}.",
+                "Apply it to its base model, with the same embeddings and the same tokenizer.",
+            )
+
+
+def _write_tokenizer(base: LanguageModel, chosen: list[PackRows], folder: Path) -> Tokenizer:
+    """Write the tokenizer of the base with the patches of the packs.
+
+    Raises InputError if a patch does not give exactly the tokens of its pack.
+    """
+    # 1. Apply the patches. The ids follow those of the base, in the order of the packs.
+    expected = list(base.vocabulary.tokens)
+    content = json.loads(base.fast_tokenizer.to_str())
+    for one in chosen:
+        start = len(expected)
+        ids = {token: start + place for place, token in enumerate(one.tokens)}
+        content = apply_patch(content, one.pack.patch, ids, one.shared)
+        expected += one.tokens
+
+    # 2. Read the result like any tokenizer file, with all checks.
+    file = folder / TOKENIZER
+    file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    tokenizer = read_tokenizer(folder)
+    if list(vocabulary_of(tokenizer).tokens) != expected:
+        names = ", ".join(one.pack.name for one in chosen)
+        raise InputError(
+            f"The tokenizer with {names} has not exactly the tokens of the base and of the packs.",
+            "Make the packs again.",
+        )
+    save_tokenizer(base.tokenizer, tokenizer, folder)
+    return tokenizer
+
+
+def _count_rows(
+    base: LanguageModel, chosen: list[PackRows], tensors: Mapping[str, TokenTensor]
+) -> MatrixRows:
+    tokens = len(base.vocabulary)
+    rows = next(iter(tensors.values())).stored.shape[0]
+    return count_rows(tokens, rows, tokens + sum(len(one.used) for one in chosen), True)
+
+
+def _check_special_ids(base: LanguageModel, matrix: MatrixRows) -> None:
+    """Raise InputError if the config names a row without a token that a new token would take."""
+    for key, value in base.config.items():
+        ids = value if isinstance(value, list) else [value]
+        taken = [i for i in ids if type(i) is int and matrix.tokens <= i < matrix.new_tokens]
+        if key.endswith("_token_id") and taken:
+            raise InputError(
+                f"{show_path(base.path / CONFIG)}: {key} is {taken[0]:,}, which no token of the"
+                " tokenizer has; a new token would take this id.",
+                "Correct the id, or add that token to the tokenizer first.",
+            )
+
+
+def _write_weights(
+    files: list[Path],
+    chosen: list[PackRows],
+    tensors: Mapping[str, TokenTensor],
+    matrix: MatrixRows,
+    folder: Path,
+) -> None:
+    """Write the weight files of the base, with the rows of the packs."""
+    for file in files:
+        own = {name: one for name, one in tensors.items() if one.stored.file == file}
+        tails = {name: build_tail(one, chosen, matrix) for name, one in own.items()}
+        shapes = {name: (matrix.new_rows, *one.stored.shape[1:]) for name, one in own.items()}
+        copy_tensors(file, folder / file.name, read_header(file).with_shapes(shapes), tails)
+
+
+def _write_settings(base: LanguageModel, matrix: MatrixRows, folder: Path) -> None:
+    """Write config.json with the new number of rows, and copy what the base has besides."""
+    config = _replace_size(dict(base.config), matrix)
+    config["vocab_size"] = matrix.new_rows
+    (folder / CONFIG).write_text(
+        json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    for name in COPIED:
+        if (base.path / name).is_file():
+            shutil.copyfile(base.path / name, folder / name)
+
+
+def _replace_size(value: Any, matrix: MatrixRows) -> Any:
+    """Return a config in which every vocab_size that was the number of rows is the new one."""
+    if not isinstance(value, dict):
+        return value
+    changed = {key: _replace_size(one, matrix) for key, one in value.items()}
+    if changed.get("vocab_size") == matrix.rows:
+        changed["vocab_size"] = matrix.new_rows
+    return changed
+
+
+def _find_hidden(tokenizer: Tokenizer, chosen: list[PackRows]) -> dict[str, tuple[str, ...]]:
+    """Return the tokens of each pack that the tokenizer splits although the pack alone has them
+    whole. Exact words of WordPiece and byte-level BPE never are.
+    """
+    vocabulary, found = vocabulary_of(tokenizer), dict[str, tuple[str, ...]]()
+    for one in chosen:
+        silent = frozenset(one.pack.plan["silent_tokens"])
+        found[one.pack.name] = tuple(
+            token
+            for token in one.tokens
+            if token not in silent and vocabulary.tokenize_token(token) != (token,)
+        )
+    return found
