@@ -28,8 +28,8 @@ VOCABULARY = WordPieceVocabulary(
 
 def test_a_tokenizer_has_the_family_that_recognizes_it() -> None:
     assert family_of(build_tokenizer(("[UNK]", "a"))) is FAMILIES["wordpiece"]
-    with pytest.raises(InputError, match="The tokenizer is Unigram, but vocadapt supports only"):
-        family_of(Tokenizer(models.Unigram([("<unk>", 0.0)], 0)))
+    with pytest.raises(InputError, match="The tokenizer is WordLevel, but vocadapt supports only"):
+        family_of(Tokenizer(models.WordLevel({"<unk>": 0}, "<unk>")))
 
 
 @pytest.mark.parametrize(

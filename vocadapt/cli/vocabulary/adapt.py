@@ -137,14 +137,14 @@ def _count_departures(
     If counting is impossible, the only key is NOT_COUNTED, with the reason.
     """
     added = after.vocabulary.tokens[len(before.vocabulary) :]
-    if not added or not after.vocabulary.whole.issuperset(added):
+    if not added or not after.vocabulary.are_exact_words(added):
         return {}
     if not text:
         return {NOT_COUNTED: "no text was given"}
     found = count_departures(
         open_corpus([text]), before.vocabulary, after.fast_tokenizer, before.splitter
     )
-    return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
+    return {"departures": found.total, "added_occurrences": found.added_words}
 
 
 SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;

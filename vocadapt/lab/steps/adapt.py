@@ -226,7 +226,7 @@ def _count_departures(
         )
     except (InputError, OSError):
         return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
-    return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
+    return {"added_occurrences": found.added_words, "departures": found.total}
 
 
 def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) -> Numbers:

@@ -11,6 +11,9 @@ RoBERTa and GPT-2), `roles` (special tokens), `tokenizer_checks` and `tokenizer_
 safely), `tokenizer_json` (editing them), `vocab_file`, `wordpiece_training`. Fast tokenization
 without some of the tokens: `prefix_trees` and `longest_match` (WordPiece), `merge_rounds`,
 `merge_table` and `leaf_pruning` (BPE), `best_splits` and `segmentation_table` (Unigram).
+
+The family of XLM-R and T5 is `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new
+tokens), `unigram_training` and `metaspace` (its splitter).
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily
@@ -25,6 +28,7 @@ from vocadapt.vocabulary.families.family import (
     vocabulary_of,
 )
 from vocadapt.vocabulary.families.roles import read_roles
+from vocadapt.vocabulary.families.unigram import UnigramFamily
 from vocadapt.vocabulary.families.vocabulary import Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily
 
@@ -43,3 +47,4 @@ __all__ = [
 
 register_family(WordPieceFamily())
 register_family(ByteLevelFamily())
+register_family(UnigramFamily())

@@ -21,6 +21,7 @@ from vocadapt.spaces.space import NO_KINDS, TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.families.tokenizer_checks import TOKENIZER, Json, check_tokenizer_files
+from vocadapt.vocabulary.families.tokenizer_json import read_parts
 from vocadapt.vocabulary.families.tokenizer_trial import try_parts
 from vocadapt.vocabulary.families.vocab_file import Fault
 from vocadapt.vocabulary.families.vocabulary import Vocabulary
@@ -294,13 +295,8 @@ def _check_model(content: Json) -> dict[str, int] | None:
 
 def _describe_parts(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return a tokenizer as in tokenizer.json, without the vocabulary, which is slow to serialize."""
-    content: dict[str, Any] = {"model": {"type": type(tokenizer.model).__name__}}
-    for part in ("normalizer", "pre_tokenizer", "decoder"):
-        value = getattr(tokenizer, part)
-        content[part] = None
-        if value is not None:
-            content[part] = json.loads(value.__getstate__())
-    return content
+    kind = {"type": type(tokenizer.model).__name__}
+    return {"model": kind, **read_parts(tokenizer, ("normalizer", "pre_tokenizer", "decoder"))}
 
 
 def _build_unsupported_error(what: str, kind: str) -> InputError:

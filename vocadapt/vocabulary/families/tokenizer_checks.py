@@ -4,6 +4,7 @@ The checks cover types, ranges of ids, and that each id has only one token. The 
 normalizers on text is tested in `tokenizer_trial`.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ CONFIG_TYPES = {
     "tokenizer_class": (str, "a name"),
     **dict.fromkeys(("do_lower_case", "strip_accents", "tokenize_chinese_chars"), FLAG),
 }
+BYTE_TOKENS = tuple(f"<0x{byte:02X}>" for byte in range(256))  # of byte fallback, by byte
 TOKEN_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 Json = Mapping[str, Any]
@@ -168,6 +170,40 @@ def check_wordpiece_model(model: Json) -> dict[str, int]:
     key = "max_input_chars_per_word"
     longest = model.get(key, 100)
     _demand(WORD_LENGTHS.accepts(longest), f'"{key}"', longest, str(WORD_LENGTHS))
+    return ids
+
+
+def check_unigram_model(model: Json) -> dict[str, int]:
+    """Check a Unigram model: a list of tokens with scores; return its ids by token."""
+    # 1. Each token appears once, with a score.
+    pieces = model.get("vocab")
+    fits = isinstance(pieces, list) and 0 < len(pieces) <= MAX_TOKENS
+    _demand(fits, '"vocab"', pieces, "a list of tokens with their scores")
+    assert isinstance(pieces, list)
+    ids: dict[str, int] = {}
+    for i, piece in enumerate(pieces):
+        is_pair = isinstance(piece, list) and len(piece) == 2 and isinstance(piece[0], str)
+        if not is_pair:
+            raise UnfitError(f"entry {i:,} is {_format_value(piece)}, expected a token and a score")
+        token, score = piece
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        if not is_number or not math.isfinite(score):
+            raise UnfitError(
+                f"the score of {_format_value(token)} is {_format_value(score)}, expected a finite"
+                " number"
+            )
+        if ids.setdefault(token, i) != i:
+            raise UnfitError(
+                f"the token {_format_value(token)} has two ids, {ids[token]:,} and {i:,}"
+            )
+    # 2. The unknown token and the tokens of bytes are among them.
+    unknown = model.get("unk_id")
+    is_known = unknown is None or (is_id(unknown) and unknown < len(pieces))
+    _demand(is_known, '"unk_id"', unknown, f"a whole number below {len(pieces):,}")
+    _check_types(model, {"byte_fallback": FLAG})
+    missing = [token for token in BYTE_TOKENS if token not in ids]
+    if model.get("byte_fallback") and missing:
+        raise UnfitError(f"byte fallback needs the token {missing[0]}, which the vocabulary lacks")
     return ids
 
 

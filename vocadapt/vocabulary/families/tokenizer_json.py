@@ -1,7 +1,7 @@
 """Edit a tokenizer through the JSON of its tokenizer.json, for all families."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -18,6 +18,15 @@ def to_json(tokenizer: Tokenizer) -> dict[str, Any]:
 def from_json(content: Mapping[str, Any]) -> Tokenizer:
     """Build the tokenizer of a parsed tokenizer.json."""
     return Tokenizer.from_str(json.dumps(content))
+
+
+def read_parts(tokenizer: Tokenizer, names: Iterable[str]) -> dict[str, Any]:
+    """Return some parts of a tokenizer as in tokenizer.json; the vocabulary is slow to serialize."""
+    parts: dict[str, Any] = {}
+    for name in names:
+        part = getattr(tokenizer, name)
+        parts[name] = None if part is None else json.loads(part.__getstate__())
+    return parts
 
 
 def list_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:

@@ -370,6 +370,14 @@ class Vocabulary(ABC):
         """Return tokens to insert, each after other tokens that it needs."""
         return tuple(tokens)
 
+    def find_not_whole(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some new exact words that would not be one token if all were added."""
+        return ()
+
+    def are_exact_words(self, tokens: Collection[str]) -> bool:
+        """Return whether the exact-word rule holds for some tokens that were added."""
+        return self.whole.issuperset(tokens)
+
     def take_over(self, target: "Vocabulary", tokens: tuple[str, ...]) -> Self:
         """Return the vocabulary after it was replaced by the first tokens of a target."""
         return self.with_tokens(tokens, target.whole.intersection(tokens))

@@ -27,6 +27,7 @@ from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, se
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
 OVER_LIMIT = "beyond the maximum number of tokens to add"
 TOO_RARE = "fewer occurrences than the minimum"
+NOT_WHOLE = "would not be one token beside the other words"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +170,21 @@ def add_forms(plan: VocabularyPlan, words: Iterable[WordForms]) -> VocabularyPla
             if form not in added and form not in base:
                 main = one.form_of or one.token
                 added[form] = AddedWord(form, base.tokenize(form), count, main)
-    return replace(plan, added=tuple(added.values()))
+    return leave_out_split_words(replace(plan, added=tuple(added.values())))
+
+
+def leave_out_split_words(plan: VocabularyPlan) -> VocabularyPlan:
+    """Return a plan without the exact words that would not be one token, and without their forms."""
+    base, added = plan.base, plan.added
+    left_out: list[str] = []
+    # Without a word, others may get other scores: look again until none is left out.
+    while broken := set(base.find_not_whole([word.token for word in added])):
+        left_out += [word.token for word in added if broken & {word.token, word.form_of}]
+        added = tuple(word for word in added if not broken & {word.token, word.form_of})
+    if not left_out:
+        return plan
+    named = tuple(base.body(token) for token in left_out)
+    return replace(plan, added=added, left_out={**plan.left_out, NOT_WHOLE: named})
 
 
 def _with_intermediate_tokens(plan: VocabularyPlan) -> VocabularyPlan:

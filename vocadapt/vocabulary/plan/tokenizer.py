@@ -7,7 +7,7 @@ longer words. *replacement* (Fast 2023): the vocabulary is a new one.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -83,6 +83,7 @@ class Departures:
     words, added_words: running words, and those among them that were added.
     missed: pieces of the text in which an added word is not one token; other: those that differ in
     anything else.
+    within: pieces in which a new token is only a part of a longer word (▁tachycardia s).
     examples: (piece, tokens by the rule, tokens of the tokenizer).
     """
 
@@ -91,11 +92,17 @@ class Departures:
     missed: int
     other: int
     examples: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    within: int = 0
+
+    @property
+    def total(self) -> int:
+        """All departures."""
+        return self.missed + self.other + self.within
 
     @property
     def share(self) -> float:
         """Departures as a fraction of all occurrences of added words."""
-        return (self.missed + self.other) / self.added_words if self.added_words else 0.0
+        return self.total / self.added_words if self.added_words else 0.0
 
 
 def measure_departures(
@@ -153,14 +160,15 @@ def measure_pretoken_departures(
 ) -> Departures:
     """Compare a tokenizer with the exact-word rule on the pre-tokens of a text.
 
-    counts: pre-tokens with their counts. By the rule, a pre-token that is an added token is one
-    token, and one without an added word is tokenized as before. An added word inside a pre-token
-    with other characters, such as -tachycardia, stays as it was and is missed.
+    counts: pre-tokens with their counts. By the rule, an added word that a token can match (the
+    first word of a Unigram pre-token, the only one of a byte-level pre-token) is one token, and a
+    pre-token without an added word is tokenized as before. An added word elsewhere, such as in
+    -tachycardia, stays as it was and is missed.
     """
     vocabulary = vocabulary_of(after)
-    new_tokens = frozenset(vocabulary.tokens[len(before) :])
+    new_tokens = frozenset(vocabulary.tokens).difference(before.tokens)
     added = {vocabulary.fold_word(vocabulary.body(token)) for token in new_tokens}
-    words = added_words = missed = other = 0
+    words = added_words = missed = other = within = 0
     shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
     for pretoken, count in counts.items():
         # 1. The words of the pre-token, and its tokens by the rule.
@@ -169,19 +177,35 @@ def measure_pretoken_departures(
         words += count * len(own_words)
         added_words += count * n_added
         got, expected = vocabulary.tokenize(pretoken), before.tokenize(pretoken)
-        if pretoken in new_tokens:
-            expected = (pretoken,)
+        form = vocabulary.find_form(pretoken, own_words)
+        if form in new_tokens:
+            expected = (form, *vocabulary.tokenize(pretoken.removeprefix(form)))
         # 2. An added word that is not one of the tokens is missed. A form that was a token before
-        #    the adaptation stays one.
-        if n_added and len(got) > 1 and not new_tokens.intersection(got):
+        #    the adaptation stays one. A new token may also be a part of a longer word.
+        split_words = _find_split_words(form, own_words, got)
+        if any(vocabulary.fold_word(word) in added for word in split_words):
             missed += count
-        elif got != expected:
-            other += count
-        else:
+        elif got == expected:
             continue
+        elif new_tokens.intersection(got):
+            within += count
+        else:
+            other += count
         if len(shown) < examples:
             shown.append((pretoken, expected, got))
-    return Departures(words, added_words, missed, other, tuple(shown))
+    return Departures(words, added_words, missed, other, tuple(shown), within)
+
+
+def _find_split_words(
+    form: str | None, words: Sequence[str], tokens: tuple[str, ...]
+) -> Sequence[str]:
+    """Return the words of a pre-token that are not one token each.
+
+    form: the token of its first word, if there can be one. tokens: those of the pre-token.
+    """
+    if len(tokens) == 1:
+        return ()
+    return words[1:] if tokens[:1] == (form,) else words
 
 
 def count_departures(

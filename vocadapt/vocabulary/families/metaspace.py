@@ -1,0 +1,79 @@
+"""Splitters of SentencePiece models, which write ▁ in place of a space.
+
+The pre-tokenizer Metaspace writes the marks, and splits the text before each. Pre-tokens are what
+stands between spaces: "a (cough)," becomes ▁a ▁(cough), and its words are a ( cough ) and a comma.
+
+Some models never split a text at its marks. If none of their tokens has a mark after its first
+character, no token crosses a mark, so the text has the same tokens if it is split there.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.tokenizer_json import join_pre_tokenizers, list_parts, read_parts
+
+MARK = "▁"
+REMEDY = "Choose another model."
+
+
+def make_marked_splitter(tokenizer: Tokenizer) -> Splitter:
+    """Return the splitter of a tokenizer that writes ▁ in place of a space.
+
+    Raises InputError if there is no such mark, or if tokens cross it.
+    """
+    parts = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
+    pre_tokenizer: Any = parts["pre_tokenizer"]
+    steps = [] if pre_tokenizer is None else list(list_parts(pre_tokenizer))
+    if not _writes_marks(tokenizer, steps):
+        raise InputError(
+            f"The tokenizer does not write {MARK} at the starts of words, so they cannot be told"
+            " from parts of words.",
+            REMEDY,
+        )
+    # 1. A tokenizer that does not split its text: split it at the marks.
+    is_split = any(step["type"] == "Metaspace" and step.get("split", True) for step in steps)
+    if not is_split:
+        _refuse_crossing(tokenizer.get_vocab(with_added_tokens=False))
+        pre_tokenizer = {
+            "type": "Sequence",
+            "pretokenizers": [*steps, _split_at_marks("MergedWithNext")],
+        }
+    # 2. Words have no marks: those that the normalizer writes are removed.
+    others = [step for step in steps if step["type"] != "Metaspace"]
+    return Splitter(
+        json.dumps(parts["normalizer"], sort_keys=True),
+        json.dumps(pre_tokenizer, sort_keys=True),
+        join_pre_tokenizers([*others, _split_at_marks("Removed")]),
+        MARK,
+    )
+
+
+def _writes_marks(tokenizer: Tokenizer, steps: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a tokenizer writes ▁ in place of a space."""
+    marks = [step.get("replacement", MARK) for step in steps if step["type"] == "Metaspace"]
+    if marks:
+        return set(marks) == {MARK}
+    normalizer = tokenizer.normalizer
+    return normalizer is not None and MARK in normalizer.normalize_str("a a")
+
+
+def _refuse_crossing(tokens: Iterable[str]) -> None:
+    """Raise InputError if a token has a mark after its first character."""
+    crossing = sorted(token for token in tokens if MARK in token[1:])
+    if crossing:
+        raise InputError(
+            f"The tokenizer does not split a text at spaces, and {len(crossing):,} of its tokens"
+            f" have {MARK} after their first character ({crossing[0]!r}): what it makes of a word"
+            " depends on the words around it.",
+            REMEDY,
+        )
+
+
+def _split_at_marks(behavior: str) -> dict[str, Any]:
+    """Return a pre-tokenizer that splits at each mark."""
+    return {"type": "Split", "pattern": {"String": MARK}, "behavior": behavior, "invert": False}

@@ -1,0 +1,105 @@
+"""Scores of a Unigram model, and scores for new tokens.
+
+A Unigram model gives each token a score, the logarithm of its probability, and takes the
+segmentation of a pre-token with the highest sum of scores (Kudo 2018), found by the Viterbi
+algorithm. `best_splits` does the same for many words at once, with tokens that never change.
+
+A new token gets the score of its best segmentation so far, + .001. That is what the model already
+takes for the probability of its text, so the score is on the scale of all others, and it is the
+lowest one at which the token is chosen for its own text. A pre-token changes only if its best
+segmentation had a boundary at both ends of the new token (or one within .001 of the best had), so
+most others stay as they were. Other scores do more harm: with the lowest score of the model, some
+tokens are never chosen, with zero, texts become longer.
+
+Tokens are scored from the shortest to the longest, each with those before it, because a shorter one
+may be a part of a longer one.
+
+Example: ab is a b, -3 - 4 = -7, so ab scores -6.999; abc is then ab c, so it scores more than that.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vocadapt.vocabulary.families.best_splits import UNKNOWN_PENALTY
+
+# Greater than the rounding error of sums of scores in float32, in which sentencepiece computes:
+# below 1e-4 for sums above -1,000.
+MARGIN = 0.001
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The best segmentation of a text, and the sum of its scores.
+
+    An unknown character is a piece of its own.
+    """
+
+    pieces: tuple[str, ...]
+    score: float
+
+
+class PieceScores:
+    """The pieces of a Unigram model with their scores, to which pieces can be added."""
+
+    def __init__(self, scores: Mapping[str, float]) -> None:
+        self.scores = dict(scores)
+        self._longest = max(map(len, self.scores), default=0)
+        self._lowest = min(self.scores.values(), default=0.0)
+
+    def add(self, piece: str) -> None:
+        """Add a piece with the lowest score at which its own text becomes this piece."""
+        score = self.segment(piece).score + MARGIN
+        self.scores[piece] = score
+        self._longest = max(self._longest, len(piece))
+        self._lowest = min(self._lowest, score)
+
+    def segment(self, text: str, without: str | None = None) -> Segmentation:
+        """Return the best segmentation of a text; of equal ones, that with the longest last piece,
+        at each place, as in the tokenizers library.
+
+        without: a piece to exclude.
+        """
+        unknown = self._score_unknown(without)
+        size = len(text)
+        # Score of the best segmentation up to each place, and where its last piece begins.
+        best = [0.0] + [float("-inf")] * size
+        begins = [0] * (size + 1)
+        for start in range(size):
+            # 1. Every piece that matches here.
+            here = best[start]
+            for end in range(start + 1, min(size, start + self._longest) + 1):
+                piece = text[start:end]
+                score = self.scores.get(piece)
+                if score is not None and here + score > best[end] and piece != without:
+                    best[end], begins[end] = here + score, start
+            # 2. A character that is no piece by itself is unknown.
+            character = text[start]
+            is_unknown = character not in self.scores or character == without
+            if is_unknown and here + unknown > best[start + 1]:
+                best[start + 1], begins[start + 1] = here + unknown, start
+        # 3. Follow the last pieces back to the start.
+        pieces: list[str] = []
+        end = size
+        while end:
+            pieces.append(text[begins[end] : end])
+            end = begins[end]
+        return Segmentation(tuple(reversed(pieces)), best[size])
+
+    def _score_unknown(self, without: str | None) -> float:
+        """Return the score of an unknown character."""
+        lowest = self._lowest
+        if without is not None and self.scores.get(without) == lowest:
+            others = (score for piece, score in self.scores.items() if piece != without)
+            lowest = min(others, default=0.0)
+        return lowest - UNKNOWN_PENALTY
+
+
+def score_new_pieces(scores: Mapping[str, float], new: Iterable[str]) -> dict[str, float]:
+    """Return the scores of new pieces, which are added from the shortest to the longest; of the same
+    length, in their order.
+    """
+    added = list(new)
+    pieces = PieceScores(scores)
+    for piece in sorted(added, key=len):
+        pieces.add(piece)
+    return {piece: pieces.scores[piece] for piece in added}
