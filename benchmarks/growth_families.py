@@ -1,10 +1,10 @@
 """The speed of growth studies of byte-level BPE and Unigram vocabularies, from counts.
 
-    python benchmarks/growth_families.py [--family bpe|unigram] [--slice CHARACTERS]
+    python benchmarks/growth_families.py [--family bpe|unigram] [--text NAME] [--slice CHARACTERS]
 
 Needs ../shared/data.
 
-A study measures the length of biomedical-fulltext (102 MB) under 21 vocabularies: the removal orders
+A study measures the length of a text (biomedical-fulltext, 102 MB) under 21 vocabularies: the removal orders
 last, freq and random, and 7 fractions to keep. For BPE, the orders are those of `leaf_pruning`. Its
 time includes the table of the words, the removal orders and all 21 lengths; the counting of
 pre-tokens is timed separately.
@@ -69,15 +69,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--family", choices=("bpe", "unigram"))
+    parser.add_argument("--text", default=TEXT, help="a text of ../shared/data/text")
     parser.add_argument("--slice", type=int, default=10_000_000)
     options = parser.parse_args()
-    with gzip.open(DATA / f"text/{TEXT}.txt.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(DATA / f"text/{options.text}.txt.gz", "rt", encoding="utf-8") as file:
         text = file.read()
-    print(f"{TEXT}: {len(text):,} characters; {os.cpu_count()} processor cores")
+    print(f"{options.text}: {len(text):,} characters; {os.cpu_count()} processor cores")
     families = {"bpe": load_bpe, "unigram": load_unigram}
     for name, load in families.items():
         if options.family in (None, name):
-            compare(load(), text, options.slice)
+            compare(load(), text, min(options.slice, len(text)))
 
 
 def compare(family: Family, text: str, slice_size: int) -> None:

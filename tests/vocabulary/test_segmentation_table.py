@@ -170,6 +170,7 @@ def test_a_character_without_a_token_and_without_an_unknown_token() -> None:
 def test_of_two_equal_texts_the_last_one_counts() -> None:
     pieces = [UNKNOWN, ("a", -1.0), ("b", -1.0), ("ab", -9.0), ("ab", -1.5), ("", -1.0)]
     table = build_segmentation_table(pieces, {"ab": 1}, unknown=0)
+    assert table.compute_removal_costs().tolist() == [0, 0, 0, 0, 1, 0]
     assert group_by_word(table) == [[4]] == tokenize_by_library(pieces, ["ab"], mask_of(pieces, ()))
 
 

@@ -10,7 +10,8 @@ BERT), `merges` and `bpe` (what all kinds of BPE have in common), `byte_level_bp
 RoBERTa and GPT-2), `roles` (special tokens), `tokenizer_checks` and `tokenizer_trial` (reading files
 safely), `tokenizer_json` (editing them), `vocab_file`, `wordpiece_training`. Fast tokenization
 without some of the tokens: `prefix_trees` and `longest_match` (WordPiece), `merge_rounds`,
-`merge_table` and `leaf_pruning` (BPE), `best_splits` and `segmentation_table` (Unigram).
+`merge_table` and `leaf_pruning` (BPE), `best_splits`, `beginnings` and `segmentation_table`
+(Unigram).
 
 The family of XLM-R and T5 is `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new
 tokens), `unigram_training` and `metaspace` (its splitter).

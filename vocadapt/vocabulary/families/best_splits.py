@@ -21,7 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.prefix_trees import list_ranges, skip_removed
+from vocadapt.vocabulary.families.prefix_trees import (
+    PrefixTrees,
+    WordPlaces,
+    skip_removed,
+)
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask
 
 Floats = NDArray[np.float64]
@@ -33,7 +37,8 @@ class Pieces:
     """The tokens of a Unigram model; as an id their number V means an unknown character.
 
     scores: (V,) float64; NaN for ids that are not in the model, such as added tokens.
-    shorter: (V + 1,) int64, for each id the next shorter token that is a prefix of it, or V.
+    shorter: (V + 1,) int64, for each id the next shorter token that is a prefix of it, or V (the
+        end of it, if the trees are those of reversed tokens).
     length: (V + 1,) int64, characters of each token; 1 for V.
     """
 
@@ -65,12 +70,12 @@ class Matches:
     starts: Ints
     ends: Ints
 
-    def select(self, words: Ints) -> "Matches":
-        """Return some of the words, (n,) int64, at new places."""
-        sizes = self.ends[words] - self.starts[words]
-        places = list_ranges(self.starts[words], self.ends[words] + 1)
-        starts = np.cumsum(sizes + 1) - sizes - 1
-        return Matches(self.longest[places], starts, starts + sizes)
+
+def find_matches(trees: PrefixTrees, texts: WordPlaces) -> Matches:
+    """Find the tokens that match in some words."""
+    letters = trees.encode(texts.text)
+    longest = trees.find_longest(letters, np.zeros(len(letters), dtype=np.int64))
+    return Matches(longest, texts.starts, texts.ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +128,10 @@ def _find_last_tokens(matches: Matches, pieces: Pieces, removed: Mask) -> Ints:
     last = np.full(len(matches.longest), pieces.size)
     sizes = matches.ends - matches.starts
     order = np.argsort(-sizes, kind="stable")
-    starts, sizes = matches.starts[order], sizes[order]
-    for k in range(int(sizes.max(initial=0))):
-        places = starts[: np.searchsorted(-sizes, -k)] + k
+    starts = matches.starts[order]
+    n_shorter = np.searchsorted(sizes[order[::-1]], np.arange(sizes.max(initial=0)), side="right")
+    for k, n_words in enumerate((len(sizes) - n_shorter).tolist()):
+        places = starts[:n_words] + k
         tokens = match[matches.longest[places]]
         sums = best[places]
         while len(places):

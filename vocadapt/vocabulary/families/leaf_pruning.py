@@ -29,21 +29,20 @@ def order_leaf_removals(
 
     Takes O((V + M) log V) for V tokens and M merges.
     """
-    # 1. Store the parts of each token, and the number of merges that use it as a part.
+    # 1. Store the parts of each token, and how often merges use it as a part.
     uses = dict.fromkeys(tokens, 0)
     parts: dict[str, list[str]] = {}
-    for left, right in dict.fromkeys(merges):
+    for left, right in merges:
         product = left + right
         if left in uses and right in uses and product in uses:
-            for part in {left, right}:
-                uses[part] += 1
-                parts.setdefault(product, []).append(part)
+            uses[left] += 1
+            uses[right] += 1
+            parts.setdefault(product, []).extend((left, right))
     # 2. Rank the tokens that may be removed.
     kept = set(protected)
-    removable = [token for token in ranking if len(token) > 1 and token in uses]
     rank: dict[str, int] = {}
-    for token in removable:
-        if token not in kept:
+    for token in ranking:
+        if len(token) > 1 and token in uses and token not in kept:
             rank.setdefault(token, len(rank))
     # 3. Remove the leaf of the lowest rank, again and again; its parts may become leaves.
     leaves = [(place, token) for token, place in rank.items() if not uses[token]]

@@ -96,10 +96,12 @@ class PrefixTrees:
         last = len(self.alphabet) - 1
         return np.where(codes <= last, self.alphabet[np.minimum(codes, last)], 0)
 
-    def find_longest(self, letters: Ints, roots: Ints) -> Ints:
+    def find_longest(self, letters: Ints, roots: Ints, at: Ints | None = None) -> Ints:
         """Return the id of the longest token that matches at each place, (places,) int64.
 
-        roots: (places,) int64, the tree to search, by number.
+        letters: (characters,) int64, as `encode` returns them; 0 at the end of each word.
+        roots: (places,) int64, the tree to search, by number. at: (places,) int64, the places to
+            search; None for all characters.
 
         All places descend together, one letter per round; a place leaves the loop at the end of
         its word, or if its node has no edge for the next letter.
@@ -107,10 +109,11 @@ class PrefixTrees:
         node = roots.copy()
         if not len(self.edges):
             return self.token[node]
-        active, depth = np.arange(len(letters)), 0
+        places = np.arange(len(letters)) if at is None else at
+        active, depth = np.arange(len(places)), 0
         base = int(self.alphabet.max(initial=0)) + 1
         while len(active):
-            letter = letters[active + depth]
+            letter = letters[places[active] + depth]
             active, letter = active[letter > 0], letter[letter > 0]
             edge = node[active] * base + letter
             place = np.searchsorted(self.edges, edge)

@@ -1,9 +1,5 @@
 """Tokenize every distinct pre-token of a text by a Unigram model again after tokens were removed:
-exactly, and fast, because only the words that change are split again, all together (`best_splits`).
-
-If the best split of a word has no removed token, it remains the best: all other splits can only
-become worse. There is one exception. An unknown character scores 10 less than the lowest of all
-tokens, so it scores more if that token is removed; words with unknown characters are split again.
+exactly, and fast, because only what changes is split again, all together (`beginnings`).
 
 The tokens of a split become those of the tokenizers library: adjacent unknown characters are one
 unknown token; with byte fallback, each is replaced by the tokens of its bytes.
@@ -20,14 +16,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.best_splits import Matches, Pieces, Splits, find_best_splits
-from vocadapt.vocabulary.families.prefix_trees import (
-    PrefixTrees,
-    WordPlaces,
-    assign_places,
-    build_prefix_trees,
-    skip_removed,
+from vocadapt.vocabulary.families.beginnings import (
+    Beginnings,
+    BeginningSplits,
+    list_beginnings,
+    split_beginnings,
 )
+from vocadapt.vocabulary.families.best_splits import Pieces, Splits
+from vocadapt.vocabulary.families.prefix_trees import PrefixTrees, build_prefix_trees
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
 
 
@@ -56,22 +52,21 @@ class SegmentationTable(WordTable):
     """Distinct pre-tokens with their counts, and the tokens that match in them.
 
     counts: (words,) float64, occurrences of each pre-token.
-    ids: id of each token that can match, by its text. trees: their prefix tree.
-    pieces: their scores. rest: what becomes of other characters.
-    texts: the pre-tokens. matches: the tokens that match in them.
+    rest: what becomes of characters without a token.
+    ids: id of each token that can match, by its text.
+    trees: a prefix tree of the reversed texts of the tokens.
+    splits: the best splits with the whole vocabulary.
     """
 
+    rest: UnknownCharacters
     ids: Mapping[str, int]
     trees: PrefixTrees
-    pieces: Pieces
-    rest: UnknownCharacters
-    texts: WordPlaces
-    matches: Matches
+    splits: BeginningSplits
 
     @property
     def size(self) -> int:
         """V, the number of tokens of the vocabulary."""
-        return self.pieces.size
+        return self.splits.pieces.size
 
     def tokenize(self, removed: Mask | None = None) -> Tokenization:
         """Tokenize every word without the tokens in `removed`, a mask over ids (V,).
@@ -80,47 +75,25 @@ class SegmentationTable(WordTable):
         and the model has no unknown token. In all other words, the unknown token is a token.
         Raises ValueError if `removed` has the unknown token, or a byte of the byte fallback.
         """
-        return self._convert(self._split(removed))
-
-    def _split(self, removed: Mask | None) -> Splits:
-        """Split every word without the tokens in `removed`, (V,) bool."""
         if removed is None or not removed.any():
-            return self._splits
+            return self._whole
         self.rest.check_removed(removed)
-        # 1. Split the words again that may change.
-        is_changed = self._find_changed(removed)
+        # 1. Read the words whose best split may have changed.
+        splits, is_changed_node = self.splits.without(removed)
+        beginnings = splits.beginnings
+        is_changed = is_changed_node[beginnings.nodes[beginnings.ends]]
         words = np.flatnonzero(is_changed)
-        matches = self.matches.select(words)
-        changed = find_best_splits(matches, self.pieces, removed)
-        moved = (self.matches.starts[words] - matches.starts)[changed.words]
-        # 2. Keep the splits of the others.
-        before = self._splits
+        changed = self._convert(splits.read(words))
+        # 2. Keep the tokens of the others.
+        before = self._whole
         is_kept = ~is_changed[before.words]
-        return Splits(
+        return Tokenization(
+            np.where(is_changed, changed.pieces, before.pieces),
+            np.where(is_changed, changed.unknown, before.unknown),
+            np.concatenate([before.places[is_kept], changed.places]),
             np.concatenate([before.tokens[is_kept], changed.tokens]),
-            np.concatenate([before.words[is_kept], words[changed.words]]),
-            np.concatenate([before.places[is_kept], changed.places + moved]),
+            np.concatenate([before.words[is_kept], changed.words]),
         )
-
-    def _find_changed(self, removed: Mask) -> Mask:
-        """Return whether the best split of each word may change, (words,) bool."""
-        # 1. Words with a removed token.
-        is_changed = np.zeros(len(self.counts), dtype=np.bool_)
-        is_gone = np.append(removed, False)[self._splits.tokens]
-        is_changed[self._splits.words[is_gone]] = True
-        # 2. Words with an unknown character, if it scores more than before.
-        nothing = np.zeros(self.size, dtype=np.bool_)
-        if self.pieces.score_unknown(removed) > self.pieces.score_unknown(nothing):
-            match = skip_removed(self.pieces.shorter, removed)
-            shortest = match
-            while (is_long := self.pieces.length[shortest] > 1).any():
-                shortest = np.where(is_long, match[self.pieces.shorter[shortest]], shortest)
-            is_unknown = shortest[self.matches.longest] == self.size
-            is_unknown[self.matches.ends] = False
-            places = np.flatnonzero(is_unknown)
-            words = np.searchsorted(self.matches.starts, places, side="right") - 1
-            is_changed[words] = True
-        return is_changed
 
     def _convert(self, splits: Splits) -> Tokenization:
         """Replace unknown characters by the tokens that stand for them."""
@@ -145,10 +118,10 @@ class SegmentationTable(WordTable):
     def _join_unknown(self, splits: Splits, token: int) -> tuple[Ints, Ints, Ints]:
         """Return tokens, words and places with one unknown token for adjacent unknown characters."""
         is_unknown = (splits.tokens == self.size) | (splits.tokens == token)
-        follows_unknown = np.zeros(len(self.matches.longest), dtype=np.bool_)
-        ends = splits.places + self.pieces.length[splits.tokens]
-        follows_unknown[ends[is_unknown]] = True
-        is_kept = ~(is_unknown & follows_unknown[splits.places])
+        places = splits.places[is_unknown]
+        ends = places + self.splits.pieces.length[splits.tokens[is_unknown]]
+        is_kept = np.ones(len(is_unknown), dtype=np.bool_)
+        is_kept[is_unknown] = ~np.isin(places, ends)
         tokens = np.where(is_unknown, token, splits.tokens)
         return tokens[is_kept], splits.words[is_kept], splits.places[is_kept]
 
@@ -158,7 +131,7 @@ class SegmentationTable(WordTable):
         ids: (256,) int64, id of the token of each byte.
         """
         is_unknown = splits.tokens == self.size
-        characters = [self.texts.text[i] for i in splits.places[is_unknown].tolist()]
+        characters = [self.splits.beginnings.text[i] for i in splits.places[is_unknown].tolist()]
         encoded = [character.encode("utf-8", "surrogatepass") for character in characters]
         sizes = np.ones(len(splits.tokens), dtype=np.int64)
         sizes[is_unknown] = [len(one) for one in encoded]
@@ -183,22 +156,21 @@ class SegmentationTable(WordTable):
         return costs * occurrences
 
     @cached_property
-    def _splits(self) -> Splits:
-        """The best splits with the whole vocabulary."""
-        nothing = np.zeros(self.size, dtype=np.bool_)
-        return find_best_splits(self.matches, self.pieces, nothing)
+    def _whole(self) -> Tokenization:
+        """The tokenization with the whole vocabulary."""
+        return self._convert(self.splits.read(np.arange(len(self.counts))))
 
     @cached_property
     def _tokens_alone(self) -> tuple["SegmentationTable", Ints]:
         """The texts of all tokens as words, each tokenized without the token itself; and their ids,
         (tokens,) int64.
         """
-        texts = assign_places(list(self.ids))
-        matches = find_matches(self.trees, texts)
-        longest = matches.longest.copy()
-        longest[texts.starts] = self.trees.shorter[longest[texts.starts]]
-        matches = replace(matches, longest=longest)
-        table = replace(self, counts=np.zeros(len(self.ids)), texts=texts, matches=matches)
+        beginnings = list_beginnings(list(self.ids), separate=True)
+        longest = find_longest_ends(self.trees, beginnings)
+        nodes = beginnings.nodes[beginnings.ends]
+        longest[nodes] = self.trees.shorter[longest[nodes]]
+        splits = split_beginnings(beginnings, longest, self.splits.pieces)
+        table = replace(self, counts=np.zeros(len(self.ids)), splits=splits)
         return table, np.array(list(self.ids.values()), dtype=np.int64)
 
 
@@ -221,8 +193,9 @@ def build_segmentation_table(
     Raises ValueError if there is byte fallback, and a byte is not a token.
     """
     n_tokens = max(size or 0, len(pieces))
-    ids = {piece: i for i, (piece, _) in enumerate(pieces)}
-    trees = build_prefix_trees(n_tokens, {i: (0, piece) for piece, i in ids.items()}, n_trees=1)
+    ids = {piece: i for i, (piece, _) in enumerate(pieces) if piece}
+    bodies = {i: (0, piece[::-1]) for piece, i in ids.items()}
+    trees = build_prefix_trees(n_tokens, bodies, n_trees=1)
     scores = np.full(n_tokens, np.nan)
     scores[: len(pieces)] = [score for _, score in pieces]
     length = trees.length.copy()
@@ -235,20 +208,23 @@ def build_segmentation_table(
             raise ValueError(f"Byte fallback needs {missing[0]}, which is not a token")
         bytes_ = np.array([ids[name] for name in names])
     weights = [*counts.values(), *(continuations or {}).values()]
-    texts = assign_places([*counts, *(continuations or {})])
+    beginnings = list_beginnings([*counts, *(continuations or {})])
+    longest = find_longest_ends(trees, beginnings)
+    token_pieces = Pieces(scores, trees.shorter, length)
     return SegmentationTable(
         np.array(weights, dtype=np.float64),
+        UnknownCharacters(unknown, bytes_),
         ids,
         trees,
-        Pieces(scores, trees.shorter, length),
-        UnknownCharacters(unknown, bytes_),
-        texts,
-        find_matches(trees, texts),
+        split_beginnings(beginnings, longest, token_pieces),
     )
 
 
-def find_matches(trees: PrefixTrees, texts: WordPlaces) -> Matches:
-    """Find the tokens that match in some words."""
-    letters = trees.encode(texts.text)
-    longest = trees.find_longest(letters, np.zeros(len(letters), dtype=np.int64))
-    return Matches(longest, texts.starts, texts.ends)
+def find_longest_ends(trees: PrefixTrees, beginnings: Beginnings) -> Ints:
+    """Find the longest token with which each beginning ends, (nodes,) int64, or V.
+
+    trees: of the reversed texts of the tokens.
+    """
+    letters = np.append(trees.encode(beginnings.text)[::-1], 0)
+    last_characters = len(beginnings.text) - beginnings.places
+    return trees.find_longest(letters, np.zeros_like(last_characters), last_characters)

@@ -1,0 +1,208 @@
+"""Split the distinct beginnings of many words into the tokens of a Unigram model, again and again
+without some of the tokens.
+
+The Viterbi algorithm (see `best_splits`) finds the best split of each beginning of a word, from the
+shortest to the longest, from those of shorter beginnings and the last token. It depends on the
+beginning alone. So each distinct beginning (a *node*) is split once for all words that have it, and
+all nodes of k characters together.
+
+Example: "hyper" with the scores hyper -9, hy -4, per -4, and -3 for each letter:
+
+    node    h      hy      hyp       hype        hyper
+    split   h -3   hy -4   hy p -7   hy p e -10  hy per -8     (hyper: -9)
+
+The tokens that can be the last one are the longest token with which the beginning ends, and the ends
+of this token that are tokens too: a prefix tree of the reversed tokens finds them (`prefix_trees`).
+
+*Removed tokens.* If the best split of a node has no removed token, it remains the best: all others can
+only become worse. There is one exception: an unknown character scores 10 less than the lowest of all
+tokens, so it scores more if that token is removed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vocadapt.vocabulary.families.best_splits import Floats, Pieces, Splits
+from vocadapt.vocabulary.families.prefix_trees import encode_code_points, skip_removed
+from vocadapt.vocabulary.families.vocabulary import Ints, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Beginnings:
+    """The distinct beginnings of some words, as nodes: the empty one first, then those of one
+    character, and so on. The words are stored one after the other, in alphabetical order: one place
+    for each character, and one for the end of each word.
+
+    text: the words, NUL at the end of each.
+    starts, ends: (words,) int64, place of the first character of each word, and after its last.
+    nodes: (places,) int64, the node of the characters before each place.
+    places: (nodes,) int64, one of the places of each node.
+    firsts: (longest + 2,) int64, index of the first node of k characters.
+    """
+
+    text: str
+    starts: Ints
+    ends: Ints
+    nodes: Ints
+    places: Ints
+    firsts: Ints
+
+
+def list_beginnings(words: Sequence[str], separate: bool = False) -> Beginnings:
+    """List the distinct beginnings of some words.
+
+    separate: give each word a node of its own, even if it is the beginning of another one.
+    """
+    # 1. Store the words in alphabetical order.
+    order = np.array(sorted(range(len(words)), key=words.__getitem__), dtype=np.int64)
+    text = "\0".join([*(words[i] for i in order.tolist()), ""])
+    sizes = np.array([len(word) for word in words], dtype=np.int64)[order]
+    starts = np.cumsum(sizes + 1) - sizes - 1
+    # 2. Count the characters that each word has in common with the one before it.
+    shared = _count_shared(encode_code_points(text), starts, sizes)
+    if separate:
+        shared[1:] = np.minimum(shared[1:], sizes[:-1] - 1)
+    # 3. Sort the places by the number of characters before them; a node is new if it is not shared.
+    n_before = np.arange(len(text)) - np.repeat(starts, sizes + 1)
+    longest = int(sizes.max(initial=0))
+    small = np.min_scalar_type(longest)  # numpy sorts 16 bits faster
+    by_length = np.argsort(n_before.astype(small), kind="stable")
+    is_new = (n_before > np.repeat(shared, sizes + 1))[by_length]
+    nodes = np.empty(len(text), dtype=np.int64)
+    nodes[by_length] = np.cumsum(is_new) - 1
+    places = by_length[is_new]
+    firsts = np.searchsorted(n_before[places], np.arange(longest + 2))
+    # 4. Return the words in their given order.
+    given_starts, given_ends = np.empty_like(starts), np.empty_like(starts)
+    given_starts[order], given_ends[order] = starts, starts + sizes
+    return Beginnings(text, given_starts, given_ends, nodes, places, firsts)
+
+
+def _count_shared(codes: Ints, starts: Ints, sizes: Ints) -> Ints:
+    """Count the first characters that each word has in common with the one before it, (words,)
+    int64; -1 for the first word.
+    """
+    shared = np.zeros(len(starts), dtype=np.int64)
+    shared[:1] = -1
+    limits = np.minimum(sizes[1:], sizes[:-1])
+    active, depth = np.arange(1, len(starts)), 0
+    while len(active):
+        active = active[limits[active - 1] > depth]
+        is_equal = codes[starts[active] + depth] == codes[starts[active - 1] + depth]
+        active = active[is_equal]
+        depth += 1
+        shared[active] = depth
+    return shared
+
+
+@dataclass(frozen=True, eq=False)
+class BeginningSplits:
+    """The best split of each beginning, as its last token and the beginning before it.
+
+    beginnings, pieces: what was split. longest: (nodes,) int64, id of the longest token with which
+        a beginning ends, or V.
+    sums: (nodes,) float64, sum of the scores. last: (nodes,) int64, the last token.
+    """
+
+    beginnings: Beginnings
+    pieces: Pieces
+    longest: Ints
+    sums: Floats
+    last: Ints
+
+    @cached_property
+    def previous(self) -> Ints:
+        """The node before the last token of each node, (nodes,) int64; of the empty one, itself."""
+        lengths = self.pieces.length[self.last]
+        lengths[:1] = 0
+        places = self.beginnings.places - lengths
+        return self.beginnings.nodes.take(places)
+
+    def without(self, removed: Mask) -> tuple["BeginningSplits", Mask]:
+        """Return the splits without the tokens in `removed`, (V,) bool, and which nodes may have
+        changed, (nodes,) bool.
+        """
+        match = skip_removed(self.pieces.shorter, removed)
+        shorter = match[self.pieces.shorter]
+        scores = np.append(self.pieces.scores, self.pieces.score_unknown(removed))
+        is_changed = np.append(removed, False)[self.last]
+        is_changed[:1] = False
+        nothing = np.zeros(len(removed), dtype=np.bool_)
+        if scores[-1] > self.pieces.score_unknown(nothing):
+            is_changed |= self._find_unknown(match)
+        splits = BeginningSplits(
+            self.beginnings, self.pieces, self.longest, self.sums.copy(), self.last.copy()
+        )
+        firsts = self.beginnings.firsts
+        for first, end in zip(firsts[1:-1].tolist(), firsts[2:].tolist(), strict=True):
+            is_changed[first:end] |= is_changed[self.previous[first:end]]
+            nodes = first + np.flatnonzero(is_changed[first:end])
+            splits.split(nodes, match[self.longest[nodes]], shorter, scores)
+        return splits, is_changed
+
+    def _find_unknown(self, match: Ints) -> Mask:
+        """Return whether the last character of each node is no token by itself, (nodes,) bool."""
+        shortest = match
+        while (is_long := self.pieces.length[shortest] > 1).any():
+            shortest = np.where(is_long, match[self.pieces.shorter[shortest]], shortest)
+        is_unknown: Mask = shortest[self.longest] == self.pieces.size
+        is_unknown[:1] = False
+        return is_unknown
+
+    def split(self, nodes: Ints, tokens: Ints, shorter: Ints, scores: Floats) -> None:
+        """Find the best split of some nodes of the same number of characters.
+
+        tokens: (nodes,) int64, the longest token with which each ends, or V.
+        shorter: (V + 1,) int64, as in Pieces. scores: (V + 1,) float64.
+        """
+        places = self.beginnings.places[nodes]
+        self.sums[nodes] = -np.inf
+        while len(nodes):
+            # The sums with this token as the last one; a longer one was better if they are equal.
+            lengths = self.pieces.length[tokens]
+            sums = self.sums[self.beginnings.nodes[places - lengths]] + scores[tokens]
+            is_better = sums > self.sums[nodes]
+            better = nodes[is_better]
+            self.sums[better], self.last[better] = sums[is_better], tokens[is_better]
+            # The shortest has one character: a token, or else an unknown character.
+            is_long = lengths > 1
+            nodes, places = nodes[is_long], places[is_long]
+            tokens = shorter[tokens[is_long]]
+
+    def read(self, words: Ints) -> Splits:
+        """Return the tokens of some words, (n,) int64."""
+        places = self.beginnings.ends[words]
+        found: list[Splits] = []
+        while True:
+            is_left = places > self.beginnings.starts[words]
+            words, places = words[is_left], places[is_left]
+            tokens = self.last[self.beginnings.nodes[places]]
+            places = places - self.pieces.length[tokens]
+            found.append(Splits(tokens, words, places))
+            if not len(words):
+                break
+        return Splits(
+            np.concatenate([part.tokens for part in found]),
+            np.concatenate([part.words for part in found]),
+            np.concatenate([part.places for part in found]),
+        )
+
+
+def split_beginnings(beginnings: Beginnings, longest: Ints, pieces: Pieces) -> BeginningSplits:
+    """Find the best split of each beginning.
+
+    longest: (nodes,) int64, as in BeginningSplits.
+    """
+    n_nodes = len(beginnings.places)
+    splits = BeginningSplits(
+        beginnings, pieces, longest, np.zeros(n_nodes), np.full(n_nodes, pieces.size)
+    )
+    nothing = np.zeros(pieces.size, dtype=np.bool_)
+    scores = np.append(pieces.scores, pieces.score_unknown(nothing))
+    firsts = beginnings.firsts
+    for first, end in zip(firsts[1:-1].tolist(), firsts[2:].tolist(), strict=True):
+        splits.split(np.arange(first, end), longest[first:end], pieces.shorter, scores)
+    return splits
