@@ -124,7 +124,7 @@ def _explain_no_encoder(model: ModelFolder) -> str:
 def _explain_no_masked_training(model: ModelFolder) -> str:
     reason = _explain_no_encoder(model)
     if not reason and not has_masked_head(model):
-        return f"was saved without a masked-language-model head ({model.architecture})"
+        return f"has no masked-word head ({model.architecture})"
     return reason
 
 
