@@ -175,8 +175,19 @@ def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
         ["hypertension", 2],
     ]
     plan = {"added_tokens": added, "silent_tokens": ["silent"], "continuation": "##"}
-    assert list_new_words(plan, 3) == ["statins", "hypertension", "©"]
-    assert list_new_words(plan, 9) == ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]
+    shown = ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]
+    assert list_new_words({"plan": plan}, 3) == shown[:3]
+    assert list_new_words({"plan": plan}, 9) == shown
+
+
+def test_new_words_are_shown_without_marks_and_in_their_main_form_only():
+    plan = {
+        "added_tokens": [["ĠnaÃ¯ve", ["Ġna", "Ã¯", "ve"], 9], ["naÃ¯ve", [], 2], ["Ġfever", [], 8]],
+        "forms": {"naÃ¯ve": "ĠnaÃ¯ve"},
+        "word_start": "Ġ",
+    }
+    record = {"plan": plan, "family": "byte-level-bpe"}
+    assert list_new_words(record, 9) == ["naïve", "fever"]
 
 
 def test_a_card_sums_what_the_steps_that_made_the_model_cost(

@@ -14,7 +14,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.adapt.model import describe_quality
+from vocadapt.ui.adapt.model import describe_quality, describe_size
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
@@ -164,8 +164,9 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
         import streamlit as st
 
         from vocadapt.ui.adapt.model import draw_deviations
+        from vocadapt.vocabulary.families import FAMILIES
 
-        draw_deviations(st.session_state["numbers"])
+        draw_deviations(st.session_state["numbers"], FAMILIES["wordpiece"])
 
     app = AppTest.from_function(page)
     app.session_state["numbers"] = numbers
@@ -191,6 +192,14 @@ def test_the_page_tells_what_an_adaptation_cost_and_on_which_basis(open_page, se
     said = next(one for one in app.markdown if one.value.startswith("This adaptation cost"))
     assert f"**{format_energy(footprint.kwh)}**" in said.value
     assert plain("PUE 1.58") in said.value and plain("kg CO2 per kWh (world)") in said.value
+
+
+def test_words_with_several_forms_are_counted_once():
+    numbers = {"added": 736, "tokens_after": 50997}
+    assert describe_size(numbers) == ("Tokens added", "736", f"{count(50997)} in total")
+    numbers["forms"] = 436
+    assert describe_size(numbers)[:2] == ("Words added", "300")
+    assert describe_size(numbers)[2].startswith("in 736 tokens; ")
 
 
 def test_a_model_without_an_alignment_has_no_score():

@@ -13,6 +13,8 @@ from vocadapt.footprint import (
     sum_footprints,
 )
 from vocadapt.models.extension_size import MODULE
+from vocadapt.vocabulary.families import FAMILIES
+from vocadapt.vocabulary.families.family import DEFAULT
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.plan import KINDS
 
@@ -93,7 +95,7 @@ def render_snippet(record: Mapping[str, Any], folder: str = ".") -> str:
     """
     first = f"import {MODULE}\n" if record.get("module") else ""
     return SNIPPET.format(
-        first=first, folder=folder, text=" ".join(list_new_words(record["plan"], 3)) or SENTENCE
+        first=first, folder=folder, text=" ".join(list_new_words(record, 3)) or SENTENCE
     )
 
 
@@ -105,7 +107,7 @@ def render_model_card(record: Mapping[str, Any]) -> str:
         "name": name,
         "model": format_code(name),
         "title": _format_title(plan),
-        "what": _describe_vocabulary(plan, name, record["vocadapt"]),
+        "what": _describe_vocabulary(record, name),
         "certificate": _describe_certificate(
             record.get("certificate"), str(record.get("certified", ""))
         ),
@@ -124,17 +126,18 @@ def render_model_card(record: Mapping[str, Any]) -> str:
     return CARD.format(**values)
 
 
-def list_new_words(plan: Mapping[str, Any], limit: int) -> list[str]:
-    """Return the first new tokens that start a word and are reachable; those that are probably
+def list_new_words(record: Mapping[str, Any], limit: int) -> list[str]:
+    """Return the first new words that are reachable, each in its main form; those that are probably
     whole words come first.
     """
-    unreachable = frozenset(plan.get("silent_tokens", ()))
+    plan, family = record["plan"], FAMILIES[record.get("family", DEFAULT)]
+    left_out = {*plan.get("silent_tokens", ()), *plan.get("forms", ())}
     continuation, start = plan.get("continuation", ""), plan.get("word_start", "")
     words: list[str] = []
     for token, *_ in plan["added_tokens"]:
         continues = bool(continuation) and token.startswith(continuation)
-        if token not in unreachable and not continues and token.startswith(start):
-            words.append(token.removeprefix(start))
+        if token not in left_out and not continues and token.startswith(start):
+            words.append(family.read_token(token.removeprefix(start)))
     return sorted(words, key=lambda word: not (word.isalpha() and len(word) >= MIN_WORD_LENGTH))[
         :limit
     ]
@@ -223,19 +226,30 @@ def _format_title(plan: Mapping[str, Any]) -> str:
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
 
 
-def _describe_vocabulary(plan: Mapping[str, Any], name: str, version: str) -> str:
+def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
     """Describe the change of the vocabulary in a sentence or two."""
+    plan, version = record["plan"], record["vocadapt"]
     replaced = examples = ""
     if plan["replaced"]:
         replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
-    words = ", ".join(map(format_code, list_new_words(plan, MAX_EXAMPLES)))
+    words = ", ".join(map(format_code, list_new_words(record, MAX_EXAMPLES)))
     if words:
         examples = f" Examples: {words}."
     if _is_appending(plan):
+        forms = plan.get("forms", {})
+        tokens = "a single token with its own embedding"
+        if forms:
+            tokens = (
+                "a single token in each of the forms in which the text has it"
+                f" ({plan['added']:,} tokens in all)"
+            )
+        filled = ""
+        if plan.get("reserved_filled"):
+            filled = f" {plan['reserved_filled']:,} of them took the ids of reserved tokens."
         return (
-            f"{format_code(name)} with {plan['added']:,} words of a new domain, added by vocadapt"
-            f" {version}. Each of them is a single token with its own embedding, and follows the\n"
-            f"{plan['tokens_before']:,} original tokens{replaced}.{examples}"
+            f"{format_code(name)} with {plan['added'] - len(forms):,} words of a new domain, added by"
+            f" vocadapt {version}. Each of them is {tokens}, after the\n"
+            f"{plan['tokens_before']:,} original tokens{replaced}.{filled}{examples}"
         )
     return (
         f"{format_code(name)}, changed by vocadapt {version}: {KINDS[plan['kind']].about}."
@@ -252,7 +266,7 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
             "The embedding of a new word depends only on what it was computed from. The network was"
             " not trained with the word in sentences."
         )
-        limits.append(_describe_departures(record["tokenizer_mode"], record.get("departures")))
+        limits.append(_describe_departures(record))
     excluded = plan.get("left_out", {})
     reasons = [reason for reason in UNREACHABLE_REASONS if reason in excluded]
     if reasons:
@@ -333,17 +347,16 @@ def _format_settings(recipe: Mapping[str, Any] | None) -> str:
     return f"Settings, as a recipe file:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
 
 
-def _describe_departures(mode: str, found: Mapping[str, Any] | None) -> str:
+def _describe_departures(record: Mapping[str, Any]) -> str:
     """Describe when the tokenizer departs from the rule of its mode."""
-    if mode != "exact-word":
+    found = record.get("departures")
+    if record["tokenizer_mode"] != "exact-word":
         return (
-            "A new word also matches at the beginning of longer words, which are then tokenized"
-            " differently from before."
+            "A new word also matches in longer words, which are then tokenized differently from"
+            " before."
         )
-    sentence = (
-        "Next to symbols and `_` the tokenizer may produce a new word inside another word, or fail to"
-        " produce it"
-    )
+    family = FAMILIES[record.get("family", DEFAULT)]
+    sentence = f"The tokenizer departs from the exact-word rule {family.exceptions}"
     if found is None:
         return f"{sentence}: how often was not counted (no text was available)."
     if "departures" not in found:

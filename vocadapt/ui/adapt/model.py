@@ -20,6 +20,7 @@ from vocadapt.ui.components.number_formats import chance, count, duration, fract
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import display_label, list_display_names
 from vocadapt.ui.lens.view import build_chips
+from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
 
 MAX_EXAMPLES = 6
 EXACT_WORD = "An added word is one token wherever it stands as a whole word."
@@ -38,7 +39,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         artifact = pickers.pick("Adapted model", models, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
     draw_metrics(
-        ("Tokens added", count(numbers["added"]), f"{count(numbers['tokens_after'])} in total"),
+        describe_size(numbers),
         describe_quality(numbers),
         ("Created in", duration(artifact.manifest.seconds), numbers["preset"]),
         places=columns,
@@ -56,7 +57,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
             icon=":material/casino:",
         )
     record = load_record(artifact)
-    words = list_new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
+    words = list_new_words(record, MAX_EXAMPLES) or [SENTENCE]
     with st.container(key="va_stacked_adapted"):
         left, right = st.columns([1.1, 1], gap="large")
     with left:
@@ -80,10 +81,22 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         )
     with right:
         draw_certificate(record.get("certificate"), str(record.get("certified", "")))
-        draw_deviations(numbers)
+        draw_deviations(numbers, FAMILIES[cache.model_of(str(artifact.folder)).vocabulary.family])
     draw_artifact_details(
         artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
     )
+
+
+def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Describe how much was added as a metric: label, value and note.
+
+    A word with several forms, such as capitalized, has a token for each.
+    """
+    total = f"{count(numbers['tokens_after'])} in total"
+    if "forms" not in numbers:
+        return "Tokens added", count(numbers["added"]), total
+    words = count(numbers["added"] - numbers["forms"])
+    return "Words added", words, f"in {count(numbers['added'])} tokens; {total}"
 
 
 def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
@@ -182,7 +195,7 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
         )
 
 
-def draw_deviations(numbers: Mapping[str, Any]) -> None:
+def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None:
     """Draw how often added words are not read as whole words, if this was counted."""
     occurrences = numbers.get("added_occurrences")
     why = numbers.get(NOT_COUNTED)
@@ -199,9 +212,7 @@ def draw_deviations(numbers: Mapping[str, Any]) -> None:
             f" added words ({fraction(numbers['departures'] / occurrences)})"
         )
         st.markdown(
-            f":small[{EXACT_WORD} Exceptions in the text: {frequency}. There, an added word is still"
-            " split (for example, next to `_`), or an added token is read inside a longer word (next"
-            " to ®).]"
+            f":small[{EXACT_WORD} Exceptions in the text: {frequency}, {family.exceptions}.]"
         )
 
 

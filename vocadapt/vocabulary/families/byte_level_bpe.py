@@ -12,7 +12,6 @@ word (Ġword, word, ĠWord, …) are different pre-tokens, so each of them needs
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,9 @@ BYTE_ALPHABET = build_byte_alphabet()
 BYTE_OF = {character: byte for byte, character in enumerate(BYTE_ALPHABET)}
 
 
+READER = Splitter("null", "null", "null", SPACE, BYTE_ALPHABET)  # reads the spelling of bytes
+
+
 def spell_bytes(text: str) -> str:
     """Return the spelling of a text: " naïve" → "ĠnaÃ¯ve"."""
     return "".join(BYTE_ALPHABET[byte] for byte in text.encode("utf-8", errors="replace"))
@@ -83,7 +85,7 @@ class ByteLevelVocabulary(BpeVocabulary):
 
     def read(self, pretoken: str) -> str:
         """Return the text of a pre-token without the space before it: "ĠnaÃ¯ve" → "naïve"."""
-        return self._reader.read_pretoken(pretoken).removeprefix(" ")
+        return READER.read_pretoken(pretoken).removeprefix(" ")
 
     def body(self, token: str) -> str:
         """Return the text of a token without the space before it: "Ġnaïve" → "naïve".
@@ -113,16 +115,16 @@ class ByteLevelVocabulary(BpeVocabulary):
             return None not in spelled
         return False
 
-    @cached_property
-    def _reader(self) -> Splitter:
-        return Splitter("null", "null", "null", SPACE, BYTE_ALPHABET)
-
 
 class ByteLevelFamily(BpeFamily):
     """The byte-level BPE tokenizers."""
 
     name = "byte-level-bpe"
     title = "byte-level BPE (RoBERTa, ModernBERT, GPT-2)"
+    exceptions = (
+        "in forms that were not added, such as after a symbol that the model reads together with the"
+        " word, where a new word is split as before"
+    )
     trainers: Mapping[str, Trainer] = {
         TRAINER: Trainer(
             lambda pair, left, right: pair,
@@ -148,6 +150,10 @@ class ByteLevelFamily(BpeFamily):
     def read_vocabulary(self, tokenizer: Tokenizer) -> ByteLevelVocabulary:
         """Return the vocabulary of a tokenizer; entries without merges match whole pre-tokens."""
         return ByteLevelVocabulary(**self.read_fields(tokenizer))
+
+    def read_token(self, token: str) -> str:
+        """Return the text that a token spells: "naÃ¯ve" → "naïve"."""
+        return READER.read_pretoken(token)
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
         """Return the splitter of a tokenizer."""

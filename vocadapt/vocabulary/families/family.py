@@ -47,10 +47,12 @@ class TokenizerFamily(ABC):
 
     name: its key in FAMILIES; title: its name in messages.
     trainers: ways to train a vocabulary, by name; empty if the family has none.
+    exceptions: where exact-word tokenization departs from its rule, as the rest of a sentence.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    exceptions: ClassVar[str] = ""
     trainers: Mapping[str, Trainer] = {}
 
     # Recognize and read
@@ -72,6 +74,10 @@ class TokenizerFamily(ABC):
     @abstractmethod
     def read_vocabulary(self, tokenizer: Tokenizer) -> Vocabulary:
         """Return the vocabulary of a tokenizer, with its added tokens."""
+
+    def read_token(self, token: str) -> str:
+        """Return the text that a token without its mark spells."""
+        return token
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
         """Return the splitter of a tokenizer, which splits a text into words without marks."""
@@ -105,8 +111,9 @@ class TokenizerFamily(ABC):
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
         """Raise InputError if no exact words can be added without changing how others are
-        tokenized.
+        tokenized; most families can always add them.
         """
+        return None
 
     @abstractmethod
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:

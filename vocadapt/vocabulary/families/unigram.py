@@ -53,6 +53,10 @@ class UnigramFamily(TokenizerFamily):
 
     name = "unigram"
     title = "Unigram (XLM-R, DeBERTa-v3, T5)"
+    exceptions = (
+        "after a symbol, where a new word is split as before, and in longer words that begin with a"
+        " new word, whose first token it is"
+    )
     trainers: Mapping[str, Trainer] = {
         "unigram": UnigramTrainer(
             "many frequent substrings, of which those are removed that the text needs least",

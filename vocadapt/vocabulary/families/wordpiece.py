@@ -284,6 +284,10 @@ class WordPieceFamily(TokenizerFamily):
 
     name = "wordpiece"
     title = "WordPiece (BERT-type)"
+    exceptions = (
+        "next to symbols and `_`, where a new word is split as before, or is read inside a longer"
+        " word"
+    )
     trainers = TRAINERS
 
     def recognizes(self, content: Json) -> bool:
