@@ -174,11 +174,11 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
         markup.draw_tokenization_lines(
             [build_tokenization_line(entry, models[0], text, ids) for entry in models]
         )
+        marks = "; ".join(dict.fromkeys(describe_marks(entry.model.vocabulary) for entry in models))
         st.markdown(
-            ":small[:gray[The wordpieces of a word are joined; \\#\\# marks one that continues it"
+            f":small[:gray[The tokens of a word are joined; {marks}"
             " ·] :green[**framed**] :gray[= a token that the first model lacks ·]"
-            " :violet[**dotted**] :gray[= unknown to the model · hover over a wordpiece for its"
-            " position]]"
+            " :violet[**dotted**] :gray[= unknown to the model · hover over a token for its position]]"
         )
     with mistakes.show_errors():
         _draw_metrics(
@@ -187,6 +187,14 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
                 for entry in models
             ]
         )
+
+
+def describe_marks(vocabulary: Vocabulary) -> str:
+    """Describe the mark of a vocabulary's tokens in a clause: "Ġ marks one after a space"."""
+    notation = vocabulary.notation
+    if notation.continuation:
+        return f"{markup.plain(notation.continuation)} marks one that continues it"
+    return f"{markup.plain(notation.word_start)} marks one after a space"
 
 
 def build_tokenization_line(
