@@ -14,7 +14,8 @@ without some of the tokens: `prefix_trees` and `longest_match` (WordPiece), `mer
 (Unigram).
 
 The family of XLM-R and T5 is `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new
-tokens), `unigram_training` and `metaspace` (its splitter).
+tokens), `unigram_training`, `metaspace` (its splitter) and `sentencepiece_file` (for folders without
+a tokenizer.json).
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily

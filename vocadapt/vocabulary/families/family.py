@@ -20,7 +20,12 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import NO_KINDS, TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import TokenizerErrors
-from vocadapt.vocabulary.families.tokenizer_checks import TOKENIZER, Json, check_tokenizer_files
+from vocadapt.vocabulary.families.tokenizer_checks import (
+    CONVERT,
+    TOKENIZER,
+    Json,
+    check_tokenizer_files,
+)
 from vocadapt.vocabulary.families.tokenizer_json import read_parts
 from vocadapt.vocabulary.families.tokenizer_trial import try_parts
 from vocadapt.vocabulary.families.vocab_file import Fault
@@ -282,9 +287,9 @@ def _read_folder(folder: Path) -> Tokenizer:
     kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
     if (folder / "vocab.json").is_file() or kinds[".model"]:
         raise InputError(
-            f"{folder}: its vocabulary is byte-level BPE or SentencePiece, and vocadapt supports"
-            f" only {_list_titles()} models.",
-            REMEDY,
+            f"{folder}: its byte-level BPE or SentencePiece vocabulary can be read only from a"
+            " tokenizer.json, and it has none.",
+            CONVERT.format(folder=folder),
         )
     raise InputError(
         f"{folder}: expected tokenizer.json or vocab.txt, found neither.",

@@ -29,6 +29,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily, Trainer
 from vocadapt.vocabulary.families.metaspace import MARK, make_marked_splitter
+from vocadapt.vocabulary.families.sentencepiece_file import build_from_sentencepiece
 from vocadapt.vocabulary.families.tokenizer_checks import Json, check_unigram_model
 from vocadapt.vocabulary.families.tokenizer_json import (
     from_json,
@@ -75,6 +76,10 @@ class UnigramFamily(TokenizerFamily):
         """Check the model of a tokenizer.json; return its ids by token."""
         return check_unigram_model(model)
 
+    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+        """Build the tokenizer of a folder from its SentencePiece .model file; None if it has none."""
+        return build_from_sentencepiece(folder)
+
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
         """Return why a model cannot use a tokenizer: it lacks an unknown token."""
         try:
@@ -86,15 +91,15 @@ class UnigramFamily(TokenizerFamily):
     def read_vocabulary(self, tokenizer: Tokenizer) -> UnigramVocabulary:
         """Return the vocabulary of a tokenizer."""
         model = to_json(tokenizer)["model"]
-        special, whole = split_added_tokens(tokenizer)
-        added = (token.content for token in tokenizer.get_added_tokens_decoder().values())
+        special, _ = split_added_tokens(tokenizer)
+        added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
         unknown = ""
         if model["unk_id"] is not None:
             unknown = model["vocab"][model["unk_id"]][0]
         return UnigramVocabulary(
             list_tokens(tokenizer),
             special=special,
-            whole=whole,
+            whole=frozenset(added - special),
             unknown=unknown,
             scores=dict(model["vocab"]),
             added=frozenset(added),

@@ -1,0 +1,174 @@
+"""Tokenizers of folders with only a .model file of SentencePiece, compared with the converters of
+transformers and with a tokenizer.json.
+"""
+
+import gzip
+import json
+import shutil
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.vocabulary.families import family_of, read_roles, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.sentencepiece_file import read_sentencepiece_file
+from vocadapt.vocabulary.families.tokenizer_checks import UnfitError
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
+PIECES = [
+    ("▁", -2.0, NORMAL),
+    ("a", -3.0, NORMAL),
+    ("b", -3.5, NORMAL),
+    ("A", -3.5, NORMAL),
+    (",", -3.5, NORMAL),
+    ("1", -3.0, NORMAL),
+    ("1,", -4.0, NORMAL),
+    ("▁ab", -6.5, NORMAL),
+    ("<sym>", 0.0, USER_DEFINED),
+]
+START = [("<unk>", 0.0, UNKNOWN), ("<s>", 0.0, CONTROL), ("</s>", 0.0, CONTROL)]
+BERT = [("<pad>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN)]
+BERT += [(token, 0.0, CONTROL) for token in ("[CLS]", "[SEP]")]
+DEBERTA = [("[PAD]", 0.0, CONTROL), ("[CLS]", 0.0, CONTROL), ("[SEP]", 0.0, CONTROL)]
+DEBERTA += [("[UNK]", 0.0, UNKNOWN)]
+T5 = [("<pad>", 0.0, CONTROL), ("</s>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN)]
+LINES = ["ab Ab, ba", "a  b", "b1,1, a☃", "<sym> ab", "áb ``a''"]
+
+
+def write_file(path: Path, pieces: list[tuple[str, float, int]], kind: int = 1) -> None:
+    """Write a .model file with the message classes of transformers."""
+    from transformers.convert_slow_tokenizer import import_protobuf
+
+    classes = import_protobuf()  # type: ignore[no-untyped-call]
+    message = classes.ModelProto()
+    for text, score, piece_kind in pieces:
+        message.pieces.add(piece=text, score=score, type=piece_kind)
+    message.trainer_spec.model_type = kind
+    unknown = [piece_kind for _, _, piece_kind in pieces].index(UNKNOWN)
+    message.trainer_spec.unk_id = unknown
+    message.normalizer_spec.name = "identity"
+    path.write_bytes(message.SerializeToString())
+
+
+def write_folder(
+    folder: Path, kind: str, pieces: list[tuple[str, float, int]], name: str = "spiece.model"
+) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_file(folder / name, pieces)
+    (folder / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")
+    return folder
+
+
+def convert(path: Path, converter: str, ids: Mapping[str, int], **settings: Any) -> Tokenizer:
+    """Convert a .model file as transformers does."""
+    from transformers import convert_slow_tokenizer
+
+    slow = SimpleNamespace(vocab_file=str(path), convert_tokens_to_ids=ids.__getitem__, **settings)
+    converted = getattr(convert_slow_tokenizer, converter)(slow).converted()
+    assert isinstance(converted, Tokenizer)
+    return converted
+
+
+@pytest.mark.parametrize(
+    ("kind", "converter", "start", "settings"),
+    [
+        ("xlm-roberta", "XLMRobertaConverter", START, {}),
+        ("t5", "T5Converter", T5, {"_extra_ids": 100}),
+        ("deberta-v2", "DebertaV2Converter", DEBERTA, {"do_lower_case": False}),
+        ("deberta-v2", "DebertaV2Converter", DEBERTA, {"do_lower_case": True}),
+        ("deberta-v2", "DebertaV2Converter", DEBERTA, {"split_by_punct": True}),
+        (
+            "albert",
+            "AlbertConverter",
+            [*BERT, ("[MASK]", 0.0, CONTROL)],
+            {"do_lower_case": True, "keep_accents": False},
+        ),
+    ],
+)
+def test_tokenizers_are_those_of_the_converters_of_transformers(
+    kind: str,
+    converter: str,
+    start: list[tuple[str, float, int]],
+    settings: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    folder = write_folder(tmp_path / kind, kind, [*start, *PIECES])
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    tokenizer = read_tokenizer(folder)
+    defaults = {"do_lower_case": False, "split_by_punct": False}
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    other = convert(folder / "spiece.model", converter, ids, **defaults | settings)
+    for line in LINES:
+        assert tokenizer.encode(line).tokens == other.encode(line).tokens
+        assert tokenizer.encode(line).ids == other.encode(line).ids
+        assert tokenizer.encode(line, line).ids == other.encode(line, line).ids
+    known = other.get_vocab(with_added_tokens=True)
+    extra = {"[MASK]": len(known)} if kind == "deberta-v2" else {}
+    assert ids == known | extra
+
+
+def test_special_tokens_and_roles(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, "xlm-roberta", [*START, *PIECES])
+    tokenizer = read_tokenizer(folder)
+    vocabulary = vocabulary_of(tokenizer)
+    assert vocabulary.tokens[:5] == ("<s>", "<pad>", "</s>", "<unk>", "▁")
+    assert vocabulary.tokens[-1] == "<mask>"
+    assert vocabulary.special == {"<s>", "<pad>", "</s>", "<unk>", "<mask>"}
+    assert vocabulary.whole == {"<sym>"}
+    assert read_roles(folder, tokenizer)["mask"] == "<mask>"
+    assert tokenizer.encode("a <mask>").ids[-2] == vocabulary.ids["<mask>"]
+    assert tokenizer.encode("a <mask>").tokens[-2] == " <mask>"  # with the space before it
+    assert family_of(tokenizer).make_splitter(tokenizer).pretokens("ab, b") == ["▁ab,", "▁b"]
+
+
+def test_a_kind_of_model_that_is_not_known_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, "camembert", [*START, *PIECES])
+    with pytest.raises(InputError, match="how a model of the type 'camembert' uses") as error:
+        read_tokenizer(folder)
+    assert f"from_pretrained('{folder}')" in error.value.remedy
+    assert "sentencepiece" in error.value.remedy
+
+
+def test_a_file_of_another_model_is_left_to_other_families(tmp_path: Path) -> None:
+    write_file(tmp_path / "tokenizer.model", [*START, *PIECES], kind=2)
+    with pytest.raises(InputError, match=r"only from a tokenizer\.json") as error:
+        read_tokenizer(tmp_path)
+    assert "sentencepiece" in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x0a",
+        b"\x0a\xff",
+        b"text, no message",
+        b"\x0a\x05\x0a\x01a",
+        b"\x0a\x04\x0a\x02\xff\xff",  # no UTF-8
+        b"\x0a\x02\x0a\x00\x13",  # a group
+        b"\x0a" + b"\xff" * 40,
+        b"\x08\x01",
+    ],
+)
+def test_a_broken_file_is_refused(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(UnfitError, match="it is no SentencePiece model"):
+        read_sentencepiece_file(data)
+    (tmp_path / "spiece.model").write_bytes(data)
+    with pytest.raises(InputError, match=r"spiece\.model: it is no SentencePiece model"):
+        read_tokenizer(tmp_path)
+
+
+def test_a_real_file_gives_the_tokens_of_its_tokenizer_json(shared: Path, tmp_path: Path) -> None:
+    source = shared / "data/tokenizers/spm-unigram"
+    shutil.copy(source / "sentencepiece.bpe.model", tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}', encoding="utf-8")
+    built, expected = read_tokenizer(tmp_path), Tokenizer.from_file(str(source / "tokenizer.json"))
+    assert vocabulary_of(built).tokens == vocabulary_of(expected).tokens
+    with gzip.open(shared / "data/text/general-wikipedia.txt.gz", "rt", encoding="utf-8") as file:
+        for line in islice(file, 500):
+            assert built.encode(line).ids == expected.encode(line).ids

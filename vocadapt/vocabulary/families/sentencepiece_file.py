@@ -1,0 +1,289 @@
+"""Read the .model file of SentencePiece, a protocol buffer, and build the tokenizer of a model
+folder from it.
+
+Such a file has pieces with scores, and a character map of its normalizer. The rest depends on the
+model that uses it: which ids its special tokens have, and which tokens are put around a text. It is
+as in the converters of transformers (`convert_slow_tokenizer`), with which the tests compare.
+
+XLM-R has <s> <pad> </s> <unk> first, instead of the first three pieces of its file, so its ids
+are 1 higher than those of the file, and <mask> last. The other models have the ids of the file.
+"""
+
+import base64
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer, models, processors
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_json_object, read_whole, show_path
+from vocadapt.vocabulary.families.metaspace import MARK
+from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, CONVERT, UnfitError
+from vocadapt.vocabulary.families.tokenizer_json import from_json, to_json
+
+FILES = (
+    "sentencepiece.bpe.model",
+    "spm.model",
+    "spiece.model",
+    "sentencepiece.model",
+    "tokenizer.model",
+)
+UNIGRAM = 1  # model type in a file
+CONTROL, USER_DEFINED = 3, 4  # types of pieces
+EXTRA = "<extra_id_"  # how the special tokens of T5 begin, by which it marks gaps in a text
+VARINT, EIGHT_BYTES, WITH_LENGTH, FOUR_BYTES = 0, 1, 2, 5  # types of fields
+
+
+@dataclass(frozen=True)
+class SentencePieceFile:
+    """The content of a .model file.
+
+    pieces: text, score and type of each piece, by id.
+    unknown: id of the unknown piece. kind: model type. byte_fallback: whether unknown characters
+    become bytes. character_map: that of the normalizer; empty if it has none.
+    """
+
+    pieces: tuple[tuple[str, float, int], ...]
+    unknown: int
+    kind: int
+    byte_fallback: bool
+    character_map: bytes
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a kind of model uses the pieces of its file.
+
+    special: its special tokens by role. single, pair: tokens around a text, and around two.
+    first: special tokens that come before the pieces, of which the first `skipped` are left out.
+    last: special tokens that the list of pieces has at its end.
+    is_collapsed: whether several spaces become one before the pre-tokenizer.
+    mask_takes_space: whether the mask includes the space before it.
+    """
+
+    special: Mapping[str, str]
+    single: str
+    pair: str
+    first: tuple[str, ...] = ()
+    skipped: int = 0
+    last: tuple[str, ...] = ()
+    is_collapsed: bool = False
+    mask_takes_space: bool = True
+
+
+BERT_LIKE = {"cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+BERT_TEMPLATE = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+T5 = Layout({"pad": "<pad>", "sep": "</s>", "unk": "<unk>"}, "$A </s>", "$A </s> $B </s>")
+LAYOUTS = {  # by the model_type of config.json
+    "xlm-roberta": Layout(
+        {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
+        "<s> $A </s>",
+        "<s> $A </s> </s> $B </s>",
+        first=("<s>", "<pad>", "</s>", "<unk>"),
+        skipped=3,
+        last=("<mask>",),
+    ),
+    "deberta-v2": Layout(
+        {"pad": "[PAD]", "unk": "[UNK]", **BERT_LIKE},
+        *BERT_TEMPLATE,
+        is_collapsed=True,
+        mask_takes_space=False,
+    ),
+    "albert": Layout(
+        {"pad": "<pad>", "unk": "<unk>", **BERT_LIKE}, *BERT_TEMPLATE, is_collapsed=True
+    ),
+    "t5": T5,
+    "mt5": T5,
+}
+
+
+def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
+    """Build the Unigram tokenizer of a folder from its .model file; None if it has no such file, or
+    one of another model than Unigram.
+
+    Raises InputError for a broken file, and for a kind of model that is not in LAYOUTS.
+    """
+    path = next((folder / name for name in FILES if (folder / name).is_file()), None)
+    if path is None:
+        return None
+    # 1. Read the file, and what kind of model it belongs to.
+    try:
+        file = read_sentencepiece_file(read_whole(path))
+    except UnfitError as error:
+        raise InputError(
+            f"{show_path(path)}: {error}.", "Download the model again, or convert its tokenizer."
+        ) from None
+    if file.kind != UNIGRAM:
+        return None
+    config = _read_config(folder, "config.json")
+    layout = LAYOUTS.get(str(config.get("model_type")))
+    if layout is None:
+        raise InputError(
+            f"{show_path(path)}: how a model of the type {config.get('model_type')!r} uses a"
+            f" SentencePiece file is not known (known: {', '.join(LAYOUTS)}).",
+            CONVERT.format(folder=folder),
+        )
+    # 2. Build its tokenizer.
+    settings = _read_config(folder, CONFIG)
+    kind = str(config["model_type"])
+    tokenizer = Tokenizer(_build_model(file, layout, kind, settings))
+    content = to_json(tokenizer)
+    content["normalizer"] = _build_normalizer(file, layout, kind, settings)
+    content["pre_tokenizer"] = _build_pre_tokenizer(kind, settings)
+    content["decoder"] = _metaspace()
+    tokenizer = from_json(content)
+    # 3. Special tokens, and the template.
+    _add_special_tokens(tokenizer, file, layout)
+    around = [layout.special[role] for role in ("cls", "sep") if role in layout.special]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=layout.single,
+        pair=layout.pair,
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in around],
+    )
+    return tokenizer
+
+
+def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
+    """Parse a .model file; raises UnfitError if it is none."""
+    pieces: list[tuple[str, float, int]] = []
+    trainer: dict[int, Any] = {}
+    normalizer: dict[int, Any] = {}
+    try:
+        for number, value in _read_fields(data):
+            if number == 1:
+                fields = dict(_read_fields(value))
+                score = struct.unpack("<f", fields.get(2, bytes(4)))[0]
+                pieces.append((fields[1].decode("utf-8"), score, fields.get(3, 1)))
+            elif number == 2:
+                trainer = dict(_read_fields(value))
+            elif number == 3:
+                normalizer = dict(_read_fields(value))
+        file = SentencePieceFile(
+            tuple(pieces),
+            trainer.get(40, 0),
+            trainer.get(3, UNIGRAM),
+            bool(trainer.get(35, 0)),
+            bytes(normalizer.get(2, b"")),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, struct.error, IndexError):
+        raise UnfitError("it is no SentencePiece model") from None
+    if not pieces or not 0 <= file.unknown < len(pieces):
+        raise UnfitError("it is no SentencePiece model with an unknown piece")
+    return file
+
+
+def _read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield the number and value of each field of a message: an int, or bytes."""
+    place = 0
+    while place < len(data):
+        key, place = _read_varint(data, place)
+        number, kind = key >> 3, key & 7
+        if kind == VARINT:
+            value, place = _read_varint(data, place)
+            yield number, value
+            continue
+        if kind == WITH_LENGTH:
+            size, place = _read_varint(data, place)
+        elif kind in (FOUR_BYTES, EIGHT_BYTES):
+            size = 4 if kind == FOUR_BYTES else 8
+        else:
+            raise ValueError(f"unknown type of a field: {kind}")
+        if place + size > len(data):
+            raise ValueError("the last field is cut off")
+        yield number, data[place : place + size]
+        place += size
+
+
+def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+    """Return the integer that begins at a place, and the place after it."""
+    value = shift = 0
+    while True:
+        byte = data[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value, place
+
+
+def _read_config(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    return read_json_object(path) if path.is_file() else {}
+
+
+def _build_model(
+    file: SentencePieceFile, layout: Layout, kind: str, settings: Mapping[str, Any]
+) -> models.Unigram:
+    """Build the Unigram model, with the ids that the kind of model has."""
+    pieces = [(token, score) for token, score, _ in file.pieces[layout.skipped :]]
+    if kind == "albert":  # a comma after a digit is always a token of its own
+        pieces = [
+            (token, score - 100 if token[-1:] == "," and token[-2:-1].isdigit() else score)
+            for token, score in pieces
+        ]
+    scores = dict([*((token, 0.0) for token in layout.first), *pieces])
+    if kind == "t5":
+        count = settings.get("extra_ids", 100)
+        scores |= {f"{EXTRA}{i}>": 0.0 for i in reversed(range(count))}
+    scores |= dict.fromkeys(layout.last, 0.0)
+    unknown = list(scores).index(layout.special["unk"])
+    return models.Unigram(list(scores.items()), unknown, file.byte_fallback)
+
+
+def _build_normalizer(
+    file: SentencePieceFile, layout: Layout, kind: str, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the normalizer as JSON: the character map, and what the kind of model adds."""
+    steps: list[dict[str, Any]] = []
+    if kind == "albert":
+        for quote in ("``", "''"):
+            steps.append({"type": "Replace", "pattern": {"String": quote}, "content": '"'})
+        if not settings.get("keep_accents", False):
+            steps += [{"type": "NFKD"}, {"type": "StripAccents"}]
+    if settings.get("do_lower_case", kind == "albert"):
+        steps.append({"type": "Lowercase"})
+    if kind == "deberta-v2":
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+    if file.character_map:
+        encoded = base64.b64encode(file.character_map).decode("ascii")
+        steps.append({"type": "Precompiled", "precompiled_charsmap": encoded})
+    if layout.is_collapsed:
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    return {"type": "Sequence", "normalizers": steps}
+
+
+def _build_pre_tokenizer(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the pre-tokenizer as JSON."""
+    first: dict[str, Any] = {"type": "WhitespaceSplit"}
+    if kind == "deberta-v2":
+        if not settings.get("split_by_punct", False):
+            return _metaspace()
+        first = {"type": "Punctuation", "behavior": "Isolated"}
+    return {"type": "Sequence", "pretokenizers": [first, _metaspace()]}
+
+
+def _metaspace() -> dict[str, Any]:
+    return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}
+
+
+def _add_special_tokens(tokenizer: Tokenizer, file: SentencePieceFile, layout: Layout) -> None:
+    """Add the special tokens of a model, and the symbols that its file defines."""
+    kept = [(token, kind) for token, _, kind in file.pieces[layout.skipped :]]
+    mask = layout.special.get("mask")
+    names = dict.fromkeys([*layout.first, *(token for token, kind in kept if kind == CONTROL)])
+    names |= dict.fromkeys(layout.special.values())
+    names |= dict.fromkeys(token for token in tokenizer.get_vocab() if token.startswith(EXTRA))
+    special = [
+        AddedToken(
+            token,
+            special=True,
+            normalized=False,
+            lstrip=token == mask and layout.mask_takes_space,
+        )
+        for token in names
+    ]
+    tokenizer.add_special_tokens(special)
+    symbols = [token for token, kind in kept if kind == USER_DEFINED and token not in names]
+    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in symbols])
