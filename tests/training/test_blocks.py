@@ -38,7 +38,7 @@ def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkey
 def test_too_little_text_is_reported(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a heart\n", encoding="utf-8")
-    with pytest.raises(InputError, match="2 wordpieces do not fill one block of 128"):
+    with pytest.raises(InputError, match="2 tokens do not fill one block of 128"):
         pack_blocks(file, VOCABULARY, 128)
 
 

@@ -24,8 +24,8 @@ from vocadapt.training.finetune.encoding import (
     TRUNCATED,
     EncodingSettings,
     View,
-    load_tokenizers,
 )
+from vocadapt.training.finetune.model_tokenizers import load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.tokenizations import (
     FinetuningDataset,

@@ -16,8 +16,9 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
+from vocadapt.training.finetune.encoding import EncodingSettings
 from vocadapt.training.finetune.finetune import finetune, prepare
+from vocadapt.training.finetune.model_tokenizers import load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import (
     encode_for_training,

@@ -90,7 +90,7 @@ def vocabulary_for(material):
 
 
 def fresh(blocks):
-    return build_network(0, len(blocks.vocabulary), SMALL)
+    return build_network(blocks.vocabulary, SMALL)
 
 
 def weights(network):
@@ -288,7 +288,7 @@ def test_sizes_that_cannot_be_built_are_refused():
 
 
 def test_the_vocabulary_is_trained_by_the_chosen_trainer(text):
-    with pytest.raises(InputError, match="Unknown WordPiece trainer"):
+    with pytest.raises(InputError, match="Unknown vocabulary trainer"):
         ScratchSettings(trainer="best")
     made = {
         trainer: (

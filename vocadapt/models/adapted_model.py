@@ -88,7 +88,6 @@ class AdaptedModel:
             "vocadapt": __version__,
             "base_model": self.base.hub_name or self.base.name,
             "on_hub": self.base.hub_name is not None,
-            "family": self.plan.base.family,
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
@@ -228,13 +227,9 @@ def save_trained(
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         record |= {"pretraining": [*record.get("pretraining", ()), report], "certificate": None}
         # Hash the trained embeddings of the new tokens, in the order of the record.
-        rows = next(
-            weights[name]
-            for name, value in network.named_parameters()
-            if value is get_embeddings(network)
-        )
         ids = [model.vocabulary.ids[token] for token in list_new_tokens(record["plan"])]
-        record["rows"] = hash_embeddings(rows[ids])
+        rows = get_embeddings(network).detach().cpu().to(dtype)[ids]
+        record["rows"] = hash_embeddings(rows)
         write_record(folder, record)
 
 

@@ -1,11 +1,12 @@
-"""Token distillation for encoders: fit the embeddings of new tokens so that the network's hidden
-states match those under the old tokenization.
+"""Token distillation: fit the embeddings of new tokens so that the network's hidden states match
+those under the old tokenization.
 
-Each context is encoded twice: under the old tokenization, and with the word of a new token under
-the new one. Two positions correspond if their tokens end at the same character. This holds for all
-unchanged tokens, and for a new token and the last of its old wordpieces. The embeddings are fitted
-so that the hidden states of a layer match at these positions. Only new embeddings change, dropout
-is off, and every token is updated equally often, however rare it is.
+Each context is encoded twice: under the old tokenization, and with the pre-token of a new token
+under the new one (in WordPiece models, pre-tokens are words). Two positions correspond if their
+tokens end at the same character. This holds for all unchanged tokens, and for a new token and the
+last of its old tokens. The embeddings are fitted so that the hidden states of a layer match at
+these positions. Only new embeddings change, dropout is off, and every embedding is updated equally
+often, however rare its token is. The forms of a word (Ġword, word, ĠWord) have one embedding.
 
 Example: for the new token hypertension, "the hyper ##tension drugs" and "the hypertension drugs"
 correspond at the, at ##tension and hypertension, and at drugs; hyper has no counterpart.
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
+from vocadapt.models.config_sizes import INNER_WIDTHS, count_positions, find_size
 from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer, pad_batch
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, duration, part, silent
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam
 # Forward passes per context, for the time estimate: old tokenization, new one, and the gradient.
 PASSES_PER_CONTEXT = 3.0
-Occurrence = tuple[int, int]  # byte offset of a line, index of a word in it
+Occurrence = tuple[int, int]  # byte offset of a line, index of a pre-token in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,8 @@ class AlignedContext:
 class Distiller:
     """Fits embeddings of new tokens to a text.
 
-    sentences: file of space-separated words. whole_words: whether new tokens are whole words only.
+    sentences: file of space-separated pre-tokens. whole_words: whether new tokens are whole words
+    only.
     """
 
     model: LanguageModel
@@ -120,7 +123,7 @@ class Distiller:
     def seconds(self, tokens: int, settings: DistilSettings) -> float:
         """Estimate the seconds to fit the embeddings of `tokens` tokens on two CPU cores."""
         width = self.model.dim
-        inner = int(self.model.config.get("intermediate_size", 4 * width))
+        inner = int(find_size(self.model.config, INNER_WIDTHS)[1] or 4 * width)
         # Multiplications per wordpiece in one layer.
         operations = 4 * width**2 + 2 * width * inner + settings.length * width
         wordpieces = tokens * settings.contexts * settings.passes * settings.length
@@ -133,7 +136,7 @@ class Distiller:
         Raises InputError if the model lacks the layer, or if contexts exceed its maximum length.
         """
         layers = count_layers(self.model)
-        positions = int(self.model.config.get("max_position_embeddings", settings.length))
+        positions = count_positions(self.model.config) or settings.length
         if settings.layer > layers:
             raise InputError(
                 f"{self.model.name} has {layers} layers, and layer {settings.layer} was requested.",
@@ -150,8 +153,8 @@ class Distiller:
 
 
 class ContextTokenizer:
-    """Tokenizes words under the model's and under the plan's tokenization, each distinct word once,
-    and aligns contexts under both.
+    """Tokenizes pre-tokens under the model's and under the plan's tokenization, each distinct one
+    once, and aligns contexts under both.
     """
 
     def __init__(
@@ -159,55 +162,59 @@ class ContextTokenizer:
     ) -> None:
         self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
         self.whole_words, self.length = whole_words, length
+        # Some decoders have no special token at an end of a text.
         roles = model.vocabulary.role_ids
-        missing = model.vocabulary.list_missing("cls", "sep")
-        if missing:
-            raise InputError(
-                f"{model.name} has no token {missing[0]}, which every context needs.",
-                "Choose a BERT-type model.",
-            )
-        self.cls, self.sep = roles["cls"], roles["sep"]
+        self.start = [roles["cls"]] if "cls" in roles else []
+        self.end = [roles["sep"]] if "sep" in roles else []
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
+        # Other forms of a word have the embedding of its main form.
+        for form, main in plan.forms.items():
+            self.number[form] = self.number[main]
         # New tokens are numbered from the vocabulary size on.
         size = len(model.vocabulary)
         new_ids = {token: size + number for token, number in self.number.items()}
         self.ids_with_new = {**self.ids, **new_ids}
         self.cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
-    def find_new_tokens(self, word: str) -> list[int]:
-        """Return the numbers of the new tokens in a word under the new tokenization.
+    def find_new_tokens(self, pretoken: str) -> list[int]:
+        """Return the numbers of the new embeddings in a pre-token under the new tokenization.
 
-        Empty if the word is too long, or unknown under the old tokenization.
+        Empty if it is too long, or unknown under the old tokenization.
         """
-        old, new = self.tokenize(word)
+        old, new = self.tokenize(pretoken)
         if self.base.unknown in old or len(old) > self.length - 2:
             return []
         return [self.number[token] for token in new if token in self.number]
 
-    def tokenize(self, word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Tokenize a word under the old and the new tokenization."""
-        if word not in self.cache:
-            old = self.base.tokenize(word)
-            if not self.whole_words:
-                new = self.plan.after.tokenize(word)
-            elif (token := self.base.spell(word)) in self.number:
-                new = (token,)
+    def tokenize(self, pretoken: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Tokenize a pre-token under the old and the new tokenization.
+
+        A vocabulary that marks continuations has exact-word tokens as if they could also begin a
+        longer word, so they are looked up here.
+        """
+        if pretoken not in self.cache:
+            old = self.base.tokenize(pretoken)
+            if not self.whole_words or not self.base.notation.continuation:
+                new = self.plan.after.tokenize(pretoken)
+            elif pretoken in self.number:
+                new = (pretoken,)
             else:
                 new = old
-            self.cache[word] = old, new
-        return self.cache[word]
+            self.cache[pretoken] = old, new
+        return self.cache[pretoken]
 
     def align_context(self, words: Sequence[str], at: int) -> AlignedContext:
-        """Tokenize the word at index `at` with as many words around it as fit.
+        """Tokenize the pre-token at index `at` with as many pre-tokens around it as fit.
 
-        Only that word is tokenized under the new tokenization.
+        Only that one is tokenized under the new tokenization.
 
         Example: "the hypertension drugs" with the new token hypertension gives old [CLS] the hyper
         ##tension drugs [SEP], new [CLS] the hypertension drugs [SEP], and the corresponding
         positions (0, 0), (1, 1), (3, 2), (4, 3), (5, 4).
         """
         first, last = self._find_window(words, at)
-        old, new, positions = [self.cls], [self.cls], [(0, 0)]
+        old, new = [*self.start], [*self.start]
+        positions = [(0, 0)] * len(self.start)
         for number in range(first, last + 1):
             word = words[number]
             before, after = self.tokenize(word)
@@ -222,13 +229,14 @@ class ContextTokenizer:
                     positions.append((position_of_end[end], position))
             old += [self.ids[token] for token in before]
             new += [ids_of_word[token] for token in after]
-        positions.append((len(old), len(new)))
-        return AlignedContext([*old, self.sep], [*new, self.sep], positions)
+        if self.end:
+            positions.append((len(old), len(new)))
+        return AlignedContext([*old, *self.end], [*new, *self.end], positions)
 
     def _find_window(self, words: Sequence[str], at: int) -> tuple[int, int]:
-        """Return the indices of the first and last word of the longest context around a word.
+        """Return the indices of the first and last pre-token of the longest context around one.
 
-        The word is in the middle of the context, as far as the line allows.
+        That one is in the middle of the context, as far as the line allows.
         """
         first = last = at
         room = self.length - 2 - len(self.tokenize(words[at])[0])
@@ -259,7 +267,8 @@ def build_distiller(model: LanguageModel, corpus: Corpus, whole_words: bool) -> 
     ) -> tuple[Matrix, NDArray[np.int64]]:
         with temporary_folder() as folder:
             sentences = Path(folder) / "sentences.txt"
-            write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, 0.05))
+            report = part(progress, 0.0, 0.05)
+            write_sentences(corpus, model.splitter, sentences, report, pretokens=True)
             fit = Distiller(model, sentences, whole_words)
             return fit(plan, start, settings, part(progress, 0.05, 1.0))
 
@@ -302,7 +311,7 @@ def sample_contexts(
         for number, (offset, at) in enumerate(sampled):
             progress(0.5 + 0.5 * number / len(sampled), "reading the contexts")
             file.seek(offset)
-            words = file.readline().decode().split()
+            words = _split_line(file.readline())
             contexts[offset, at] = tokenizer.align_context(words, at)
     return [[contexts[occurrence] for occurrence in reservoir] for reservoir in reservoirs]
 
@@ -420,17 +429,24 @@ class EmbeddingFitter:
         return cast("torch.Tensor", output.hidden_states[self.layer])
 
 
-def _token_ends(tokens: Sequence[str], vocabulary: Vocabulary, word: str) -> list[int]:
-    """Return the number of characters of a word up to the end of each of its tokens."""
+def _token_ends(tokens: Sequence[str], vocabulary: Vocabulary, pretoken: str) -> list[int]:
+    """Return the number of characters of a pre-token up to the end of each of its tokens."""
     if vocabulary.unknown in tokens:
-        return [len(word)]
+        return [len(pretoken)]
+    # Continuations in WordPiece have a mark that the pre-token lacks.
+    if "".join(tokens) == pretoken:
+        return list(accumulate(map(len, tokens)))
     return list(accumulate(len(vocabulary.body(token)) for token in tokens))
 
 
 def _read_lines(sentences: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the byte offset and the words of each line of a words file."""
+    """Yield the byte offset and the pre-tokens of each line."""
     offset = 0
     with sentences.open("rb") as file:
         for line in file:
-            yield offset, line.decode().split()
+            yield offset, _split_line(line)
             offset += len(line)
+
+
+def _split_line(line: bytes) -> list[str]:
+    return [pretoken for pretoken in line.decode().rstrip("\n").split(" ") if pretoken]

@@ -14,7 +14,7 @@ from typing import Any
 
 from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.encoding import ADAPTED, BASE
+from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.labels import Logits

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.training.finetune.encoding import ADAPTED, BASE
+from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import (

@@ -3,18 +3,19 @@ target.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from vocadapt.analysis.leaderboard.leaderboard import Loss
 from vocadapt.models.adapted_model import apply_plan
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
     MaskedWindow,
     WindowSettings,
     build_loss_windows,
+    check_masked_head,
     compute_masked_loss,
-    get_masked_head,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.space import EmbeddingSpace
@@ -23,6 +24,8 @@ from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
+
+USUAL_POSITIONS = 512  # tokens of an input, for a model whose config states no limit
 
 
 def build_target_materials(
@@ -63,8 +66,8 @@ class HeldOutLoss:
 
         Raises InputError if the model has no masked-language-model head.
         """
-        get_masked_head(model.reader)
-        positions = int(getattr(model.reader.config, "max_position_embeddings", 512))
+        check_masked_head(model.reader)
+        positions = count_positions(model.config) or USUAL_POSITIONS
         return cls(model, plan, lines, WindowSettings().within(positions))
 
     @cached_property
@@ -81,7 +84,10 @@ class HeldOutLoss:
 
     @cached_property
     def _after(self) -> tuple[Vocabulary, tuple[MaskedWindow, ...]]:
-        vocabulary = vocabulary_of(adapt_tokenizer(self.model.fast_tokenizer, self.plan, self.mode))
+        tokenizer = adapt_tokenizer(self.model.fast_tokenizer, self.plan, self.mode)
+        # A tokenizer does not declare the roles of its special tokens; the model's files do.
+        declared = self.model.vocabulary.declared
+        vocabulary = replace(vocabulary_of(tokenizer), declared=declared)
         return vocabulary, self._build_windows(vocabulary)
 
     def _build_windows(self, vocabulary: Vocabulary) -> tuple[MaskedWindow, ...]:

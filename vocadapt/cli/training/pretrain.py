@@ -67,10 +67,12 @@ REPORTED = (
 )
 NESTED = (
     "loss_per_character",
+    "loss_per_byte",
     "loss_interval",
     "loss_change",
 )  # rendered as sentences in the text output
 OPTIONAL = (
+    "loss_per_byte",
     *("trained", "optimizer_bytes", "old_embeddings"),
     *("pairs", "of_documents", "true_next", "padding"),  # of --nsp
     *("stored_as", "updates_lost_to_rounding"),
@@ -105,11 +107,7 @@ def _pretrain(options: Options) -> Answer:
 
     # 2. The text: losses and rounding as sentences.
     shown = {name: value for name, value in reported.items() if name not in NESTED}
-    for name in ("unigram", "before", "after"):
-        loss = f"{numbers['loss_per_character'][name]:.3f}"
-        if interval := numbers["loss_interval"].get(name):
-            loss += f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})"
-        shown[f"loss per character, {name}"] = loss
+    shown |= _describe_losses(numbers)
     if old := describe_old_embeddings(numbers):
         shown["old_embeddings"] = old
     shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
@@ -121,6 +119,19 @@ def _pretrain(options: Options) -> Answer:
     if numbers["steps"] < FEW_STEPS:
         text += f"\n\n{SHORT}"
     return Answer(answer, text)
+
+
+def _describe_losses(numbers: Mapping[str, Any]) -> dict[str, str]:
+    """Describe the held-out losses per character, with their intervals, and per byte."""
+    described = {}
+    for name in ("unigram", "before", "after"):
+        loss = f"{numbers['loss_per_character'][name]:.3f}"
+        if interval := numbers["loss_interval"].get(name):
+            loss += f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})"
+        if per_byte := numbers.get("loss_per_byte"):
+            loss += f"; {per_byte[name]:.3f} per byte"
+        described[f"loss per character, {name}"] = loss
+    return described
 
 
 def _build_scratch_spec(options: Options) -> Spec:

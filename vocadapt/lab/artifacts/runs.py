@@ -27,7 +27,7 @@ from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.progress import silent
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.training.finetune.encoding import BASE
+from vocadapt.training.finetune.model_tokenizers import BASE
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer

@@ -23,7 +23,7 @@ from vocadapt.analysis.errors.word_tokenizations import (
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import find_trained_model, load_training_examples
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.training.finetune.encoding import BASE
+from vocadapt.training.finetune.model_tokenizers import BASE
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.finetune.tokenizations import select_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer

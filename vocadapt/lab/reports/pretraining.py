@@ -13,6 +13,7 @@ import numpy as np
 from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
@@ -22,9 +23,6 @@ from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
 LINES = 40  # lines that gates are measured on, by default
-# Architectures whose masked-language-model head is where pretraining looks for it.
-FAMILIES = ("Bert", "ExBert", "MegatronBert", "MobileBert")
-HEADS = tuple(f"{family}For{head}" for family in FAMILIES for head in ("MaskedLM", "PreTraining"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +125,7 @@ def list_stages(model: LanguageModel) -> dict[str, str]:
 
 def has_mlm_head(model: LanguageModel) -> bool:
     """Return whether a model's config.json names a class with a masked-language-model head."""
-    return model.architecture in HEADS
+    return has_masked_head(model)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,9 @@ def _with_distiller(
                 progress,
             ).sentences
         else:
-            write_sentences(context.text, context.model.splitter, sentences, progress)
+            write_sentences(
+                context.text, context.model.splitter, sentences, progress, pretokens=True
+            )
         yield replace(
             materials, distiller=Distiller(context.model, sentences, materials.plan.order is None)
         )

@@ -47,9 +47,15 @@ def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> N
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(
-            text, context.model.splitter, sentences, part(context.progress, 0.0, 0.05)
+            text,
+            context.model.splitter,
+            sentences,
+            part(context.progress, 0.0, 0.05),
+            pretokens=True,
         )
-        targets = find_targets(counts.counts, context.model.vocabulary, chosen, wanted)
+        targets = find_targets(
+            counts.counts, context.model.vocabulary, chosen, wanted, context.model.splitter
+        )
 
         # 2. Average the layer's output over the occurrences of each word.
         made = compute_contextual_vectors(

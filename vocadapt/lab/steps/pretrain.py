@@ -1,4 +1,4 @@
-"""The step that pretrains a small BERT from scratch."""
+"""The step that pretrains a small encoder from scratch."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ class PretrainStep(TextStep):
 
 
 def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
-    """Pretrain a small BERT from scratch on a text."""
+    """Pretrain a small encoder from scratch on a text."""
     made = pretrain_from_scratch(
         context.text, settings.scratch, context.progress, context.checkpoint, settings.half
     )

@@ -1,12 +1,14 @@
 """Masked-word loss per character: how well a model predicts words from their context.
 
-Words, not wordpieces, are masked, and the loss is divided by their characters, so that models with
-different vocabularies can be compared.
+Pre-tokens (in WordPiece models words), not single tokens, are masked, and the loss is divided by
+their characters or bytes, so that models with different vocabularies can be compared. The space
+before a pre-token is none of its characters: it is no part of a word.
 
-Only masked positions are predicted, so the last layer of a BERT runs only there
-(`compute_states_at`). The lower layers run at every position, because attention reads all of them.
-In the last layer, keys and values are computed at every position, but queries and the feed-forward
-part (also of an exBERT's extension module) only at masked positions, about one in seven.
+Only masked positions are predicted, so the head of a model runs only there (`compute_scores_at`),
+and so does the last layer of a BERT (`compute_states_at`). The lower layers run at every position,
+because attention reads all of them. In the last layer, keys and values are computed at every
+position, but queries and the feed-forward part (also of an exBERT's extension module) only at
+masked positions, about one in seven.
 
 Warning: `layer.forward` of the last layer is replaced during the call.
 """
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.layers import get_output_layer
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
@@ -60,25 +62,30 @@ class WindowSettings(CheckedSettings):
 class MaskedWindow:
     """A window of a text with masked words.
 
-    ids: (n,) int64, wordpieces with special tokens; hidden: (n,) bool, which of them are masked.
-    words, characters: number of masked words, and of their characters.
+    ids: (n,) int64, tokens with special tokens; hidden: (n,) bool, which of them are masked. words,
+    characters, bytes: number of masked words, and of their characters and bytes in UTF-8.
     """
 
     ids: Ids
     hidden: NDArray[np.bool_]
     words: int
     characters: int
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
 class MaskedLoss:
-    """Total loss of the masked words in nats, with their number and that of their characters."""
+    """Total loss of the masked words in nats, with their number and that of their characters.
+
+    bytes: those of the words in UTF-8; 0 if they were not counted.
+    """
 
     nats: float
     words: int
     characters: int
     windows: int
-    too_long: int = 0  # windows with more wordpieces than the network has positions: excluded
+    too_long: int = 0  # windows with more tokens than the network has positions: excluded
+    bytes: int = 0
     # Nats and characters of each window with masked words, (windows, 2).
     each: NDArray[np.float64] = field(
         default_factory=lambda: np.empty((0, 2)), compare=False, repr=False
@@ -89,6 +96,13 @@ class MaskedLoss:
         """Nats per character of the masked words; lower is better."""
         return self.nats / self.characters
 
+    @property
+    def per_byte(self) -> float:
+        """Nats per byte of the masked words; NaN if their bytes were not counted."""
+        if not self.bytes:
+            return float("nan")
+        return self.nats / self.bytes
+
 
 def build_loss_windows(
     lines: Iterable[str],
@@ -97,31 +111,37 @@ def build_loss_windows(
     settings: WindowSettings | None = None,
 ) -> Iterator[MaskedWindow]:
     """Split lines of text into windows and draw the words to mask; all pieces of a word are masked
-    together.
+    together. A word is a pre-token, in which the model's own tokenizer never joins two words.
 
-    Words that the vocabulary cannot spell are never masked: predicting [UNK] is not predicting
-    their characters.
+    Words that the vocabulary cannot spell are never masked, because predicting the unknown token is
+    not predicting their characters; and neither is mere space. Raises InputError for a vocabulary
+    without the special tokens at both ends of a text.
     """
+    check_roles(vocabulary, "cls", "sep")
     settings = settings or WindowSettings()
     rng = np.random.default_rng(settings.seed)
     for line in lines:
-        words = splitter.words(line)
+        words = splitter.pretokens(line)
         for start in range(0, len(words), settings.words):
             window = words[start : start + settings.words]
-            yield _build_window(window, rng.random(len(window)) < settings.share, vocabulary)
+            drawn = rng.random(len(window)) < settings.share
+            yield _build_window(window, drawn, splitter, vocabulary)
 
 
 def compute_masked_loss(
     network: "transformers.PreTrainedModel", vocabulary: Vocabulary, windows: Iterable[MaskedWindow]
 ) -> MaskedLoss:
-    """Mask words, predict their wordpieces, and sum the cross-entropy.
+    """Mask words, predict their tokens, and sum the cross-entropy.
 
-    Raises InputError for a network without a masked-language-model head, and if no word is masked.
+    Raises InputError for a network without a masked-language-model head, for a vocabulary without a
+    mask token, and if no word is masked.
     """
     import torch
 
-    mask, pad = (vocabulary.role_ids[role] for role in ("mask", "pad"))
-    positions = int(getattr(network.config, "max_position_embeddings", 0)) or None
+    check_roles(vocabulary, "mask")
+    # Padding is not attended to, so that any token can take the place of a missing one.
+    mask, pad = vocabulary.role_ids["mask"], vocabulary.role_ids.get("pad", 0)
+    positions = count_positions(network.config.to_dict())
     nats: list[float] = []
     fitting: list[MaskedWindow] = []
     too_long = 0
@@ -155,21 +175,48 @@ def compute_unigram_loss(counts: Ids, windows: Iterable[MaskedWindow]) -> Masked
     return _sum_losses(nats, windows, 0)
 
 
+def check_roles(vocabulary: Vocabulary, *roles: str) -> None:
+    """Raise InputError if a vocabulary lacks the special token of a role."""
+    missing = vocabulary.list_missing(*roles)
+    if missing:
+        raise InputError(
+            f"The vocabulary has no token {missing[0]}, which masked-language modeling needs.",
+            "Choose an encoder that was pretrained by masked-language modeling.",
+        )
+
+
+def check_masked_head(network: "transformers.PreTrainedModel") -> None:
+    """Raise InputError if a network has no masked-language-model head."""
+    name = type(network).__name__
+    is_masked = name.endswith("ForMaskedLM") or _find_bert_head(network) is not None
+    # ALBERT's class for pretraining has its head elsewhere.
+    if not is_masked and not hasattr(network, "predictions"):
+        raise InputError(
+            f"{name} has no masked-word head.",
+            "Choose a model that was saved with one (BertForMaskedLM).",
+        )
+
+
 def get_masked_head(
     network: "transformers.PreTrainedModel",
 ) -> Callable[["torch.Tensor"], "torch.Tensor"]:
-    """Return the masked-language-model head of a network, which computes logits (n, tokens) from
-    hidden states (n, width).
+    """Return the masked-language-model head of a BERT or exBERT, which computes logits (n, tokens)
+    from hidden states (n, width).
 
-    Raises InputError if the network has none.
+    Raises InputError if the network has none. For other architectures see `compute_scores_at`.
     """
-    head = getattr(network, "cls", None)
-    if head is None or get_output_layer(network) is None:
+    head = _find_bert_head(network)
+    if head is None:
         raise InputError(
             f"{type(network).__name__} has no masked-word head.",
             "Choose a model that was saved with one (BertForMaskedLM).",
         )
-    return cast(Any, getattr(head, "predictions", head))  # type: ignore[no-any-return]
+    return cast(Any, head)  # type: ignore[no-any-return]
+
+
+def _find_bert_head(network: "transformers.PreTrainedModel") -> Any:
+    """Return the masked-language-model head of a BERT or exBERT; None for other architectures."""
+    return getattr(getattr(network, "cls", None), "predictions", None)
 
 
 def compute_scores_at(
@@ -180,23 +227,52 @@ def compute_scores_at(
 ) -> "torch.Tensor":
     """Compute the logits (positions, tokens) of the masked-language-model head at the positions at
     which `places`, (batch, length) bool, is true.
+
+    The head of any architecture computes logits from the output of its base model, each position by
+    itself. So the network runs with a base model whose output is reduced to these positions, and
+    nothing has to be known about the head.
     """
-    return get_masked_head(network)(compute_states_at(network.base_model, ids, attended, places))
+    if _find_bert_head(network) is not None:
+        return get_masked_head(network)(
+            compute_states_at(network.base_model, ids, attended, places)
+        )
+    check_masked_head(network)
+
+    def select(module: Any, given: Any, output: Any) -> Any:
+        """Reduce the hidden states (batch, length, width) to (1, positions, width)."""
+        output["last_hidden_state"] = output[0][places][None]
+        return output
+
+    handle = network.base_model.register_forward_hook(select)
+    try:
+        found = network(input_ids=ids, attention_mask=attended, return_dict=True)
+    finally:
+        handle.remove()
+    # The class for pretraining of ALBERT names its logits differently.
+    logits = found.get("logits")
+    if logits is None:
+        logits = found["prediction_logits"]
+    return cast("torch.Tensor", logits[0])
 
 
 def _build_window(
-    words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary
+    words: list[str], drawn: NDArray[np.bool_], splitter: Splitter, vocabulary: Vocabulary
 ) -> MaskedWindow:
     ids, hidden, masked = [vocabulary.role_ids["cls"]], [False], list[str]()
     for word, is_drawn in zip(words, drawn, strict=True):
         pieces = vocabulary.tokenize(word)
-        is_masked = bool(is_drawn) and vocabulary.unknown not in pieces
+        text = ""
+        if is_drawn and vocabulary.unknown not in pieces:
+            text = splitter.read_pretoken(word).strip()
         ids += [vocabulary.ids[piece] for piece in pieces]
-        hidden += [is_masked] * len(pieces)
-        masked += [word] * is_masked
+        hidden += [bool(text)] * len(pieces)
+        masked += [text] * bool(text)
     ids.append(vocabulary.role_ids["sep"])
     hidden.append(False)
-    return MaskedWindow(np.array(ids), np.array(hidden), len(masked), len("".join(masked)))
+    joined = "".join(masked)
+    return MaskedWindow(
+        np.array(ids), np.array(hidden), len(masked), len(joined), len(joined.encode())
+    )
 
 
 def _compute_losses(
@@ -208,13 +284,18 @@ def _compute_losses(
     # 1. Pad the windows to equal length.
     shape = (len(batch), max(len(window.ids) for window in batch))
     ids, hidden = np.full(shape, pad), np.zeros(shape, dtype=bool)
+    attended = np.zeros(shape, dtype=np.int64)
     for row, window in enumerate(batch):
         ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
+        attended[row, : len(window.ids)] = 1
     # 2. Replace the masked pieces by the mask token, and predict them.
     truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
     masked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
     scores = compute_scores_at(
-        network, masked, (masked != pad).long(), places.to(network.device)
+        network,
+        masked,
+        torch.from_numpy(attended).to(network.device),
+        places.to(network.device),
     ).float()
     # 3. Sum the loss by window.
     losses = torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="none")
@@ -228,14 +309,15 @@ def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -
     characters = sum(window.characters for window in fitting)
     if not words and too_long:
         raise InputError(
-            f"No word of this text could be masked: {too_long} windows have more wordpieces than the"
+            f"No word of this text could be masked: {too_long} windows have more tokens than the"
             " network has positions.",
             "Use shorter windows.",
         )
     if not words:
         raise InputError("No word of this text could be masked.", "Give more text.")
     each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
-    return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, each)
+    n_bytes = sum(window.bytes for window in fitting)
+    return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, n_bytes, each)
 
 
 def compute_states_at(

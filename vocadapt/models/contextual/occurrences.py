@@ -1,14 +1,18 @@
 """Select the occurrences of words or tokens for which contextual vectors are computed, and the
 windows of text around them.
 
-The text is a words file (`write_sentences`), one context per line. Each distinct word is tokenized
-only once.
+The text is a file of pre-tokens (`write_sentences`), one context per line. Each distinct pre-token
+is tokenized only once, as the model's own tokenizer does. In WordPiece models, pre-tokens are words;
+in others, a pre-token contains one word or several, and the pieces of a word are those that overlap
+with it: ▁(fever) → ▁( fe ver ) → the word fever has the pieces fe and ver.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
 
 UNITS = {
@@ -27,7 +32,8 @@ LAST = -1
 
 @dataclass(frozen=True)
 class ContextualSettings(CheckedSettings):
-    """Settings of contextual vectors; the length of a window includes [CLS] and [SEP].
+    """Settings of contextual vectors; the length of a window includes the special tokens at its
+    ends.
 
     Layer 0 is the embedding output: the normalized sum of token, position and type embedding.
     """
@@ -90,7 +96,7 @@ class VectorTargets:
 
 @dataclass(frozen=True, eq=False)
 class OccurrenceWindow:
-    """Wordpiece ids of a part of a line between [CLS] and [SEP], and the targets in it.
+    """Ids of a part of a line between special tokens, and the targets in it.
 
     The vector at each of `places` is added to the target in `targets` with the weight in `weights`:
     1 over the number of pieces of the word.
@@ -107,14 +113,17 @@ def find_targets(
     vocabulary: Vocabulary,
     settings: ContextualSettings,
     wanted: Sequence[str] | None = None,
+    splitter: Splitter | None = None,
 ) -> VectorTargets:
     """Choose the words or tokens of a text that get a vector.
 
-    counts: word counts of the text. wanted: consider only these words, at any count.
-    Words that the vocabulary cannot spell, and words with more pieces than fit into a window, get
-    no vector. Raises InputError if no word is left.
+    counts: pre-tokens of the text with their counts. wanted: consider only these words, at any
+    count. splitter: splits pre-tokens into words; None if they are words.
+    Words that the vocabulary cannot spell, and words in pre-tokens with more pieces than fit into a
+    window, get no vector. Raises InputError if no word is left.
     """
-    unit_counts, left_out = _count_units(counts, vocabulary, settings), Counter[str]()
+    left_out = Counter[str]()
+    unit_counts, usable = _count_units(counts, vocabulary, settings, splitter)
     # 1. Select the candidates: those that are frequent enough, or wanted.
     if wanted is None:
         candidates = {name: n for name, n in unit_counts.items() if n >= settings.min_count}
@@ -124,11 +133,12 @@ def find_targets(
         candidates = {name: unit_counts[name] for name in wanted if name in unit_counts}
         left_out["not in the text"] = len(set(wanted)) - len(candidates)
     # 2. Keep those that the vocabulary can spell, most frequent first.
-    spellable = {
-        name: count
-        for name, count in candidates.items()
-        if settings.unit == "tokens" or _fits(name, vocabulary, settings)
-    }
+    if usable is None:
+        spellable = {
+            name: count for name, count in candidates.items() if _fits(name, vocabulary, settings)
+        }
+    else:
+        spellable = {name: usable[name] for name in candidates if name in usable}
     left_out["cannot be spelled by the model, or is too long"] = len(candidates) - len(spellable)
     ordered = sorted(spellable, key=lambda name: (-spellable[name], name))
     if settings.first:
@@ -164,15 +174,19 @@ def draw_occurrences(
 
 
 def iterate_windows(
-    sentences: Path, vocabulary: Vocabulary, targets: VectorTargets, settings: ContextualSettings
+    sentences: Path,
+    vocabulary: Vocabulary,
+    targets: VectorTargets,
+    settings: ContextualSettings,
+    splitter: Splitter | None = None,
 ) -> Iterator[tuple[OccurrenceWindow, int]]:
     """Yield the windows with a drawn occurrence, in the order of the text, each with the number of
     bytes of the file read so far.
 
-    A window always ends after a word; a word that is longer than a window becomes the unknown
-    token. Raises InputError for a vocabulary without [CLS] and [SEP].
+    A window always ends after a pre-token; one that is longer than a window becomes the unknown
+    token, or is truncated if the vocabulary has none. splitter: as for `find_targets`.
     """
-    reader = _Reader(vocabulary, targets, settings)
+    reader = _Reader(vocabulary, targets, settings, splitter)
     n_bytes = 0
     with sentences.open("rb") as file:
         for line in file:
@@ -182,31 +196,33 @@ def iterate_windows(
 
 
 class _Reader:
-    """Split lines into windows, tokenize each distinct word once, and count the occurrences."""
+    """Split lines into windows, tokenize each distinct pre-token once, and count the occurrences."""
 
     def __init__(
-        self, vocabulary: Vocabulary, targets: VectorTargets, settings: ContextualSettings
+        self,
+        vocabulary: Vocabulary,
+        targets: VectorTargets,
+        settings: ContextualSettings,
+        splitter: Splitter | None,
     ) -> None:
-        lacking = vocabulary.list_missing("cls", "sep")
-        if lacking:
-            raise InputError(
-                f"The vocabulary of this model has no {lacking[0]} token.",
-                "Choose a BERT-type model.",
-            )
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
-        self.start, self.end = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
+        self.splitter = splitter
+        # Some decoders have no special token at an end of a text.
+        ids = vocabulary.role_ids
+        self.start = [ids["cls"]] if "cls" in ids else []
+        self.end = [ids["sep"]] if "sep" in ids else []
         self.drawn = draw_occurrences(targets, settings)
         self.seen = [0] * len(targets.names)  # occurrences of each target so far
         self.look_up = cache(self._look_up)
 
-    def windows(self, words: list[str]) -> Iterator[OccurrenceWindow]:
+    def windows(self, pretokens: list[str]) -> Iterator[OccurrenceWindow]:
         """Yield the windows of one line that contain a drawn occurrence."""
-        windows = [OccurrenceWindow([self.start], [], [], [])]
-        for word in words:
-            # 1. Start a new window if the word does not fit; one id is reserved for [SEP].
-            ids, spans = self.look_up(word)
+        windows = [OccurrenceWindow([*self.start], [], [], [])]
+        for pretoken in pretokens:
+            # 1. Start a new window if the pre-token does not fit; one id is reserved for the end.
+            ids, spans = self.look_up(pretoken)
             if len(windows[-1].ids) + len(ids) > self.settings.length - 1:
-                windows.append(OccurrenceWindow([self.start], [], [], []))
+                windows.append(OccurrenceWindow([*self.start], [], [], []))
             window = windows[-1]
             # 2. Record the drawn occurrences, with equal weights for the pieces of each.
             for target, first, n_pieces in spans:
@@ -219,19 +235,24 @@ class _Reader:
         # 3. Yield only windows with a drawn occurrence.
         for window in windows:
             if window.places:
-                window.ids.append(self.end)
+                window.ids.extend(self.end)
                 yield window
 
-    def _look_up(self, word: str) -> tuple[list[int], list[tuple[int, int, int]]]:
-        """Return the ids of a word's pieces, and its targets: (target, first piece, number of
-        pieces). The target is the whole word, or each of its pieces if the unit is `tokens`.
+    def _look_up(self, pretoken: str) -> tuple[list[int], list[tuple[int, int, int]]]:
+        """Return the ids of a pre-token's pieces, and the targets in it: (target, first piece,
+        number of pieces). The targets are its words, or its pieces if the unit is `tokens`.
         """
-        pieces = self.vocabulary.tokenize(word)
+        pieces = self.vocabulary.tokenize(pretoken) if pretoken else ()
+        fits = _can_be_read(pieces, self.vocabulary, self.settings)
         if len(pieces) > self.settings.length - 2:
-            pieces = (self.vocabulary.unknown,)
-        spans = [(word, 0, len(pieces))]
+            pieces = pieces[: self.settings.length - 2]
+            if self.vocabulary.unknown:
+                pieces = (self.vocabulary.unknown,)
+        spans: list[tuple[str, int, int]] = []
         if self.settings.unit == "tokens":
             spans = [(piece, i, 1) for i, piece in enumerate(pieces)]
+        elif fits:
+            spans = find_word_spans(pretoken, pieces, self.vocabulary, self.splitter)
         index = self.targets.index
         known = [(index[name], first, n) for name, first, n in spans if name in index]
         return [self.vocabulary.ids[piece] for piece in pieces], known
@@ -243,23 +264,82 @@ class _Reader:
         return chosen is None or number in chosen
 
 
-def _count_units(
-    counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
-) -> Mapping[str, int]:
-    """Return the counts of the words, or of their wordpieces if the unit is `tokens`; wordpieces of
-    words that do not fit into a window are not counted.
+def find_word_spans(
+    pretoken: str, pieces: Sequence[str], vocabulary: Vocabulary, splitter: Splitter | None
+) -> list[tuple[str, int, int]]:
+    """Return the words of a pre-token, each with its first piece and its number of pieces.
+
+    1. A single word has all pieces, its mark included.
+    2. Of several words, each has the pieces that overlap with its characters.
+
+    Example: ▁(fever), pieces ▁( fe ver ) -> ("(", 0, 1), ("fever", 1, 2), (")", 3, 1).
     """
-    if settings.unit == "words":
-        return counts
+    # 1. A single word; also if the pieces do not spell the pre-token, so that no piece is found.
+    words: Sequence[str] = (pretoken,)
+    if splitter is not None:
+        words = splitter.words_of(pretoken)
+    if len(words) == 1 or "".join(pieces) != pretoken:
+        return [(word, 0, len(pieces)) for word in words]
+
+    # 2. The characters of each word, and the pieces that begin before its end and end after its
+    # start.
+    ends = list(accumulate(map(len, pieces)))
+    spans, offset = [], 0
+    for word in words:
+        spelled = vocabulary.spell(word, continues=True)
+        start = pretoken.find(spelled, offset)
+        if start < 0:
+            continue
+        offset = start + len(spelled)
+        first, last = bisect_right(ends, start), bisect_left(ends, offset)
+        spans.append((word, first, last - first + 1))
+    return spans
+
+
+def _count_units(
+    counts: Mapping[str, int],
+    vocabulary: Vocabulary,
+    settings: ContextualSettings,
+    splitter: Splitter | None,
+) -> tuple[Mapping[str, int], Mapping[str, int] | None]:
+    """Return the counts of the units of a text, and those of their occurrences that can be read,
+    None if they are still to be examined.
+
+    Units are words, or tokens; tokens of pre-tokens that do not fit into a window are not counted.
+    """
+    # 1. Pre-tokens that are words: only the chosen ones are examined.
+    is_word = splitter is None or splitter.outputs_words
+    if settings.unit == "words" and is_word:
+        return counts, None
+
+    # 2. Words in pre-tokens: occurrences in a pre-token that does not fit cannot be read.
+    if settings.unit == "words" and splitter is not None:
+        usable = Counter[str]()
+        for pretoken, count in counts.items():
+            pieces = vocabulary.tokenize(pretoken)
+            if _can_be_read(pieces, vocabulary, settings):
+                for word, _, _ in find_word_spans(pretoken, pieces, vocabulary, splitter):
+                    usable[word] += count
+        return splitter.count_words(counts), usable
+
+    # 3. Tokens.
     tokens = Counter[str]()
-    for word, count in counts.items():
-        pieces = vocabulary.tokenize(word)
+    for pretoken, count in counts.items():
+        pieces = vocabulary.tokenize(pretoken)
         if len(pieces) <= settings.length - 2:
             for piece in pieces:
                 tokens[piece] += count
-    return {token: count for token, count in tokens.items() if token not in vocabulary.special}
+    found = {token: count for token, count in tokens.items() if token not in vocabulary.special}
+    return found, found
 
 
 def _fits(word: str, vocabulary: Vocabulary, settings: ContextualSettings) -> bool:
-    pieces = vocabulary.tokenize(word)
+    """Return whether the vectors of a word that is a pre-token can be read."""
+    return _can_be_read(vocabulary.tokenize(word), vocabulary, settings)
+
+
+def _can_be_read(
+    pieces: Sequence[str], vocabulary: Vocabulary, settings: ContextualSettings
+) -> bool:
+    """Return whether a pre-token with these pieces is known, and fits into a window."""
     return vocabulary.unknown not in pieces and 0 < len(pieces) <= settings.length - 2

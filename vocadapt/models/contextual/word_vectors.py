@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vocadapt.errors import InputError
+from vocadapt.models import config_sizes
+from vocadapt.models.config_sizes import INNER_WIDTHS, count_positions, find_size
 from vocadapt.models.contextual.occurrences import (
     LAST,
     ContextualSettings,
@@ -64,7 +66,7 @@ def compute_contextual_vectors(
        target.
     4. Divide the sums (targets, width) by the numbers of occurrences.
 
-    sentences: words file of the text in which `targets` were counted.
+    sentences: file of the pre-tokens of the text in which `targets` were counted.
     Computes in float32 on the CPU. Raises InputError for a layer that the model lacks, and for
     windows longer than its positions.
     """
@@ -72,9 +74,9 @@ def compute_contextual_vectors(
 
     layer = check_layer(model, settings)
     network, start = load_until_layer(model, layer), time.perf_counter()
-    sums = torch.zeros(len(targets.names), model.dim)
+    sums = torch.zeros(len(targets.names), network.config.hidden_size)
     size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
-    source = iterate_windows(sentences, model.vocabulary, targets, settings)
+    source = iterate_windows(sentences, model.vocabulary, targets, settings, model.splitter)
     pad = model.vocabulary.role_ids.get("pad", 0)
     with torch.no_grad():
         while pool := list(islice(source, POOL * settings.batch)):
@@ -107,7 +109,7 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     a layer that the model lacks, and for windows longer than its positions.
     """
     # Checked before the text is read, because transformers would fail only on a long window.
-    layers, positions = count_layers(model), int(model.config.get("max_position_embeddings", 0))
+    layers, positions = count_layers(model), count_positions(model.config) or 0
     if settings.layer > layers:
         raise InputError(
             f"{model.name} has {layers} layers, and layer {settings.layer} was requested.",
@@ -126,11 +128,11 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
 
 def count_layers(model: LanguageModel) -> int:
     """Return the number of layers of a model; raises InputError if config.json does not have it."""
-    layers = model.config.get("num_hidden_layers")
+    layers = config_sizes.count_layers(model.config)
     if not isinstance(layers, int) or layers < 1:
         raise InputError(
             f"{model.path}: config.json does not have the number of layers.",
-            "Choose a BERT-type model.",
+            "Check where the files came from.",
         )
     return layers
 
@@ -154,7 +156,7 @@ def estimate_contextual_seconds(
 ) -> float:
     """Estimate the seconds to process `tokens` wordpieces up to the layer on two cores."""
     width = model.dim
-    inner = int(model.config.get("intermediate_size", 4 * width))
+    inner = int(find_size(model.config, INNER_WIDTHS)[1] or 4 * width)
     multiplications = 4 * width**2 + 2 * width * inner + settings.length * width
     relative_size = 1 + ModuleSize.from_config(model.config).share  # with an extension module
     return (
@@ -168,8 +170,10 @@ def estimate_contextual_seconds(
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
-    """Load the network in float32 without its head and, if it is a BERT, without the layers above
-    `layer`; the first layer is always kept.
+    """Load the network in float32 without its head and, if its layers are named as those of BERT
+    and RoBERTa, without the layers above `layer`; the first layer is always kept.
+
+    Other architectures may normalize the output of their last layer, so that it must stay.
     """
     from vocadapt.models.loading import load_network
 

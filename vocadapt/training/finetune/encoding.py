@@ -1,9 +1,7 @@
-"""Encoding of examples under each tokenizer of a model: wordpiece ids, and the positions whose
-logits are used.
+"""Encoding of examples under each tokenizer of a model (`model_tokenizers`): token ids, and the
+positions whose logits are used.
 
-An adapted model has two tokenizers: the adapted one in its folder ("adapted"), and the original one
-("base"); any other model has "base" only. An example is divided into the same parts under both, so
-their logits have the same rows.
+An example is divided into the same parts under every tokenizer, so their logits have the same rows.
 """
 
 from collections import Counter
@@ -14,20 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-from vocadapt.errors import InputError
-from vocadapt.models.adapted_model import open_base_model
-from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import CheckedSettings, setting
-from vocadapt.text.tokenization import encode_batch
+from vocadapt.training.finetune.model_tokenizers import ENDS, Ids, ModelTokenizer
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.tags import decode_spans
 
-Ids = NDArray[np.int32]
 NOTHING, AT_START = np.zeros(0, np.int32), np.zeros(1, np.int32)
-BASE, ADAPTED = "base", "adapted"
-SPECIALS = 2  # [CLS] … [SEP]
 
 DIVIDED = "sentences divided into chunks"
 LONG_WORDS = "words longer than the window, truncated"
@@ -62,62 +53,6 @@ class EncodingSettings(CheckedSettings):
         flag="",
         empty="as many as fit",
     )
-
-
-@dataclass(frozen=True, eq=False)
-class ModelTokenizer:
-    """A tokenizer of a model, with the ids that the network uses for its tokens.
-
-    specials: network ids of the special tokens (cls, sep, pad, unk). network_ids: network id of
-    each id of the tokenizer; None if they are the same.
-    """
-
-    name: str
-    tokenizer: Tokenizer
-    specials: Mapping[str, int]
-    network_ids: Ids | None = None
-
-    def ids(self, texts: Iterable[str]) -> dict[str, Ids]:
-        """Tokenize texts without special tokens; each distinct text once."""
-        distinct = list(dict.fromkeys(texts))
-        found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
-        encoded = [np.array(encoding.ids, dtype=np.int32) for encoding in found]
-        if self.network_ids is not None:
-            encoded = [self.network_ids[ids] for ids in encoded]
-        return dict(zip(distinct, encoded, strict=True))
-
-
-def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
-    """Return the tokenizers of a model by name.
-
-    There is only "adapted" if the model has no embeddings for some tokens of its original
-    vocabulary. There is only "base" if it was not adapted, or got no new tokens.
-    """
-    # 1. The tokenization is unchanged: the model was not adapted, or got no new token.
-    before, known = open_base_model(model), model.vocabulary.ids
-    if before is None or set(before.vocabulary.tokens) == set(known):
-        return {BASE: _build_tokenizer(BASE, model, None)}
-
-    # 2. The model lacks tokens of its original vocabulary.
-    adapted = {ADAPTED: _build_tokenizer(ADAPTED, model, None)}
-    tokens = before.vocabulary.tokens
-    if any(token not in known for token in tokens):
-        return adapted
-
-    # 3. The model has all of them, under new ids.
-    network_ids = np.array([known[token] for token in tokens], dtype=np.int32)
-    return {BASE: _build_tokenizer(BASE, before, network_ids), **adapted}
-
-
-def _build_tokenizer(name: str, model: LanguageModel, network_ids: Ids | None) -> ModelTokenizer:
-    if lacking := model.vocabulary.list_missing("cls", "sep", "pad"):
-        raise InputError(
-            f"{model.path}: its tokenizer has no token {lacking[0]}.", "Choose a BERT-type model."
-        )
-    specials = model.vocabulary.role_ids
-    if network_ids is not None:
-        specials = {role: int(network_ids[i]) for role, i in specials.items()}
-    return ModelTokenizer(name, model.fast_tokenizer, specials, network_ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +109,7 @@ def encode_words(
     1 and 3 are used.
     """
     # 1. Wordpieces of the words.
-    room, notes = settings.length - SPECIALS, Counter[str]()
+    room, notes = settings.length - ENDS, Counter[str]()
     words = list(chain.from_iterable(sentence.words for sentence in sentences))
     known = {
         name: _tokenize_words(tokenizer, words, room, notes)
@@ -228,10 +163,9 @@ def encode_texts(
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     notes = Counter[str]()
     for number, text in enumerate(texts):
-        # [CLS] text [SEP]; a second text adds another [SEP].
         lengths = [
-            len(own[text.text]) + len(own[text.pair]) + SPECIALS + bool(len(own[text.pair]))
-            for own in known.values()
+            _measure_pair(tokenizers[name], own[text.text], own[text.pair])
+            for name, own in known.items()
         ]
         is_long = max(lengths) > settings.length
         if is_long and not text.pair:
@@ -258,11 +192,11 @@ def _encode_parts(
     # 1. The words and their wordpieces under every tokenizer.
     words, pieces = text.split(), dict[str, list[Ids]]()
     for name, tokenizer in tokenizers.items():
-        known = _tokenize_words(tokenizer, words, length - SPECIALS, notes)
+        known = _tokenize_words(tokenizer, words, length - ENDS, notes)
         pieces[name] = [known[word] for word in words]
     # 2. Halve the text until every part fits under all of them.
     sizes = _measure_words(pieces)
-    bounds = list(_halve(0, len(words), sizes, set(), length - SPECIALS))
+    bounds = list(_halve(0, len(words), sizes, set(), length - ENDS))
     # 3. A view of each part.
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     for name, tokenizer in tokenizers.items():
@@ -276,7 +210,7 @@ def _tokenize_words(
     tokenizer: ModelTokenizer, words: Sequence[str], room: int, notes: Counter[str]
 ) -> dict[str, Ids]:
     """Tokenize every word into at least one wordpiece and at most `room`."""
-    known = tokenizer.ids(words)
+    known = tokenizer.word_ids(words)
     unknown = tokenizer.specials.get("unk", tokenizer.specials["pad"])
     # Distinct words are tokenized, and the notes count their occurrences.
     occurrences = Counter(words)
@@ -321,11 +255,16 @@ def _halve(
     yield from _halve(middle, end, sizes, inside, room)
 
 
+def _measure_pair(tokenizer: ModelTokenizer, first: Ids, second: Ids) -> int:
+    """Return the tokens of a text or a pair; a second text adds separators before it."""
+    return len(first) + len(second) + ENDS + tokenizer.n_between * bool(len(second))
+
+
 def _truncate_pair(
     tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int
 ) -> View:
     """Build the view of a text or a pair, truncated to `length`, the longer text of a pair first."""
-    room = length - SPECIALS - bool(len(second))
+    room = length - ENDS - tokenizer.n_between * bool(len(second))
     for_first = room
     if len(second):
         for_first = max(room - len(second), room - room // 2)
@@ -341,15 +280,16 @@ def build_view(
     places: Ids = AT_START,
     rows: Ids = AT_START,
 ) -> View:
-    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP], with the special tokens
+    of these roles and as many separators between two texts as the model has.
 
     By default it has one row of logits, at [CLS].
     """
     cls, sep = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
     if not len(second):
         return View(owner, np.concatenate([cls, first, sep]).astype(np.int32), places, rows)
-    ids = np.concatenate([cls, first, sep, second, sep]).astype(np.int32)
-    return View(owner, ids, places, rows, len(first) + SPECIALS)
+    ids = np.concatenate([cls, first, sep * tokenizer.n_between, second, sep]).astype(np.int32)
+    return View(owner, ids, places, rows, 1 + len(first) + tokenizer.n_between)
 
 
 def divide_into_chunks(

@@ -1,5 +1,6 @@
 """Fine-tuning of a model on a task: training, then scores under each tokenization and pooled."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
+from vocadapt.models.abilities import check_ability
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
@@ -21,10 +24,9 @@ from vocadapt.training.finetune.encoding import (
     NO_BASE,
     EncodedExamples,
     EncodingSettings,
-    ModelTokenizer,
     View,
-    load_tokenizers,
 )
+from vocadapt.training.finetune.model_tokenizers import ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs, check_logits_size
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import (
@@ -147,6 +149,7 @@ def prepare(
     4. Report findings: examples seen in training, truncated texts, limits.
     """
     # 1. Training examples, outputs and new tokens.
+    check_ability(model, "finetune")
     new_ids = require_new_ids(model) if settings.only_new_embeddings else []
     task = _apply_word_rule(task, settings.word_rule)
     tokenizers = load_tokenizers(model)
@@ -158,8 +161,7 @@ def prepare(
     _check_task(task, outputs, examples, len(tokenizers))
 
     # 3. Encodings.
-    positions = int(model.config.get("max_position_embeddings", settings.length))
-    length = min(settings.length, positions)
+    length = min(settings.length, count_positions(model.config) or settings.length)
     limits = EncodingSettings(length, settings.chunk)
     train, targets = task.kind.encode_for_training(examples, tokenizers, limits, outputs.index)
     held_out = {name: task.splits[name] for name in ("dev", "test") if task.splits.get(name)}
@@ -358,6 +360,7 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
             f"The model has {layers} layers, not {settings.top}.", f"Give top-{layers} at most."
         )
     top = {str(layers - 1 - depth) for depth in range(settings.top or 0)}
+    in_top_layer = re.compile(rf"\.(?:layer|layers)\.(?:{'|'.join(top) or '(?!)'})\.")
     for name, value in network.named_parameters():
         # The pooler counts as part of the head, which is always trained.
         in_encoder = name.startswith(prefix) and ".pooler." not in name
@@ -367,8 +370,8 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
         elif settings.freeze == "embeddings":
             value.requires_grad = ".embeddings." not in name
         elif settings.freeze != "all":
-            in_top_layer = bool(top & set(name.split("."))) and ".layer." in name
-            value.requires_grad = not in_encoder or in_top_layer
+            is_in_top = in_top_layer.search(name) is not None
+            value.requires_grad = not in_encoder or is_in_top
     return sum(value.numel() for value in network.parameters() if not value.requires_grad)
 
 

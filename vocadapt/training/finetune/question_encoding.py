@@ -17,11 +17,10 @@ from vocadapt.text.tokenization import encode
 from vocadapt.training.finetune.encoding import (
     EncodedExamples,
     EncodingSettings,
-    Ids,
-    ModelTokenizer,
     View,
     build_view,
 )
+from vocadapt.training.finetune.model_tokenizers import ENDS, Ids, ModelTokenizer
 from vocadapt.training.tasks.context_windows import (
     SPECIAL,
     divide_into_windows,
@@ -84,13 +83,15 @@ def encode_for_training(
         }
 
         # 2. Chunks of words that fit under every tokenizer.
-        room = settings.length - SPECIAL - max(len(ids) for ids, _ in own.values())
+        n_specials = ENDS + max(one.n_between for one in tokenizers.values())
+        room = settings.length - n_specials - max(len(ids) for ids, _ in own.values())
         counts = [np.bincount(context.words, minlength=n_words) for _, context in own.values()]
         for first, end in _divide_context(np.max(counts, axis=0), room, question):
-            # 3. A view of the chunk under each: [CLS] question [SEP] chunk [SEP].
+            # 3. A view of the chunk under each, such as [CLS] question [SEP] chunk [SEP].
             for name, (ids, context) in own.items():
                 left, right = map(int, np.searchsorted(context.words, [first, end]))
-                places = np.arange(right - left, dtype=np.int32) + np.int32(len(ids) + 2)
+                begin = 1 + len(ids) + tokenizers[name].n_between
+                places = np.arange(right - left, dtype=np.int32) + np.int32(begin)
                 chunk, rows = context.ids[left:right], context.words[left:right]
                 views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
     return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
@@ -116,14 +117,20 @@ def find_scored_window(
     offsets = np.array(
         encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
     )
-    found = divide_into_windows(
-        len(offsets), len(tokenizer.ids([question.question])[question.question]), length
-    )
+    n_question = len(tokenizer.ids([question.question])[question.question])
+    found = divide_into_windows(len(offsets), n_question, _count_room(tokenizer, length))
     piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
     number, window = next(
         (number, one) for number, one in enumerate(found, start=1) if piece < one.active_right
     )
     return Part(number, len(found), int(offsets[window.left, 0]), int(offsets[window.right - 1, 1]))
+
+
+def _count_room(tokenizer: ModelTokenizer, length: int) -> int:
+    """Return the length of a window in which a question and a context have three special tokens, as
+    `divide_into_windows` assumes.
+    """
+    return length - (ENDS + tokenizer.n_between - SPECIAL)
 
 
 def find_answer_words(question: Question) -> tuple[int, int] | None:
@@ -174,7 +181,8 @@ def _build_windows(
     for number, question in enumerate(questions):
         own, context = question_ids[question.question], contexts[_get_key(question)]
         try:
-            found = divide_into_windows(len(context.ids), len(own), length)
+            room = _count_room(tokenizer, length)
+            found = divide_into_windows(len(context.ids), len(own), room)
         except InputError as error:
             raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
         # A context without wordpieces: the question is encoded alone, and no word gets a score.
@@ -182,7 +190,7 @@ def _build_windows(
             yield build_view(tokenizer, number, own, nothing, nothing, nothing)
         for window in found:
             rows = context.words[window.active_left : window.active_right]
-            begins = len(own) + 2 + window.active_left - window.left
+            begins = 1 + len(own) + tokenizer.n_between + window.active_left - window.left
             places = np.arange(begins, begins + len(rows), dtype=np.int32)
             ids = context.ids[window.left : window.right]
             yield build_view(tokenizer, number, own, ids, places, rows)

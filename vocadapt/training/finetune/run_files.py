@@ -25,6 +25,7 @@ from vocadapt.models.adapted_model import (
     list_new_tokens,
     save_tokenizers,
 )
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.layers import get_embeddings
@@ -32,8 +33,9 @@ from vocadapt.models.model_files import INDEX, WHOLE
 from vocadapt.models.network_class import run_quietly
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
+from vocadapt.training.finetune.encoding import EncodingSettings
 from vocadapt.training.finetune.finetune import PreparedTask, Run
+from vocadapt.training.finetune.model_tokenizers import ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import pool_logits, select_tokenization
@@ -195,7 +197,7 @@ class SavedRun:
     def encoding(self) -> EncodingSettings:
         """Maximum sequence length and chunk size."""
         length = self.record["settings"]["length"]
-        positions = int(self.model.config.get("max_position_embeddings", length))
+        positions = count_positions(self.model.config) or length
         return EncodingSettings(min(length, positions), self.record["settings"]["chunk"])
 
     def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:

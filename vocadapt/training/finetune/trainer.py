@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.models.config_sizes import POSITIONS_AFTER_PADDING
 from vocadapt.progress import Progress
 from vocadapt.training.callbacks import (
     DEV,
@@ -162,6 +163,9 @@ def restrict_embeddings(
     embedding is always included. Afterwards the network has all embeddings again, the used ones
     with their trained values.
 
+    In architectures that number positions after the padding token, that token keeps its id, because
+    their layers compare ids with it.
+
     The cost of a step then does not depend on the vocabulary size. The result is the same, because
     an embedding that no example uses has no gradient and never changes under Adam without weight
     decay. Without it, the optimizer stores two values less per weight, and a checkpoint three.
@@ -170,6 +174,8 @@ def restrict_embeddings(
 
     # 1. Number the used ids in their order.
     full = cast("torch.nn.Embedding", network.get_input_embeddings())
+    if network.config.model_type in POSITIONS_AFTER_PADDING:
+        used = np.append(used, np.arange(pad))
     ids = np.unique(np.append(used, pad)).astype(np.int64)
     new_ids = np.full(full.num_embeddings, -1, dtype=np.int64)
     new_ids[ids] = np.arange(len(ids))

@@ -1,10 +1,13 @@
-"""Text as blocks of wordpieces for masked-language-model training.
+"""Text as blocks of tokens for masked-language-model training.
 
-The text is packed once; each pass over it draws a new order and new masked positions.
+The text is packed once; each pass over it draws a new order and new masked positions. Whole words
+are masked. A word is a pre-token: tokens do not reveal where one begins, because a byte-level BPE
+token without the mark of a space may begin one, too. So the starts of pre-tokens are packed with
+the tokens.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,29 +24,32 @@ if TYPE_CHECKING:
     import torch
 
 Ids = NDArray[np.int32]
+Starts = NDArray[np.bool_]
 BLOCKS_AT_A_TIME = 4096  # blocks to pack or count
-# Of the masked tokens, the fraction replaced by [MASK] and the fraction replaced by a random token;
-# the others keep their token (Devlin et al. 2019, section 3.1).
+# Of the masked tokens, the fraction replaced by the mask token and the fraction replaced by a random
+# token; the others keep their token (Devlin et al. 2019, section 3.1).
 MASKED, RANDOMIZED = 0.8, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A text as blocks of wordpiece ids between [CLS] and [SEP]; an incomplete last block is
+    """A text as blocks of token ids between two special tokens; an incomplete last block is
     dropped.
 
-    ids: (blocks, length) int32.
+    ids: (blocks, length) int32. starts: (blocks, length) bool, whether each token begins a word;
+    None if every token does that does not continue a word, as in WordPiece.
     """
 
     ids: Ids
     vocabulary: Vocabulary
+    starts: Starts | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def tokens(self) -> int:
-        """Number of wordpieces in one pass over the text, including special tokens."""
+        """Number of tokens in one pass over the text, including special tokens."""
         return int(self.ids.size)
 
     @cached_property
@@ -75,9 +81,10 @@ class Blocks:
         Returns the input ids and the labels, both (length,) int64; labels of positions that are
         not masked are IGNORE_INDEX.
 
-        1. Number the words: a wordpiece that does not continue a word begins the next one.
-        2. Draw the masked words, and mask all their wordpieces except special tokens.
-        3. Replace 80 % of the masked wordpieces by [MASK], 10 % by a random token, and keep 10 %.
+        1. Number the words.
+        2. Draw the masked words, and mask all their tokens except special tokens.
+        3. Replace 80 % of the masked tokens by the mask token, 10 % by a random token, and keep
+           10 %.
 
         Example: [CLS] pain ##s heart [SEP] has the words 0 1 1 2 3. If word 1 is drawn, the labels
         are -100 pain ##s -100 -100. The input may be [CLS] [MASK] ##s heart [SEP], if ##s is one of
@@ -85,8 +92,11 @@ class Blocks:
         """
         ids = self.ids[row].astype(np.int64)
 
-        # 1. The word of each wordpiece.
-        word = np.cumsum(~self.vocabulary.is_continuation[ids]) - 1
+        # 1. The word of each token.
+        starts = ~self.vocabulary.is_continuation[ids]
+        if self.starts is not None:
+            starts = self.starts[row]
+        word = np.cumsum(starts) - 1
 
         # 2. Masked positions and their labels.
         word_is_masked = rng.random(word[-1] + 1) < probability
@@ -137,42 +147,87 @@ class MaskedBlockDataset:
 
 
 def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
-    """Tokenize a file of space-separated words and pack it into blocks of `length` wordpieces.
+    """Tokenize a file of space-separated pre-tokens and pack it into blocks of `length` tokens.
 
-    The ids are written to a memory-mapped file next to the input, so memory use does not grow with
-    the text. Raises InputError if the text does not fill one block.
+    The ids are written to a memory-mapped file next to the input, and the starts of words to
+    another, so memory use does not grow with the text. Raises InputError if the text does not fill
+    one block.
     """
     body = length - 2
     n_blocks = 0
-    lines = tokenize_lines(sentences, vocabulary)
-    stream = (vocabulary.ids[token] for tokens in lines for token in tokens)
-    file = sentences.with_suffix(".ids")
-    # A new file, not a truncated one: a process that still maps the old file keeps its content.
-    file.unlink(missing_ok=True)
-    with file.open("wb") as out:
+    stream = iterate_marked_ids(sentences, vocabulary)
+    cls, sep = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
+    files = sentences.with_suffix(".ids"), sentences.with_suffix(".starts")
+    # New files, not truncated ones: a process that still maps an old file keeps its content.
+    for file in files:
+        file.unlink(missing_ok=True)
+    with files[0].open("wb") as out_ids, files[1].open("wb") as out_starts:
         size = BLOCKS_AT_A_TIME * body
-        while len(chunk := np.fromiter(islice(stream, size), dtype=np.int32)) >= body:
-            ids = np.empty((len(chunk) // body, length), dtype=np.int32)
-            ids[:, 0], ids[:, -1] = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
-            ids[:, 1:-1] = chunk[: len(ids) * body].reshape(-1, body)
-            ids.tofile(out)
+        while len(chunk := np.fromiter(islice(stream, size), dtype=np.int64)) >= body:
+            marked = np.empty((len(chunk) // body, length), dtype=np.int64)
+            marked[:, 0], marked[:, -1] = mark_start(cls), mark_start(sep)
+            marked[:, 1:-1] = chunk[: len(marked) * body].reshape(-1, body)
+            ids, starts = split_marks(marked)
+            ids.tofile(out_ids)
+            starts.tofile(out_starts)
             n_blocks += len(ids)
     if not n_blocks:
         raise InputError(
-            f"Too little text: {len(chunk):,} wordpieces do not fill one block of {length}.",
+            f"Too little text: {len(chunk):,} tokens do not fill one block of {length}.",
             "Give more text.",
         )
-    return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(n_blocks, length)), vocabulary)
+    shape = n_blocks, length
+    mapped_ids = np.memmap(files[0], dtype=np.int32, mode="r", shape=shape)
+    mapped_starts = np.memmap(files[1], dtype=np.bool_, mode="r", shape=shape)
+    return Blocks(mapped_ids, vocabulary, starts=mapped_starts)
+
+
+def mark_start(i: int) -> int:
+    """Return an id with the mark of a token that begins a word: 2 · id + 1; without it, 2 · id."""
+    return 2 * i + 1
+
+
+def split_marks(marked: NDArray[np.int64]) -> tuple[Ids, Starts]:
+    """Split marked ids into ids, int32, and whether each token begins a word, bool."""
+    return (marked >> 1).astype(np.int32), (marked & 1).astype(np.bool_)
+
+
+def mark_ids(pretoken: str, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Return the ids of the tokens of a pre-token, the first one with the mark of a start."""
+    ids = [2 * vocabulary.ids[token] for token in vocabulary.tokenize(pretoken)]
+    return (*(i + 1 for i in ids[:1]), *ids[1:])
+
+
+def iterate_marked_ids(sentences: Path, vocabulary: Vocabulary) -> Iterator[int]:
+    """Yield the marked ids of all tokens of a file of pre-tokens; each distinct pre-token is
+    tokenized once.
+    """
+    cache: dict[str, tuple[int, ...]] = {}
+    for pretokens in read_pretoken_lines(sentences):
+        for pretoken in pretokens:
+            if pretoken not in cache:
+                cache[pretoken] = mark_ids(pretoken, vocabulary)
+            yield from cache[pretoken]
+
+
+def read_pretoken_lines(sentences: Path) -> Iterator[list[str]]:
+    """Yield the pre-tokens of each line of a file in which spaces separate them.
+
+    Only a space separates pre-tokens, and only a newline ends a line: a pre-token may contain any
+    other character.
+    """
+    with sentences.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield [pretoken for pretoken in line.rstrip("\n").split(" ") if pretoken]
 
 
 def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
-    """Yield the wordpieces of each line of a words file; each distinct word is tokenized once."""
+    """Yield the tokens of each line of a file of pre-tokens; each distinct one is tokenized once."""
     cache: dict[str, tuple[str, ...]] = {}
-    with sentences.open(encoding="utf-8") as file:
-        for line in file:
-            tokens: list[str] = []
-            for word in line.split():
-                if word not in cache:
-                    cache[word] = vocabulary.tokenize(word)
-                tokens += cache[word]
-            yield tokens
+    for pretokens in read_pretoken_lines(sentences):
+        tokens: list[str] = []
+        for pretoken in pretokens:
+            if pretoken not in cache:
+                cache[pretoken] = vocabulary.tokenize(pretoken)
+            tokens += cache[pretoken]
+        yield tokens

@@ -1,4 +1,4 @@
-"""Continued pretraining of a model by masked-language modeling.
+"""Continued pretraining of an encoder of any family by masked-language modeling.
 
 A text is packed into blocks, the parameters of a stage are trained with whole-word masking, and the
 result is a model of the same architecture. Progress is measured by the loss per character on
@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
+from vocadapt.models.abilities import check_ability
 from vocadapt.models.adapted_model import save_trained
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.contextual.masked_loss import (
     MaskedWindow,
     WindowSettings,
     build_loss_windows,
+    check_masked_head,
+    check_roles,
     compute_masked_loss,
     compute_unigram_loss,
-    get_masked_head,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
@@ -43,7 +46,7 @@ from vocadapt.training.masked.settings import (
     select_trained_parameters,
 )
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
-from vocadapt.training.masked.training_text import write_training_text
+from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator, Losses
 from vocadapt.training.rounding import copy_weights, round_weights
 from vocadapt.training.trained_parameters import (
@@ -178,7 +181,7 @@ def continue_pretraining(
     check_continued(model, settings)
     loaded = load_network(model)
     network, dtype = loaded.network, loaded.network.dtype
-    get_masked_head(network)
+    check_masked_head(network)
     if settings.nsp:
         find_next_sentence_head(network)
     network.float()
@@ -212,7 +215,7 @@ def continue_pretraining(
     after = compute_masked_loss(network, model.vocabulary, held_out)
     last = f"step {trained.steps:,}, the last"
     check_finite(after.nats, last, training.lr, "The held-out loss is")
-    digest = json.dumps([asdict(window_settings), text.held_out]).encode()
+    digest = json.dumps(_describe_masked_words(window_settings, text)).encode()
     return ContinuedModel(
         model=model,
         loaded=loaded,
@@ -225,6 +228,16 @@ def continue_pretraining(
         figures=figures,
         held_out_digest=sha256(digest).hexdigest(),
     )
+
+
+def _describe_masked_words(settings: WindowSettings, text: TrainingText) -> list[Any]:
+    """Return what determines the masked words: the held-out lines, the windows and, for a model
+    whose pre-tokens are not words, how lines are split.
+    """
+    described: list[Any] = [asdict(settings), text.held_out]
+    if not text.splitter.outputs_words:
+        described.append([text.splitter.normalizer, text.splitter.pre_tokenizer])
+    return described
 
 
 def _pack_sentences(
@@ -249,22 +262,20 @@ def check_continued(
     extended: whether the model will be an exBERT when the training begins; None reads this from the
     model. adapted: whether the model will have been adapted by then.
     """
+    check_ability(model, "pretrain")
     check_stage(model, settings.stage, settings.train_heads, extended)
     if settings.only_new_embeddings and not adapted:
         require_new_ids(model)
     length = settings.training.length
-    positions = int(model.config.get("max_position_embeddings", length))
-    if length > positions:
+    positions = count_positions(model.config)
+    if positions is not None and length > positions:
         raise InputError(
             f"{model.name} accepts {positions} wordpieces at most.",
             f"Choose a block length of {positions} or less.",
         )
-    missing = model.vocabulary.list_missing("cls", "sep", "mask", "pad")
-    if missing:
-        raise InputError(
-            f"{model.name} has no token {missing[0]}, which masked-language modeling needs.",
-            "Choose a BERT-type model.",
-        )
+    check_roles(model.vocabulary, "cls", "sep", "mask")
+    if settings.nsp:
+        check_roles(model.vocabulary, "pad")
 
 
 def _train(

@@ -9,10 +9,10 @@ from typing import Any
 from vocadapt.files import create_temporary_folder
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.add_extension import check_extendable
-from vocadapt.models.contextual.masked_loss import get_masked_head
+from vocadapt.models.contextual.masked_loss import check_masked_head
 from vocadapt.models.extension_size import ModuleSettings, is_extended
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.loading import get_network_class
+from vocadapt.models.network_class import get_network_class
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.masked.continued import (
@@ -70,7 +70,7 @@ def check_adaptable(
     if not settings.stage:
         return
     check_continued(model, settings, is_extended(model.config) or bool(module.size), adapted=True)
-    get_masked_head(model.network)
+    check_masked_head(model.network)
     if settings.nsp:
         find_next_sentence_head(model.network)
 

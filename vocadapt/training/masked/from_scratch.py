@@ -1,6 +1,6 @@
-"""Pretraining of a small BERT from scratch, with its own vocabulary and masked-language-model head.
+"""Pretraining of a small encoder from scratch, with its own vocabulary and masked-language-model head.
 
-Text → words → WordPiece vocabulary → blocks → word vectors as initial embeddings →
+Text → pre-tokens → vocabulary of any family → blocks → word vectors as initial embeddings →
 masked-language-model training. The result is evaluated on held-out lines, which none of these steps
 uses: its loss per character is compared with that of a unigram model and of the untrained network.
 """
@@ -11,10 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from tokenizers import Tokenizer
+
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import (
     WindowSettings,
     build_loss_windows,
+    check_roles,
     compute_masked_loss,
     compute_unigram_loss,
 )
@@ -23,8 +26,8 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.splitter import Splitter
 from vocadapt.training.callbacks import check_finite, find_checkpoint
+from vocadapt.training.masked.architectures import ARCHITECTURES, HEAD_SIZE, NetworkSize
 from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
@@ -33,12 +36,12 @@ from vocadapt.training.masked.validation import HeldOutValidator, Losses
 from vocadapt.training.rounding import round_weights
 from vocadapt.training.word_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers, vocabulary_of
+from vocadapt.vocabulary.families.roles import find_roles
 
 if TYPE_CHECKING:
     import transformers
 
 EMBEDDING_SD = 0.04  # standard deviation of the initial embeddings, about that of BERT's
-HEAD_SIZE = 64  # dimension of an attention head
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,16 @@ class ScratchSettings:
     """
 
     vocabulary: int = setting(
-        16_000, "maximum number of wordpieces", low=1, high=1_000_000, label="Vocabulary size"
+        16_000, "maximum number of tokens", low=1, high=1_000_000, label="Vocabulary size"
     )
     trainer: str = setting(
-        "bpe-merges", "WordPiece trainer", choices=list_trainers, label="WordPiece trainer"
+        "bpe-merges",
+        "trainer of the vocabulary, which determines its tokenizer family",
+        choices=list_trainers,
+        label="Vocabulary trainer",
+    )
+    architecture: str = setting(
+        "bert", "architecture of the network", choices=ARCHITECTURES, label="Architecture"
     )
     layers: int = setting(4, "number of layers", low=1, high=100)
     hidden: int = setting(
@@ -75,7 +84,12 @@ class ScratchSettings:
     @property
     def heads(self) -> int:
         """Number of attention heads per layer, each of dimension 64 as in BERT."""
-        return max(1, self.hidden // HEAD_SIZE)
+        return self.size.heads
+
+    @property
+    def size(self) -> NetworkSize:
+        """Size of the network."""
+        return NetworkSize(self.layers, self.hidden, self.training.length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +104,7 @@ class ScratchModel:
 
     def save(self, folder: Path, half: bool = False) -> None:
         """Write an ordinary model folder, in float16 if `half`."""
-        from vocadapt.models.loading import run_quietly
+        from vocadapt.models.network_class import run_quietly
 
         family, length = find_trainer(self.settings.trainer), self.settings.training.length
         family.save(self.tokens, not self.settings.cased, length, folder)
@@ -109,7 +123,7 @@ def pretrain_from_scratch(
     checkpoint: Path | None = None,
     half: bool = False,
 ) -> ScratchModel:
-    """Pretrain a small BERT from scratch.
+    """Pretrain a small encoder from scratch.
 
     The same seed gives the same weights, even if training is interrupted. checkpoint: folder for
     checkpoints; a second call with the same folder resumes an interrupted training. half: round the
@@ -123,11 +137,12 @@ def pretrain_from_scratch(
         folder, training = checkpoint or Path(temporary), settings.training
 
         # 1. Text -> vocabulary -> blocks and held-out windows.
-        splitter = Splitter.bert(not settings.cased)
+        family = find_trainer(settings.trainer)
+        splitter = family.make_training_splitter(not settings.cased)
         report = part(progress, 0.0, 0.05)
         text = write_training_text(corpus, splitter, folder, training.seed, report)
         tokens = _load_or_train_vocabulary(text, settings, folder, part(progress, 0.05, 0.06))
-        vocabulary = vocabulary_of(find_trainer(settings.trainer).build(tokens, not settings.cased))
+        vocabulary = _read_vocabulary(family.build(tokens, not settings.cased))
         progress(0.06, "packing the text into blocks")
         blocks = pack_blocks(text.sentences, vocabulary, training.length)
         window_settings = WindowSettings().within(training.length)
@@ -136,7 +151,7 @@ def pretrain_from_scratch(
         )
 
         # 2. A network with random weights, and word vectors as its embeddings.
-        network = build_network(vocabulary.role_ids["pad"], len(vocabulary), settings)
+        network = build_network(vocabulary, settings)
         untrained = compute_masked_loss(network, vocabulary, held_out)
         # A checkpoint already contains the embeddings.
         if not settings.random_rows and not find_checkpoint(folder):
@@ -169,31 +184,30 @@ def pretrain_from_scratch(
 
 
 def build_network(
-    pad: int, tokens: int, settings: ScratchSettings
+    vocabulary: Vocabulary, settings: ScratchSettings
 ) -> "transformers.PreTrainedModel":
     """Build a network with random weights drawn from the seed.
 
     The global random state is left unchanged.
     """
     import torch
-    from transformers import BertConfig, BertForMaskedLM
 
-    config = BertConfig(
-        vocab_size=tokens,
-        hidden_size=settings.hidden,
-        num_hidden_layers=settings.layers,
-        num_attention_heads=settings.heads,
-        intermediate_size=4 * settings.hidden,
-        max_position_embeddings=settings.training.length,
-        pad_token_id=pad,
-    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.training.seed)
-        return BertForMaskedLM(config)
+        return ARCHITECTURES[settings.architecture].build(settings.size, vocabulary)
+
+
+def _read_vocabulary(tokenizer: Tokenizer) -> Vocabulary:
+    """Return the vocabulary of a new tokenizer, with the special token of each role."""
+    vocabulary = vocabulary_of(tokenizer)
+    if vocabulary.list_missing("cls", "sep", "mask", "pad"):
+        vocabulary = replace(vocabulary, declared=find_roles(tokenizer, {}, {}))
+    check_roles(vocabulary, "cls", "sep", "mask", "pad")
+    return vocabulary
 
 
 def count_words_in_file(sentences: Path) -> Counter[str]:
-    """Count the words of a file of space-separated words, one sentence per line."""
+    """Count the pre-tokens of a file in which spaces separate them, one sentence per line."""
     counts: Counter[str] = Counter()
     with sentences.open(encoding="utf-8", newline="\n") as file:
         for line in file:
@@ -225,7 +239,7 @@ def _initialize_embeddings(
     folder: Path,
     progress: Progress,
 ) -> None:
-    """Set the input embeddings to word2vec vectors of the wordpieces, scaled to the standard
+    """Set the input embeddings to word2vec vectors of the tokens, scaled to the standard
     deviation EMBEDDING_SD.
 
     The vectors are trained in a single thread for reproducibility.

@@ -18,21 +18,22 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.training.masked.blocks import Blocks
+from vocadapt.training.masked.blocks import Blocks, mark_ids, mark_start, split_marks
 from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
     import torch
 
-SENTENCE_ENDS = frozenset(".?!")  # words that end a sentence
+SENTENCE_ENDS = ".?!"  # characters that end a sentence
+CLOSING = "\"')]}»”’"  # characters that may follow them in the same pre-token
 NEXT, OTHER = 0, 1  # BERT's labels: B follows A, or is from another document
 LINES_PER_REPORT = 10_000  # lines between two progress reports
-Ids = list[int]  # ids of consecutive wordpieces
+Ids = list[int]  # marked ids of consecutive tokens (`mark_ids`)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Blocks):
-    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end.
+    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end, with the special tokens of these roles.
 
     segments: (blocks, length) int8, 1 in B and its [SEP]. next: (blocks,) int64, NEXT or OTHER.
     documents: number of documents that the pairs are from.
@@ -79,7 +80,7 @@ class Pairs(Blocks):
 def pack_pairs(
     documents: Path, vocabulary: Vocabulary, length: int, seed: int = 1, progress: Progress = silent
 ) -> Pairs:
-    """Pack a words file into pairs of segments.
+    """Pack a file of pre-tokens into pairs of segments.
 
     Documents are separated by empty lines; without empty lines, each line is a document. `seed`
     determines the pairs whose B is replaced, and the replacements. Raises InputError if fewer than
@@ -111,15 +112,17 @@ def pack_pairs(
     pairs = _replace_second_segments(numbered, follows.tolist(), rng)
 
     # 3. Ids and segments.
-    ids = np.full((len(numbered), length), vocabulary.role_ids["pad"], dtype=np.int32)
+    cls, sep, pad = (mark_start(vocabulary.role_ids[role]) for role in ("cls", "sep", "pad"))
+    marked = np.full((len(numbered), length), pad, dtype=np.int64)
     segments = np.zeros((len(numbered), length), dtype=np.int8)
-    cls, sep = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
     for row, (first, second) in enumerate(pairs):
         first, second = _shorten(first, second, length - 3)
         whole = [cls, *first, sep, *second, sep]
-        ids[row, : len(whole)] = whole
+        marked[row, : len(whole)] = whole
         segments[row, len(first) + 2 : len(whole)] = 1
-    return Pairs(ids, vocabulary, segments, np.where(follows, NEXT, OTHER), n_documents)
+    ids, starts = split_marks(marked)
+    labels = np.where(follows, NEXT, OTHER)
+    return Pairs(ids, vocabulary, segments, labels, n_documents, starts=starts)
 
 
 def _replace_second_segments(
@@ -178,11 +181,13 @@ def _split_into_pairs(sentences: list[Ids], max_length: int) -> Iterator[tuple[I
 def _read_documents(
     documents: Path, vocabulary: Vocabulary, progress: Progress
 ) -> Iterator[list[Ids]]:
-    """Yield the documents of a words file, each as a list of sentences in ids."""
+    """Yield the documents of a file of pre-tokens, each as a list of sentences in marked ids."""
 
-    @lru_cache(maxsize=200_000)  # words
-    def tokenize(word: str) -> tuple[int, ...]:
-        return tuple(map(vocabulary.ids.__getitem__, vocabulary.tokenize(word)))
+    @lru_cache(maxsize=200_000)  # pre-tokens
+    def read(pretoken: str) -> tuple[tuple[int, ...], bool]:
+        """Return the marked ids of a pre-token, and whether it ends a sentence."""
+        text = vocabulary.read(pretoken).rstrip(CLOSING)
+        return mark_ids(pretoken, vocabulary), text.endswith(tuple(SENTENCE_ENDS))
 
     with documents.open(encoding="utf-8") as lines:
         separated = any(not line.strip() for line in lines)
@@ -194,7 +199,7 @@ def _read_documents(
             if number % LINES_PER_REPORT == 0:
                 progress(done / size, f"{number:,} lines divided into sentences")
             # Extended in place, because a document may be a whole file.
-            sentences.extend(_split_sentences(line, tokenize))
+            sentences.extend(_split_sentences(line, read))
             ends_document = not (separated and line.strip())
             if sentences and ends_document:
                 yield sentences
@@ -203,15 +208,18 @@ def _read_documents(
         yield sentences
 
 
-def _split_sentences(line: str, tokenize: Callable[[str], tuple[int, ...]]) -> Iterator[Ids]:
-    """Yield the sentences of a line as ids.
+def _split_sentences(
+    line: str, read: Callable[[str], tuple[tuple[int, ...], bool]]
+) -> Iterator[Ids]:
+    """Yield the sentences of a line as marked ids.
 
-    A sentence ends at a word of SENTENCE_ENDS or at the end of the line.
+    A sentence ends at a pre-token that ends with one of SENTENCE_ENDS, or at the end of the line.
     """
     sentence: Ids = []
-    for word in line.split():
-        sentence += tokenize(word)
-        if word in SENTENCE_ENDS:
+    for pretoken in filter(None, line.rstrip("\n").split(" ")):
+        ids, is_end = read(pretoken)
+        sentence += ids
+        if is_end:
             yield sentence
             sentence = []
     if sentence:

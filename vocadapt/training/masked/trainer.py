@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocadapt.models.contextual.masked_loss import get_masked_head
+from vocadapt.models.contextual.masked_loss import check_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.training.callbacks import (
     MIN_TIMED_STEPS,
@@ -85,7 +85,7 @@ def train_masked(
     """
     from vocadapt.training.trainers import NEXT_LOSS, MaskedTokenTrainer, StepCallback
 
-    get_masked_head(network)
+    check_masked_head(network)
     start = time.perf_counter()
     with override_dropout(network, settings.dropout):
         steps = count_steps(network, blocks, settings, folder, progress)

@@ -1,5 +1,5 @@
-"""Text prepared for masked-language-model training: its words in a file, and held-out lines, which
-are excluded from training.
+"""Text prepared for masked-language-model training: its pre-tokens in a file, and held-out lines,
+which are excluded from training.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ SEPARATOR_SCAN = 0.3  # fraction of the progress for the search for empty lines
 class TrainingText:
     """A text prepared for training.
 
-    sentences: file of the words of each line, separated by spaces. held_out: held-out lines,
-    unchanged. lines: number of lines to train on.
+    sentences: file of the pre-tokens of each line (words, in WordPiece models), separated by
+    spaces. held_out: held-out lines, unchanged. lines: number of lines to train on.
     """
 
     sentences: Path
@@ -43,16 +43,16 @@ def write_training_text(
     progress: Progress = silent,
     documents: bool = False,
 ) -> TrainingText:
-    """Hold out random lines of a corpus, and write the words of the others to
+    """Hold out random lines of a corpus, and write the pre-tokens of the others to
     `folder`/sentences.txt.
 
     documents: keep the empty lines that separate documents, and write one between two files. If no
     file has any, none is written and each line is a document. Raises InputError if the text has too
     few lines to hold one out.
 
-    1. Hold out each line with probability HELD_OUT, and write the words of the others.
+    1. Hold out each line with probability HELD_OUT, and write the pre-tokens of the others.
     2. If more than MAX_HELD_OUT lines are held out, keep a random sample of them.
-    3. Append the words of the other held-out lines to the file.
+    3. Append the pre-tokens of the other held-out lines to the file.
     """
     separated = False
     if documents:
@@ -75,7 +75,7 @@ def write_training_text(
                 else:
                     trained.append(f"{line}\n")
             with report_block(passage.where):
-                sentences = list(counter.sentences("".join(trained)))
+                sentences = list(counter.pretoken_lines("".join(trained)))
             out.writelines(f"{words}\n" for words in sentences if words or separated)
             n_lines += len(trained)
             n_held_out = min(len(held_out), MAX_HELD_OUT)
@@ -83,7 +83,7 @@ def write_training_text(
 
         # 2. and 3. Train on the lines beyond the maximum; each is a document of its own.
         held_out, rest = _limit_held_out(held_out, rng)
-        for words in filter(None, counter.sentences("".join(rest))):
+        for words in filter(None, counter.pretoken_lines("".join(rest))):
             out.write("\n" * separated + f"{words}\n")
         n_lines += len(rest)
     if not held_out:

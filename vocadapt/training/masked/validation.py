@@ -224,6 +224,7 @@ class HeldOutValidator:
             write_atomically(self.folder / CURVE, json.dumps(self.curve.to_dict()))
 
 
+LOSSES = ("before", "after", "unigram")
 LEVEL, Z = 0.95, 1.96  # confidence level, and its quantile of the normal distribution
 # The standard deviation of a word's loss is about its mean, so the mean of n words has a relative
 # standard error of about 1 / √n: 5 % for 400 words, which is an interval of ± 10 %. Training on a
@@ -274,7 +275,14 @@ class Losses:
 
     def to_dict(self) -> dict[str, float]:
         """Return each loss in nats per character."""
-        return {name: getattr(self, name).per_character for name in ("before", "after", "unigram")}
+        return {name: getattr(self, name).per_character for name in LOSSES}
+
+    @property
+    def per_byte(self) -> dict[str, float]:
+        """Each loss in nats per byte; empty if the bytes were not counted."""
+        if not self.after.bytes:
+            return {}
+        return {name: getattr(self, name).per_byte for name in LOSSES}
 
     @property
     def change(self) -> Ratio:
@@ -308,6 +316,7 @@ class Losses:
         change = self.change
         numbers = {
             "loss_per_character": self.to_dict(),
+            **({"loss_per_byte": self.per_byte} if self.per_byte else {}),
             "held_out_words": self.after.words,
             "held_out_windows": len(self.after.each),
             "loss_interval": intervals,

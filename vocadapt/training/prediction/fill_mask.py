@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.models.abilities import has_masked_head
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.training.finetune.encoding import SPECIALS, Ids, ModelTokenizer, load_tokenizers
+from vocadapt.training.finetune.model_tokenizers import ENDS, Ids, ModelTokenizer, load_tokenizers
 from vocadapt.training.labels import Logits
 
-# Ends of the names of transformers classes with a masked-language-model head.
-HEADS = ("ForMaskedLM", "ForPreTraining")
 DEFAULT_K = 8
 
 
@@ -29,7 +29,7 @@ class Filling:
 
 def has_mlm_head(model: LanguageModel) -> bool:
     """Return whether config.json names a class with a masked-language-model head."""
-    return model.architecture.endswith(HEADS)
+    return has_masked_head(model)
 
 
 def fill_mask(
@@ -74,7 +74,8 @@ def _encode(model: LanguageModel, tokenizer: ModelTokenizer, text: str) -> Ids:
     mask = model.vocabulary.roles.get("mask", "mask")
     if "mask" not in tokenizer.specials:
         raise InputError(
-            f"The vocabulary of {model.name} has no mask token.", "Choose a BERT-type model."
+            f"The vocabulary of {model.name} has no mask token.",
+            "Choose an encoder that was pretrained by masked-language modeling.",
         )
     ids = tokenizer.ids([text])[text]
     n_masks = int((ids == tokenizer.specials["mask"]).sum())
@@ -93,12 +94,12 @@ def _encode(model: LanguageModel, tokenizer: ModelTokenizer, text: str) -> Ids:
 
 def _check_lengths(model: LanguageModel, encoded: Mapping[str, Ids]) -> None:
     """Raise InputError if a text is longer than the model's maximum input."""
-    longest = int(model.config.get("max_position_embeddings", 512))
+    longest = count_positions(model.config)
     for name, ids in encoded.items():
-        if len(ids) > longest:
+        if longest is not None and len(ids) > longest:
             raise InputError(
-                f"The text has {len(ids) - SPECIALS} wordpieces with the {name} tokenization, and"
-                f" the model reads at most {longest - SPECIALS}.",
+                f"The text has {len(ids) - ENDS} wordpieces with the {name} tokenization, and"
+                f" the model reads at most {longest - ENDS}.",
                 "Shorten the text.",
             )
 

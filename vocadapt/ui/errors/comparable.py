@@ -15,7 +15,7 @@ from vocadapt.lab.artifacts.tasks import (
 )
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.finetune.encoding import BASE
+from vocadapt.training.finetune.model_tokenizers import BASE
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import intake, pickers

@@ -13,6 +13,7 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models import config_sizes
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
@@ -151,7 +152,7 @@ def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
 
 def count_positions(model: LanguageModel) -> int:
     """Return the maximum number of tokens that a model reads."""
-    return int(model.config.get("max_position_embeddings", 512))
+    return config_sizes.count_positions(model.config) or 512
 
 
 def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:

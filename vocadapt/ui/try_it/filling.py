@@ -18,7 +18,7 @@ from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
-from vocadapt.training.finetune.encoding import BASE, ModelTokenizer, load_tokenizers
+from vocadapt.training.finetune.model_tokenizers import BASE, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
 from vocadapt.ui.components import example_texts, markup, word_links

@@ -12,7 +12,7 @@ import streamlit as st
 from vocadapt.analysis.errors.votes import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
-from vocadapt.training.finetune.encoding import ADAPTED, BASE
+from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import POOLED, label_tokenization
 from vocadapt.training.prediction.answering import find_best_answers

@@ -8,6 +8,7 @@ from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.contextual.occurrences import (
     ContextualSettings,
     VectorTargets,
@@ -82,7 +83,7 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
 
 def _draw_settings(model: LanguageModel) -> ContextualSettings:
     default, layers = ContextualSettings(), count_layers(model)
-    positions = int(model.config.get("max_position_embeddings", 512))
+    positions = count_positions(model.config) or 512
     first, second = st.container(horizontal=True), st.container(horizontal=True)
     return ContextualSettings(
         layer=int(
@@ -131,7 +132,7 @@ def _find_targets(
     corpus: Artifact, model: LanguageModel, settings: ContextualSettings, _counts: Counts
 ) -> tuple[VectorTargets | None, int]:
     try:
-        targets = find_targets(_counts, model.vocabulary, settings)
+        targets = find_targets(_counts, model.vocabulary, settings, splitter=model.splitter)
     except InputError:
         return None, 0
     return targets, count_max_tokens(_counts, targets, model, settings)

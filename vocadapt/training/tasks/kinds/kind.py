@@ -16,7 +16,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import SEQUENCE
-from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings, ModelTokenizer
+from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings
+from vocadapt.training.finetune.model_tokenizers import ModelTokenizer
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.scoring.scorers import SCORERS
