@@ -23,6 +23,7 @@ from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.packs import ApplyPackStep, MakePackStep, RemovePackStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import STEPS, Spec, register_step
@@ -60,7 +61,7 @@ def test_a_step_is_registered_once_under_its_own_name():
 def test_a_step_names_a_command_and_a_part_that_exist():
     for step in STEPS.values():
         assert " ".join(step.command) in COMMANDS
-        assert step.part in PARTS
+        assert step.part in ("", *PARTS)
 
 
 def test_vectors_are_trained_in_the_models_words_and_width(vectors):
@@ -473,6 +474,9 @@ SPECS = [
         for budget in ({"hours": 1.5}, {"tokens": 5_000_000}, {"epochs": 1.0})
     ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
+    Spec("make-pack", MakePackStep("my words"), {"model": "m", "adapted": "a"}),
+    Spec("apply-pack", ApplyPackStep(certify=False), {"model": "m", "pack": "p"}),
+    Spec("remove-pack", RemovePackStep("my words"), {"model": "m"}, offline=True),
     Spec("projection", ProjectionStep(), {"space": "m"}),
     Spec(
         "projection",

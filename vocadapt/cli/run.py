@@ -108,6 +108,22 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "CERTIFY",
         "check that an adapted model changed only where it should",
     ),
+    "pack make": (
+        STEP,
+        "make-pack",
+        "make a vocabulary pack: the added tokens of an adapted model in one small file",
+    ),
+    "pack apply": (
+        STEP,
+        "apply-pack",
+        "apply a vocabulary pack to its base model, or to a model with other packs",
+    ),
+    "pack remove": (
+        STEP,
+        "remove-pack",
+        "remove a vocabulary pack; without its last pack a model is its base again, byte by byte",
+    ),
+    "pack show": ("vocabulary.packs", "SHOW", "show the tokens of a vocabulary pack and its base"),
     "pretrain": (
         "training.pretrain",
         "PRETRAIN",

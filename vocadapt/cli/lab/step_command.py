@@ -24,7 +24,8 @@ from vocadapt.cli.options import (
 )
 from vocadapt.lab.steps.step import Role, Spec, Step
 
-METAVARS = {"models": "M", "corpora": "TEXT", "": "FILE"}  # by kind of artifact; else DIR
+# By kind of artifact; DIR for others.
+METAVARS = {"models": "M", "corpora": "TEXT", "packs": "PACK", "": "FILE"}
 
 
 def build_step_command(step: Step) -> Command:

@@ -24,6 +24,7 @@ from vocadapt.lab.steps import (
     finetune,
     import_layout,
     import_vectors,
+    packs,
     pretrain,
     projection,
     search,
@@ -53,5 +54,5 @@ for module in (
     study,
 ):
     register_step(module.STEP)
-for step in (search.SEARCH, search.SEEDS):
+for step in (packs.MAKE, packs.APPLY, packs.REMOVE, search.SEARCH, search.SEEDS):
     register_step(step)

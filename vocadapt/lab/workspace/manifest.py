@@ -25,6 +25,7 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "alignments": "alignment",
     "leaderboards": "leaderboard",
     "models": "model",
+    "packs": "vocabulary pack",
     "projections": "projection",
     "changes": "comparison",
     "tasks": "task",

@@ -1,7 +1,7 @@
 """VocabularyPack: the added tokens of an adapted model in one file, bound to its base model.
 
-The file is a safetensors file of a few megabytes: the rows of the new tokens as tensors, everything
-else as JSON in its metadata. Equal packs are equal files, byte by byte.
+The file is a safetensors file of a few megabytes: the embeddings and biases of the new tokens as
+tensors, everything else as JSON in its metadata. Equal packs are equal files, byte by byte.
 """
 
 import json
@@ -78,7 +78,7 @@ class BaseIdentity:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows of new tokens: dtype in safetensors' notation, shape (tokens, width) or (tokens,), bytes."""
+    """Entries of tokens: dtype in safetensors' notation, shape (tokens, width) or (tokens,), bytes."""
 
     dtype: str
     shape: tuple[int, ...]

@@ -129,7 +129,7 @@ def choose_rows(packs: list[VocabularyPack]) -> list[PackRows]:
 
 
 def build_tail(tensor: TokenTensor, packs: list[PackRows], rows: MatrixRows) -> bytes:
-    """Return the bytes of a tensor after its last old token: rows of new tokens, then those without
+    """Return the bytes of a tensor after its last old token: entries of new tokens, then those without
     a token, which are the old ones as far as there were some.
 
     A tensor that a pack lacks is filled like `apply_plan` does: an output layer gets the embeddings

@@ -160,6 +160,10 @@ TERMS = {
         "The element that a score counts and the bootstrap resamples: an example or a document."
     ),
     "variant": "A model that a study compares: an original model or an adaptation of it.",
+    "vocabulary pack": (
+        "The added tokens of an adapted model in one file, with their embeddings and the change of"
+        " the tokenizer; it fits one base model."
+    ),
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),

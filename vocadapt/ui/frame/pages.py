@@ -128,7 +128,7 @@ JOBS = Page(
                 "Long steps run in the background and continue when you leave the page. Check their"
                 " progress, cancel or resume them here."
             ),
-            ("artifact", "job", "step", "workspace"),
+            ("artifact", "job", "step", "vocabulary pack", "workspace"),
             following=(NextPart("home", "See what comes next."),),
         ),
         Part(

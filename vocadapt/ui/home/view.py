@@ -26,6 +26,7 @@ from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
+from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.text.needed_size import describe_needed_text
 
 MOST_RECENT = 8  # artifacts listed
@@ -293,6 +294,8 @@ def find_result_link(artifact: Artifact) -> tuple[str, dict[str, str]]:
     """Return the part that shows an artifact, and the query parameter that selects it."""
     makers = (step for step in STEPS.values() if step.makes == artifact.kind)
     step = STEPS.get(artifact.manifest.step) or next(makers)
+    if not step.part:  # a form on the page Jobs, and the result there
+        return "jobs", {STEP: step.about, RESULT: artifact.name}
     query = {}
     if step.selected_by:
         query[step.selected_by] = artifact.name

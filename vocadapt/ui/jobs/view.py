@@ -248,7 +248,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     """Draw a picker of the steps without a page, the form of the selected step, and the figures and
     files of a result.
     """
-    # 1. The steps without a page, which extensions add.
+    # 1. The steps without a page: those of vocabulary packs, and of extensions.
     offered = {step.about: step for step in STEPS.values() if not step.part}
     if not offered:
         return

@@ -1,0 +1,80 @@
+"""pack show. The commands pack make, apply and remove are built from their steps."""
+
+from itertools import islice
+from typing import Any
+
+from vocadapt.cli.command import Answer, Command, Options, option
+from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.models.packs.pack import VocabularyPack, find_pack_file, load_pack
+from vocadapt.models.packs.stored_weights import hash_file
+from vocadapt.settings import MAX_COUNT
+
+MAX_PIECES = 6  # former tokens of a word that the table shows
+
+
+def _show(options: Options) -> Answer:
+    pack = load_pack(options.pack)
+    file = find_pack_file(options.pack)
+    facts = {
+        **pack.summary(),
+        "file": str(file),
+        "bytes": file.stat().st_size,
+        "sha256": hash_file(file),
+        "vocadapt": pack.version,
+    }
+    tokens = [_describe_token(pack, row) for row in range(len(pack.tokens))]
+    shown = list(islice(tokens, options.tokens))
+    rows = [
+        (one["token"], _format_pieces(one["pieces"]), one["count"], one["embedding"])
+        for one in shown
+    ]
+    parts = [format_facts(_flatten(facts))]
+    if shown:
+        parts.append(format_table(("token", "tokenized before as", "count", "embedding"), rows))
+    if len(shown) < len(tokens):
+        parts.append(f"{len(shown):,} of {len(tokens):,} tokens are shown.")
+    answer = {**facts, "token_list": tokens, "sources": pack.sources}
+    return Answer(answer, "\n\n".join(parts))
+
+
+def _describe_token(pack: VocabularyPack, row: int) -> dict[str, Any]:
+    """Return a token with its previous tokens, its count and how its embedding was computed."""
+    token, pieces, count, *_ = pack.plan["added_tokens"][row]
+    way, donors = pack.provenance["tokens"][token]
+    return {
+        "token": token,
+        "pieces": pieces,
+        "count": count,
+        "embedding": pack.provenance["how"][way],
+        "donors": donors,
+    }
+
+
+def _format_pieces(pieces: list[str]) -> str:
+    shown = " ".join(pieces[:MAX_PIECES])
+    if len(pieces) > MAX_PIECES:
+        shown += " …"
+    return shown
+
+
+def _flatten(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts with values on one line each, those of the base under their own names."""
+    flat = {key: value for key, value in facts.items() if key not in ("base", "tokenizer_settings")}
+    flat["tensors"] = ", ".join(facts["tensors"])
+    flat |= {f"base {key}": value for key, value in facts["base"].items()}
+    flat |= {f"sets {key}": str(value) for key, value in facts["tokenizer_settings"].items()}
+    return flat
+
+
+SHOW = Command(
+    _show,
+    (
+        option("pack", metavar="PACK", help="file of a pack, or the folder that holds it"),
+        option(
+            "--tokens",
+            between=(0, MAX_COUNT),
+            default=20,
+            help="number of tokens to print (default 20; JSON has all)",
+        ),
+    ),
+)

@@ -1,0 +1,146 @@
+"""The steps that make, apply and remove vocabulary packs."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext, measure_model
+from vocadapt.models.adapted_model import add_to_record
+from vocadapt.models.language_model import open_model
+from vocadapt.models.packs.apply import apply_pack, remove_pack
+from vocadapt.models.packs.base import open_base, read_applied
+from vocadapt.models.packs.make import make_pack
+from vocadapt.models.packs.pack import PACK_FILE, load_pack
+from vocadapt.models.packs.stored_weights import hash_file
+from vocadapt.progress import part
+from vocadapt.settings import CheckedSettings, setting
+
+BASE = replace(MODEL, help="base model: hub name or model folder", label="Base model")
+ADAPTED = Role(
+    "adapted",
+    "--adapted",
+    "Adapted model",
+    "models",
+    help="folder of a model that only adds tokens to the base",
+)
+PACK = Role("pack", "--pack", "Pack", "packs", help="file of a pack, or the folder that holds it")
+WITH_OTHERS = replace(MODEL, help="base model of the pack, or a model with other packs on it")
+PACKED = replace(MODEL, help="model folder to which packs were applied")
+CERTIFICATE = "Certificate"
+
+
+@dataclass(frozen=True)
+class MakePackStep(CheckedSettings):
+    """How a pack is named."""
+
+    called: str = setting(
+        "",
+        "name of the pack in models that it is applied to",
+        label="Name",
+        empty="the adapted model's",
+    )
+
+
+@dataclass(frozen=True)
+class ApplyPackStep(CheckedSettings):
+    """Whether the model with the pack is certified."""
+
+    certify: bool = setting(
+        True, "skip the certificate of the result", flag="--no-certificate", label=CERTIFICATE
+    )
+
+
+@dataclass(frozen=True)
+class RemovePackStep(CheckedSettings):
+    """Which pack is removed, and whether a model with other packs is certified."""
+
+    pack: str = setting(
+        "", "name or file of the pack to remove", label="Pack", empty="the only one"
+    )
+    certify: bool = setting(
+        True, "skip the certificate of the result", flag="--no-certificate", label=CERTIFICATE
+    )
+
+
+def make(context: StepContext, settings: MakePackStep) -> Numbers:
+    """Make a pack from an adapted model."""
+    context.progress(0.0, "comparing the adapted model with its base")
+    adapted = open_model(context.spec.inputs["adapted"][0], context.spec.offline or None)
+    file = context.draft / PACK_FILE
+    make_pack(context.model, adapted, settings.called or adapted.name).save(file)
+    return {**load_pack(file).summary(), "bytes": file.stat().st_size, "sha256": hash_file(file)}
+
+
+def apply(context: StepContext, settings: ApplyPackStep) -> Numbers:
+    """Apply a pack to its base, or to a model with other packs."""
+    context.progress(0.0, "applying the pack")
+    pack = load_pack(context.spec.inputs["pack"][0])
+    numbers = apply_pack(context.model, pack, context.draft).to_dict()
+    if settings.certify:
+        numbers |= _certify(context)
+    return numbers
+
+
+def remove(context: StepContext, settings: RemovePackStep) -> Numbers:
+    """Remove a pack; without its last pack, a model is its base again, byte by byte."""
+    context.progress(0.0, "restoring the base model")
+    result = remove_pack(context.model, settings.pack, context.draft)
+    if result is None:
+        return {"packs": [], "restored": _list_restored(context)}
+    numbers = result.to_dict()
+    if settings.certify:
+        numbers |= _certify(context)
+    return numbers
+
+
+def _certify(context: StepContext) -> Numbers:
+    """Certify the result against its base, and add the certificate to its record."""
+    from vocadapt.models.certificate.certificate import certify
+
+    result = open_model(context.draft)
+    with open_base(result) as (base, _):
+        certificate = certify(base, result, progress=part(context.progress, 0.5, 1.0))
+    add_to_record(context.draft, certificate=certificate.to_dict())
+    return {"certificate": certificate.passed}
+
+
+def _list_restored(context: StepContext) -> dict[str, str]:
+    """Return the SHA-256 of each file of the base that was restored."""
+    applied = read_applied(context.model)
+    if applied is None:
+        raise AssertionError("a model without packs cannot lose one")
+    return {name: hash_file(Path(context.draft / name)) for name in applied.files}
+
+
+LIBRARIES = ("tokenizers", "safetensors", "torch", "transformers")
+MAKE = Step(
+    "make-pack",
+    "Make a vocabulary pack",
+    MakePackStep,
+    make,
+    makes="packs",
+    needs=(BASE, ADAPTED),
+    command=("pack", "make"),
+    libraries=LIBRARIES,
+)
+APPLY = Step(
+    "apply-pack",
+    "Apply a vocabulary pack",
+    ApplyPackStep,
+    apply,
+    makes="models",
+    needs=(WITH_OTHERS, PACK),
+    command=("pack", "apply"),
+    writes=measure_model,
+    libraries=LIBRARIES,
+)
+REMOVE = Step(
+    "remove-pack",
+    "Remove a vocabulary pack",
+    RemovePackStep,
+    remove,
+    makes="models",
+    needs=(PACKED,),
+    command=("pack", "remove"),
+    writes=measure_model,
+    libraries=LIBRARIES,
+)
