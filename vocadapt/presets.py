@@ -64,6 +64,30 @@ def build_reduction(settings: ReductionSettings) -> Recipe:
     return replace(named, vocabulary=plan)
 
 
+def build_trim(cover: float = 0.0, keep: int = 0, characters: str = "text") -> Recipe:
+    """Return the recipe of a trim: the tokens that cover a fraction of a text, or a number of tokens.
+
+    Two of them are presets: `trim` keeps all tokens of the text, `trim-99.99` those of 99.99 % of it.
+    """
+    percent = f"{100 * cover:g}"
+    if keep:
+        name, kept = f"trim-to-{keep}", f"{keep:,} tokens, the most frequent ones of a text first"
+    elif cover == 1:
+        name, kept = "trim", "only the tokens of a text"
+    else:
+        name, kept = f"trim-{percent}", f"the most frequent tokens of a text, {percent} % of it"
+    if characters == "all":
+        name = f"{name}-all-characters"
+    return Recipe(
+        name,
+        f"keeps {kept}, and what they are made from; other tokens are removed, and the remaining"
+        " embeddings are unchanged",
+        title=f"Smaller vocabulary: {kept}",
+        vocabulary=PlanSettings("trim", cover=cover, keep=keep, characters=characters),
+        tokenizer="replacement",
+    )
+
+
 def build_combination_preset(heuristic: str, percent: int) -> Recipe:
     """Return the preset of a reduction with refill: `combined-last-50` removes half of the vocabulary and
     adds the target's first tokens (Fast 2023, section 4.4.6).
@@ -196,6 +220,7 @@ PRESETS: dict[str, Recipe] = {
             for heuristic in PUBLISHED_HEURISTICS
             for percent in (25, 50, 75)
         ),
+        *(build_trim(cover) for cover in (1.0, 0.9999)),
         *(build_combination_preset("last", percent) for percent in (25, 50, 75, 100)),
         *(
             _build_exbert(

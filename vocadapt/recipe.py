@@ -79,7 +79,7 @@ class Recipe:
     @property
     def makes_embeddings(self) -> bool:
         """Whether there are new embeddings; a reduction has none."""
-        return self.vocabulary.kind not in ("reduce", "same") or self.vocabulary.renew
+        return self.kind.adds or self.vocabulary.renew
 
     @property
     def needs(self) -> frozenset[str]:

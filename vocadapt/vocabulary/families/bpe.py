@@ -167,16 +167,22 @@ class BpeVocabulary(Vocabulary):
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the tokens that merges of some tokens need, directly or indirectly."""
-        parts_of: defaultdict[str, list[str]] = defaultdict(list)
-        for left, right in self.merges:
-            parts_of[left + right] += [left, right]
         found = set[str]()
         pending = list(tokens)
         while pending:
-            new = [part for part in parts_of[pending.pop()] if part not in found]
+            parts = self._parts_of.get(pending.pop(), ())
+            new = [part for part in parts if part not in found]
             found.update(new)
             pending += new
         return frozenset(found)
+
+    @cached_property
+    def _parts_of(self) -> dict[str, list[str]]:
+        """The parts of all merges that make each token."""
+        parts: defaultdict[str, list[str]] = defaultdict(list)
+        for left, right in self.merges:
+            parts[left + right] += [left, right]
+        return dict(parts)
 
     def order_removals(self, tokens: Sequence[str]) -> list[str]:
         """Return the tokens in the order in which they can be removed: none before the tokens that

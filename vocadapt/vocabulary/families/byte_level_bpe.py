@@ -10,7 +10,7 @@ word (Ġword, word, ĠWord, …) are different pre-tokens, so each of them needs
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,10 @@ class ByteLevelVocabulary(BpeVocabulary):
         except UnicodeDecodeError:
             return None not in spelled
         return False
+
+    def find_single_characters(self, characters: Collection[str] | None = None) -> frozenset[str]:
+        """Return the tokens of single bytes; a text without a character may have its bytes."""
+        return super().find_single_characters()
 
 
 class ByteLevelFamily(BpeFamily):

@@ -356,6 +356,20 @@ class Vocabulary(ABC):
         """Return whether a text that contains the token could not be spelled without it."""
         return False
 
+    def find_single_characters(self, characters: Collection[str] | None = None) -> frozenset[str]:
+        """Return the tokens of single characters, from which every text of some characters can be
+        spelled: t, ##t.
+
+        characters: as pre-tokens have them; None for those of any text.
+        """
+        mark = self.notation.continuation
+        return frozenset(
+            token
+            for token in self.tokens
+            if len(token.removeprefix(mark) or token) == 1
+            and (characters is None or token[-1] in characters)
+        )
+
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the tokens without which some tokens could not be made."""
         return frozenset()

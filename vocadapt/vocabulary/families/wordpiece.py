@@ -9,7 +9,7 @@ trained with.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -268,6 +268,15 @@ class WordPieceVocabulary(Vocabulary):
                 carriers.append(token)
         carriers.sort(key=lambda token: (not token.isascii(), len(token), token))
         return tuple(carriers[:MAX_CARRIERS])
+
+    def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
+        """Return the wordpieces of the exact-word tokens among some tokens: beside symbols, these
+        words are tokenized by them.
+        """
+        parts = set[str]()
+        for token in self.whole.intersection(tokens):
+            parts.update(self.tokenize_token(token, without=True))
+        return frozenset(parts.intersection(self.ids))
 
     def is_irreplaceable(self, token: str) -> bool:
         """Return whether single-character tokens, which are never removed, cannot spell the token."""

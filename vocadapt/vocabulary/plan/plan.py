@@ -12,23 +12,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.errors import InputError
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+from vocadapt.vocabulary.plan.trim_figures import TrimFigures
 
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class PlanKind:
-    """A kind of plan: its explanation, the sources it needs, and whether it removes or moves old
-    tokens.
+    """A kind of plan: its explanation, and the sources it needs.
+
+    rearranges: whether it removes or moves old tokens. adds: whether it adds tokens.
+    keeps_text: whether it must keep how a text is tokenized; its lines are read, too.
     """
 
     about: str
     needs: tuple[str, ...] = ()
     rearranges: bool = False
+    adds: bool = True
+    keeps_text: bool = False
 
 
 KINDS = {
@@ -39,15 +45,28 @@ KINDS = {
         "the same, and every old token with a word vector gets a new embedding from it",
         ("vectors",),
     ),
-    "same": PlanKind("keep the vocabulary; only compute new embeddings"),
+    "same": PlanKind("keep the vocabulary; only compute new embeddings", adds=False),
     "reduce": PlanKind(
-        "remove a fraction of the tokens, chosen by a reduction heuristic", rearranges=True
+        "remove a fraction of the tokens, chosen by a reduction heuristic",
+        rearranges=True,
+        adds=False,
+    ),
+    "trim": PlanKind(
+        "keep only the tokens of a text, and those that they are made from",
+        ("counts",),
+        rearranges=True,
+        adds=False,
+        keeps_text=True,
     ),
     "extend": PlanKind("append tokens, chosen by an augmentation heuristic"),
     "combined": PlanKind(
         "remove a fraction of the tokens and add as many: the size is kept", rearranges=True
     ),
     "transfer": PlanKind("replace the vocabulary by another model's", ("target",), rearranges=True),
+}
+CHARACTERS = {  # single characters that a trim keeps
+    "text": "those of the text: a text with other characters has unknown tokens or bytes",
+    "all": "all of the vocabulary: every text can be spelled as before",
 }
 
 
@@ -57,7 +76,7 @@ class PlanSettings(CheckedSettings):
 
     `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000), `min_count` to
     `append` and `replace`; `cut` and `removed` to `reduce` and `combined`, `refill` to `combined`
-    and `extend`.
+    and `extend`; either `cover` or `keep`, and `characters`, to `trim`.
     """
 
     kind: str = setting("append", "kind of plan", choices=KINDS, label="Plan")
@@ -105,6 +124,46 @@ class PlanSettings(CheckedSettings):
         False,
         "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",
     )
+    cover: float = setting(
+        0.0,
+        "fraction of the tokens of the text to keep, most frequent first; 1 keeps the tokens of"
+        " every line",
+        high=1,
+        label="Coverage of the text",
+        empty="the number of tokens decides",
+    )
+    keep: int = setting(
+        0,
+        "number of tokens to keep, most frequent first",
+        high=10_000_000,
+        label="Tokens to keep",
+        empty="the coverage decides",
+    )
+    characters: str = setting(
+        "text", "single characters to keep", choices=CHARACTERS, label="Characters"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        is_trim = KINDS[self.kind].keeps_text
+        if is_trim and self.cover and self.keep:
+            raise InputError(
+                "A trim got both a coverage of the text and a number of tokens to keep.",
+                "Give one of them.",
+                "cover",
+            )
+        if is_trim and not self.cover and not self.keep:
+            raise InputError(
+                "A trim needs a coverage of the text or a number of tokens to keep, and got neither.",
+                "Give a coverage, for example 1 for all tokens of the text.",
+                "cover",
+            )
+        if not is_trim and (self.cover or self.keep):
+            raise InputError(
+                f"A plan of the kind {self.kind} keeps tokens by another rule than a trim.",
+                "Leave the coverage and the number of tokens to keep out.",
+                "cover",
+            )
 
 
 @dataclass(frozen=True)
@@ -132,6 +191,7 @@ class VocabularyPlan:
     whole: exact-word tokens after the plan; None if new words are exact-word tokens.
     target: the vocabulary that is taken over as a whole, if any.
     note: explanation if the plan has fewer tokens than expected.
+    trim: what a trim keeps of its text, if the plan is one.
     """
 
     base: Vocabulary
@@ -145,6 +205,7 @@ class VocabularyPlan:
     whole: frozenset[str] | None = None
     target: Vocabulary | None = None
     note: str = ""
+    trim: TrimFigures | None = None
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -213,6 +274,7 @@ class VocabularyPlan:
             "tokens_after": len(self.tokens),
             "left_out": {reason: len(words) for reason, words in self.left_out.items()},
             **({"note": self.note} if self.note else {}),
+            **({"trim": self.trim.to_dict()} if self.trim else {}),
         }
 
     def to_dict(self) -> dict[str, object]:

@@ -3,11 +3,12 @@
 *append* and *replace* use word vectors (Poerner et al. 2020, "Updating the wordpiece embedding
 layer"): append keeps every old embedding and adds the words the model lacks (their choice); replace
 also gives each old token with a word vector a new embedding (their "most radical strategy").
-*reduce*, *transfer* and *combined* are those of Fast 2023, sections 4.4.4–4.4.6.
+*reduce*, *transfer* and *combined* are those of Fast 2023, sections 4.4.4–4.4.6. *trim* keeps the
+tokens of a text (`trimming`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
@@ -23,6 +24,7 @@ from vocadapt.vocabulary.plan.augmentation import (
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
+from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_text
 
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
 OVER_LIMIT = "beyond the maximum number of tokens to add"
@@ -36,6 +38,7 @@ class PlanSources:
 
     domain: word vectors; target: another vocabulary; counts: distinct pre-tokens of a text with
         their counts.
+    token_counts: tokens of the lines with added tokens, if `counts` lacks these lines.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's
         kind (exact-word if words come from vectors, WordPiece otherwise).
     """
@@ -44,6 +47,7 @@ class PlanSources:
     target: Vocabulary | None = None
     counts: Mapping[str, int] | None = None
     mode: str = ""
+    token_counts: Mapping[str, int] = field(default_factory=dict)
 
     def exact(self, settings: PlanSettings) -> bool:
         """Return whether new tokens only match whole words."""
@@ -290,6 +294,20 @@ def _plan_reduction(
     return VocabularyPlan(vocabulary, (), settings=settings, order=kept.tokens)
 
 
+def _plan_trim(
+    vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
+) -> VocabularyPlan:
+    """Keep the tokens of a text; they keep their order."""
+    if not sources.counts and not sources.token_counts:
+        raise InputError("A trim needs the words of a text.", "Give a text.")
+    text = tokenize_text(vocabulary, sources.counts or {}, sources.token_counts)
+    keeps_characters = settings.characters == "all"
+    order, figures = select_trim(
+        vocabulary, splitter, text, settings.cover, settings.keep, keeps_characters
+    )
+    return VocabularyPlan(vocabulary, (), settings=settings, order=order, trim=figures)
+
+
 def _plan_combination(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
@@ -440,6 +458,7 @@ PLANNERS: dict[str, Callable[[Vocabulary, Splitter, PlanSources, PlanSettings], 
     "replace": _plan_from_vectors,
     "same": _plan_same,
     "reduce": _plan_reduction,
+    "trim": _plan_trim,
     "combined": _plan_combination,
     "extend": _plan_extension,
     "transfer": _plan_transfer,
