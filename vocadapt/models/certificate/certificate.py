@@ -245,15 +245,22 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
     # 1. The tokenizer must return the token of each added word, with the space that belongs to it.
-    words = [token for token in edit.added if not vocabulary.continues(token)]
-    texts = [splitter.read_pretoken(token) for token in words]
-    encoded = encode_batch(edit.after.fast_tokenizer, texts, add_special_tokens=False)
+    texts = {token: splitter.read_pretoken(token) for token in edit.added}
+    words = [
+        token
+        for token, text in texts.items()
+        if not vocabulary.continues(token) and splitter.pretokens(text) == [token]
+    ]
+    encoded = encode_batch(
+        edit.after.fast_tokenizer, [texts[token] for token in words], add_special_tokens=False
+    )
     unreachable = {
         token for token, encoding in zip(words, encoded, strict=True) if encoding.tokens != [token]
     }
-    # 2. No text with the added continuations is known, so compute whether they are reachable.
-    continuations = [token for token in edit.added if vocabulary.continues(token)]
-    unreachable |= set(vocabulary.find_unreachable(splitter, continuations))
+    # 2. No text is known for the others, such as continuations and parts of characters, so compute
+    #    whether they are reachable.
+    others = texts.keys() - set(words)
+    unreachable |= set(vocabulary.find_unreachable(splitter, others))
     # 3. Accept the tokens that are unreachable in the vocabulary of the target, too.
     unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
     faults = [token for token in edit.added if token in unexpected]
