@@ -73,6 +73,10 @@ TERMS = {
     ),
     "extension module": "The small transformer layer that exBERT adds to each layer of BERT.",
     "fertility": "The mean number of wordpieces per word of a text.",
+    "form of a word": (
+        "A word as it stands in a text: after a space, at the start of a line, capitalized. In"
+        " byte-level BPE and Unigram, each form of an added word is a token."
+    ),
     "gate": (
         "The weight, computed for each token, that mixes the outputs of BERT's layer and of "
         "its extension module in exBERT."
@@ -118,6 +122,10 @@ TERMS = {
     ),
     "plan": "The list of tokens to add and to remove, computed before any weight is changed.",
     "pooled": "Predicted from the combined logits of the base and the adapted tokenization.",
+    "pre-token": (
+        "What a model's normalizer and pre-tokenizer divide a text into; tokens never cross its"
+        " borders. In WordPiece, a word."
+    ),
     "preset": "A built-in recipe or a built-in set of training settings, chosen by name.",
     "pretraining from scratch": "Training of a randomly initialized model on unlabeled text.",
     "projection": "A picture of a space in two dimensions by PCA, t-SNE or UMAP.",
@@ -167,7 +175,10 @@ TERMS = {
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),
-    "wordpiece": "A token of a WordPiece vocabulary; one that continues a word begins with a mark.",
+    "wordpiece": (
+        "A token of a model's vocabulary: a word or a part of one. In WordPiece, a mark tells which"
+        " ones continue a word; in byte-level BPE and Unigram, which ones follow a space."
+    ),
     "workspace": "The folder that holds the artifacts and jobs of a project.",
 }
 

@@ -156,7 +156,14 @@ LENS = Page(
                 "A model reads :blue[**wordpieces**], not words. See how each model splits a text,"
                 " and which words a new vocabulary keeps whole."
             ),
-            ("added token", "fertility", "tokenization", "tokenizer family", "wordpiece"),
+            (
+                "added token",
+                "fertility",
+                "pre-token",
+                "tokenization",
+                "tokenizer family",
+                "wordpiece",
+            ),
             (
                 "corpus",
                 "counts",
@@ -312,6 +319,7 @@ ADAPT = Page(
                 "certificate",
                 "embedding",
                 "exBERT",
+                "form of a word",
                 "GreenBioBERT",
                 "initializer",
                 "plan",
