@@ -499,3 +499,13 @@ def test_a_vocabulary_without_a_mask_is_refused_where_it_is_needed(folders, text
         compute_masked_loss(model.network, model.vocabulary, [])
     material = write_training_text(open_corpus([text]), model.splitter, tmp_path)
     assert material.lines > 600  # reading a text needs no special tokens
+
+
+def test_a_decoder_is_neither_fine_tuned_nor_trained_by_masking(folders, text, tmp_path):
+    model = folders("gpt2")
+    with pytest.raises(InputError, match="is not an encoder"):
+        prepare(model, ner_task(), FinetuneSettings())
+    settings = ContinuedSettings("continued", training=QUICK)
+    with pytest.raises(InputError, match="training needs another model: gpt2 is not an encoder"):
+        continue_and_save(model, open_corpus([text]), settings, tmp_path / "m")
+    assert not list(tmp_path.iterdir())

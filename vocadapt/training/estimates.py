@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from vocadapt.models.config_sizes import WIDTHS, count_layers, find_size
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.settings import MaskedSettings
@@ -18,6 +19,7 @@ from vocadapt.training.tasks.task import Task
 # trains on 46.9 sentences of NCBI-disease per second.
 FLOPS = 1.0e11
 WORDPIECES_PER_WORD = 1.4
+USUAL_LAYERS, USUAL_WIDTH = 12, 768  # of a config that does not state them
 SCORING_COST = 1 / 3  # cost of scoring an example, relative to training on it
 
 
@@ -78,7 +80,8 @@ def estimate_finetuning_speed(
     The estimate uses a model's number of layers, hidden size and extension modules, and the mean
     length of an example.
     """
-    layers, width = int(config.get("num_hidden_layers", 12)), int(config.get("hidden_size", 768))
+    layers = count_layers(config) or USUAL_LAYERS
+    width = find_size(config, WIDTHS)[1] or USUAL_WIDTH
     examples = task.split("train").examples
     max_words = settings.length / WORDPIECES_PER_WORD
     if settings.chunk and task.kind.divides_sentences:
@@ -161,12 +164,12 @@ def estimate_pretraining_speed(
     The estimate uses a model's number of layers, hidden size, extension modules and vocabulary
     size, and which parameters the stage trains.
     """
-    width = int(config.get("hidden_size", 768))
+    width = find_size(config, WIDTHS)[1] or USUAL_WIDTH
     vocabulary = int(config.get("vocab_size", 30_000))
     masked = min(1.0, MASKED_RATIO * settings.share)
     # The last layer computes keys and values at all positions, which is a sixth of its operations,
     # and all else at masked positions only.
-    layers = int(config.get("num_hidden_layers", 12)) - 1 + (1 + 5 * masked) / 6
+    layers = (count_layers(config) or USUAL_LAYERS) - 1 + (1 + 5 * masked) / 6
     per_weight = FROZEN if stage in ("extension", "embeddings") else TRAINED
     per_module_weight = FROZEN if stage == "embeddings" else TRAINED
     layer = 12 * width**2

@@ -138,8 +138,8 @@ def prepare(
     """Encode a task for a model.
 
     tokenization: "" means mixed if the model has two tokenizations, else its only one. Raises
-    InputError if the task has no labeled training examples, or if the model does not have the
-    tokenization.
+    InputError if the model is no encoder, if the task has no labeled training examples, or if the
+    model does not have the tokenization.
 
     1. Collect the labeled training examples and determine the outputs. Find the new tokens if only
        their embeddings are trained.
