@@ -486,3 +486,45 @@ def test_models_with_removed_or_moved_tokens_make_no_packs(tiny_bert: Path, tmp_
 def test_a_pack_needs_a_name_for_a_file(tiny_bert: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be the name of a pack"):
         make_pack(open_model(tiny_bert), open_model(tiny_bert), name)
+
+
+def test_a_word_that_begins_with_a_word_of_another_pack_stays_whole(tmp_path: Path) -> None:
+    """In a Unigram model the score of the longer word was computed without the shorter one: with the
+    patches alone it would be split.
+    """
+    base = build_tiny_model("xlm-roberta", tmp_path / "base")
+    before = hash_folder(base)
+    short = build_pack(base, ("hyperox",), tmp_path, "short")
+    long = build_pack(base, ("hyperoxia", "benzene"), tmp_path, "long")
+    apply_pack(open_model(base), short, tmp_path / "one")
+    result = apply_pack(open_model(tmp_path / "one"), long, tmp_path / "two")
+    assert result.to_dict()["hidden"] == {}
+    both = open_model(tmp_path / "two")
+    assert both.vocabulary.tokens[-3:] == ("▁hyperox", "▁hyperoxia", "▁benzene")
+    for word in ("hyperox", "hyperoxia", "benzene"):
+        encoded = both.fast_tokenizer.encode(f"the {word}", add_special_tokens=False)
+        assert encoded.tokens[-1] == f"▁{word}"
+    edit = Edit(open_model(base), both)
+    assert all(CHECKS[name](edit)[0] for name in CHECKS if name != "reload")
+    remove_pack(both, "short", tmp_path / "left")
+    apply_pack(open_model(base), long, tmp_path / "alone")
+    assert hash_folder(tmp_path / "left") == hash_folder(tmp_path / "alone")
+    remove_pack(open_model(tmp_path / "left"), "long", tmp_path / "restored")
+    assert hash_folder(tmp_path / "restored") == before
+
+
+def test_words_that_inserted_ones_of_another_pack_hide_are_named(tmp_path: Path) -> None:
+    base = build_tiny_model("xlm-roberta", tmp_path / "base")
+    short = build_pack(base, ("hyperox",), tmp_path, "short", "insertion")
+    long = build_pack(base, ("hyperoxia", "benzene"), tmp_path, "long")
+    apply_pack(open_model(base), short, tmp_path / "one")
+    result = apply_pack(open_model(tmp_path / "one"), long, tmp_path / "two")
+    assert dict(result.hidden) == {"short": (), "long": ("▁hyperoxia",)}
+    assert result.to_dict()["hidden"] == {"long": 1}
+    record = json.loads((tmp_path / "two" / "vocadapt.json").read_text())
+    assert record["packs"]["applied"][1]["hidden"] == ["▁hyperoxia"]
+    assert record["plan"]["silent_tokens"] == ["▁hyperoxia"]
+    passed, detail = CHECKS["added tokens reachable"](
+        Edit(open_model(base), open_model(tmp_path / "two"))
+    )
+    assert passed and detail.startswith("2 of 3 added tokens are reachable, 1 ")

@@ -42,8 +42,11 @@ from vocadapt.models.packs.token_rows import (
 from vocadapt.models.packs.tokenizer_patch import apply_patch
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 TOKENIZER = "tokenizer.json"
+EXACT_WORD = "exact-word"  # the tokenizer mode
 # Files of the base that a model with packs has unchanged: its index lists the same files.
 COPIED = ("generation_config.json", SEEN, INDEX)
 
@@ -177,6 +180,14 @@ def _write_tokenizer(base: LanguageModel, chosen: list[PackRows], folder: Path) 
             f"The tokenizer with {names} has not exactly the tokens of the base and of the packs.",
             "Make the packs again.",
         )
+
+    # 3. In a Unigram model an exact word can hide a longer one of another pack, because the score
+    #    of each was computed without the other: add them again, all at once.
+    is_exact = all(one.pack.mode == EXACT_WORD for one in chosen)
+    if is_exact and len(chosen) > 1 and any(_find_hidden(tokenizer, chosen).values()):
+        added = tuple(AddedWord(token, ()) for one in chosen for token in one.tokens)
+        plan = VocabularyPlan(base.vocabulary, added)
+        tokenizer = adapt_tokenizer(base.fast_tokenizer, plan, EXACT_WORD)
     save_tokenizer(base.tokenizer, tokenizer, folder)
     return tokenizer
 
@@ -241,7 +252,7 @@ def _replace_size(value: Any, matrix: MatrixRows) -> Any:
 
 def _find_hidden(tokenizer: Tokenizer, chosen: list[PackRows]) -> dict[str, tuple[str, ...]]:
     """Return the tokens of each pack that the tokenizer splits although the pack alone has them
-    whole. Exact words of WordPiece and byte-level BPE never are.
+    whole; exact words of WordPiece and byte-level BPE never are.
     """
     vocabulary, found = vocabulary_of(tokenizer), dict[str, tuple[str, ...]]()
     for one in chosen:
