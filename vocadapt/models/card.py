@@ -272,12 +272,28 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
     if reasons:
         counts = "; ".join(f"{excluded[reason]:,} ({reason})" for reason in reasons)
         limits.append(f"Excluded candidates: {counts}.")
-    if plan.get("dropped", 0):
+    if plan.get("trim"):
+        limits += _describe_trim(plan["trim"], record.get("lines", {}))
+    elif plan.get("dropped", 0):
         limits.append(
             f"Words that contained one of the {plan['dropped']:,} removed tokens are tokenized"
             " differently from before."
         )
     return limits
+
+
+def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[str]:
+    """Describe what a trim keeps of its text, and what it cannot keep of others."""
+    kept = f"The tokens that are left are {trim['coverage']:.4%} of those of the text."
+    if "lines" in lines:
+        kept += f" {lines['changed_lines']:,} of its {lines['lines']:,} lines are tokenized differently."
+    return [
+        kept,
+        "A text whose tokens are all left has the same tokens and hidden states as before, and the same"
+        " logits but for rounding. Probabilities and losses change: they are over fewer tokens.",
+        "Other texts are tokenized differently; characters that were removed become unknown tokens"
+        " or bytes.",
+    ]
 
 
 def format_code(text: str) -> str:

@@ -22,6 +22,7 @@ from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.language_model import open_model
+from vocadapt.models.trimmed_size import measure_trimmed_size
 from vocadapt.pipeline import Sources, adapt, weigh_stages
 from vocadapt.presets import PRESETS, format_recipe_name, is_preset
 from vocadapt.progress import Progress, parts
@@ -33,9 +34,11 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.vocabulary.plan.tokenizer import count_departures
+from vocadapt.vocabulary.plan.trim_lines import count_changed_lines
 
 # Relative costs for the progress bar, in the unit of `weigh_stages`: measured on the demo's model.
-READING, COUNTING, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 5.0, 14.0, 35.0
+READING, COUNTING, LINES, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 10.0, 5.0, 14.0, 35.0
+LINES_NOT_COUNTED = "lines_not_counted"  # key of the reason
 FOLDS = 3  # a quick look; the step `alignment` uses ten, which leave more anchors to fit on
 LOSSES = ("curve", "next_curve")  # of each training step: too long for a manifest
 NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
@@ -48,6 +51,7 @@ USABLE = {  # need of a recipe: the inputs that can meet it
 CARD_FIGURES = {  # group of figures on the model card: which figures
     "quality": ("verdict", "p@5", "chance@5"),
     "departures": ("departures", "added_occurrences", NOT_COUNTED),
+    "lines": ("lines", "changed_lines", LINES_NOT_COUNTED),
 }
 
 
@@ -110,7 +114,9 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
 
 def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float]:
     """Return the relative costs of what is measured on the result, for the progress bar."""
-    weights = {"departures": 0.0, "quality": 0.0, "certificate": 0.0}
+    weights = {"lines": 0.0, "departures": 0.0, "quality": 0.0, "certificate": 0.0}
+    if settings.recipe.kind.keeps_text:
+        weights["lines"] = LINES
     if text is not None:
         weights["departures"] = DEPARTURES
     if settings.recipe.needs_alignment:
@@ -172,6 +178,8 @@ def _measure_result(
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if adapted.domain is not None and "vectors" not in context.spec.inputs:
         numbers["workers"] = recipe.vectors.threads
+    if adapted.plan.trim is not None:
+        numbers |= _measure_trim(text, adapted, stages["lines"])
     if adapted.mode == "exact-word":
         numbers |= _count_departures(context, text, adapted, stages["departures"])
     if recipe.needs_alignment and adapted.domain is not None:
@@ -180,6 +188,16 @@ def _measure_result(
         figures = adapted.training.to_dict()
         numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
     return numbers
+
+
+def _measure_trim(text: Corpus | None, adapted: AdaptedModel, progress: Progress) -> Numbers:
+    """Return how much smaller a trimmed model is, and how many lines of the text it changes."""
+    size: Numbers = dict(measure_trimmed_size(adapted))
+    if text is None or text.counted_by is not None:
+        return size | {LINES_NOT_COUNTED: "there are only word counts, no text"}
+    before = adapted.base.fast_tokenizer
+    lines = count_changed_lines(text, adapted.plan, before, adapted.tokenizer, progress)
+    return size | lines.to_dict()
 
 
 def _describe_source(context: StepContext) -> Numbers:

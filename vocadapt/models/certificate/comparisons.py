@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import torch
 
 PROBES, PROBE_LENGTH, SEED = 8, 24, 1
+BIT_EQUAL, EQUAL_TO_ROUNDING, DIFFERENT = "bit-equal", "equal to rounding", "different"
+ROUNDING_STEPS = 64  # rounding errors by which logits may differ
+STATES = ("hidden_states", "encoder_hidden_states", "decoder_hidden_states")
 
 
 def view_bits(tensor: "torch.Tensor") -> "torch.Tensor":
@@ -91,25 +94,69 @@ def draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str,
     return batches
 
 
-def have_equal_outputs(
+def compare_outputs(
     edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
-) -> bool:
-    """Return whether all output tensors of the two networks are bit-equal."""
+) -> str:
+    """Compare all output tensors of the two networks: BIT_EQUAL, EQUAL_TO_ROUNDING or DIFFERENT.
+
+    A product with a matrix of another size may sum in another order, so logits over tokens may
+    differ in rounding. The hidden states of such an input must be bit-equal.
+    """
     import torch
 
+    networks = edit.before.network, edit.after.network  # loaded before the inference mode
     with torch.inference_mode():
-        before = list_tensors(edit.before.network(**old))
-        after = list_tensors(edit.after.network(**new))
+        before, after = list_tensors(networks[0](**old)), list_tensors(networks[1](**new))
     scores_tokens = layers.has_token_logits(edit.before.network)
     n_tokens = len(get_embeddings(edit.before.network))
     kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)
+    found = BIT_EQUAL
     for one, other in zip(before, after, strict=True):
         # Logits over tokens are compared for kept tokens.
-        if scores_tokens and one.shape[-1] == n_tokens:
+        is_logits = scores_tokens and one.shape[-1] == n_tokens
+        if is_logits:
             one, other = one[..., kept_old], other[..., kept_new]
-        if one.shape != other.shape or not torch.equal(view_bits(one), view_bits(other)):
-            return False
-    return True
+        if one.shape == other.shape and torch.equal(view_bits(one), view_bits(other)):
+            continue
+        if not (is_logits and is_equal_to_rounding(one, other)):
+            return DIFFERENT
+        found = EQUAL_TO_ROUNDING
+    if found == EQUAL_TO_ROUNDING and not _have_equal_states(edit, old, new):
+        return DIFFERENT
+    return found
+
+
+def is_equal_to_rounding(one: "torch.Tensor", other: "torch.Tensor") -> bool:
+    """Return whether two tensors differ by no more than ROUNDING_STEPS rounding errors of their
+    largest value; NaN never does.
+    """
+    import torch
+
+    if one.shape != other.shape or one.dtype != other.dtype or not one.numel():
+        return False
+    largest = float(one.abs().max())
+    tolerance = ROUNDING_STEPS * torch.finfo(one.dtype).eps * largest
+    return bool((one - other).abs().max() <= tolerance)
+
+
+def _have_equal_states(
+    edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
+) -> bool:
+    """Return whether the hidden states of all layers are bit-equal."""
+    import torch
+
+    states: list[list[torch.Tensor]] = []
+    for model, inputs in ((edit.before, old), (edit.after, new)):
+        network = model.network
+        with torch.inference_mode():
+            output = network(**inputs, output_hidden_states=True)
+        named = (output.get(name) for name in STATES)
+        states.append([state for group in named for state in group or ()])
+    before, after = states
+    if not before or len(before) != len(after):
+        return False
+    pairs = zip(before, after, strict=True)
+    return all(torch.equal(view_bits(one), view_bits(other)) for one, other in pairs)
 
 
 def compare_free_rows(
