@@ -333,6 +333,7 @@ def test_departures_from_the_exact_word_rule_by_hand() -> None:
     found = measure_pretoken_departures(vocabulary_of(tokenizer), adapted, splitter, counts)
     assert (found.added_words, found.missed, found.within, found.other) == (15, 3, 3, 0)
     assert found.total == 6 and found.share == 6 / 15
+    assert found.to_dict() == {"added_occurrences": 15, "departures": 6, "within_words": 3}
     assert found.examples[0] == ("▁abcs", ("▁ab", "c", "s"), ("▁abc", "s"))
 
 

@@ -378,4 +378,7 @@ def _describe_departures(record: Mapping[str, Any]) -> str:
     if "departures" not in found:
         return f"{sentence}: how often was not counted ({found[NOT_COUNTED]})."
     times = f"{found['departures']:,} times in {found['added_occurrences']:,}"
-    return f"{sentence}: {times} occurrences in the text."
+    within = ""
+    if "within_words" in found:
+        within = f" ({found['within_words']:,} of them as a part of a longer word)"
+    return f"{sentence}: {times} occurrences in the text{within}."

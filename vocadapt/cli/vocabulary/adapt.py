@@ -119,6 +119,11 @@ def _certify(options: Options) -> Answer:
             f"The exact-word rule: {departures['departures']:,} departures against"
             f" {departures['added_occurrences']:,} occurrences of added words in the text."
         )
+        if "within_words" in departures:
+            notes.append(
+                f"In {departures['within_words']:,} of them, an added word is read as a part of a"
+                " longer one."
+            )
     # 3. The verdict. A failed certificate is exit code 1.
     rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
     notes.append(VERDICTS[certificate.passed])
@@ -144,7 +149,7 @@ def _count_departures(
     found = count_departures(
         open_corpus([text]), before.vocabulary, after.fast_tokenizer, before.splitter
     )
-    return {"departures": found.total, "added_occurrences": found.added_words}
+    return dict(found.to_dict())
 
 
 SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;

@@ -50,7 +50,7 @@ USABLE = {  # need of a recipe: the inputs that can meet it
 }
 CARD_FIGURES = {  # group of figures on the model card: which figures
     "quality": ("verdict", "p@5", "chance@5"),
-    "departures": ("departures", "added_occurrences", NOT_COUNTED),
+    "departures": ("departures", "added_occurrences", "within_words", NOT_COUNTED),
     "lines": ("lines", "changed_lines", LINES_NOT_COUNTED),
 }
 
@@ -244,7 +244,7 @@ def _count_departures(
         )
     except (InputError, OSError):
         return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
-    return {"added_occurrences": found.added_words, "departures": found.total}
+    return dict(found.to_dict())
 
 
 def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) -> Numbers:

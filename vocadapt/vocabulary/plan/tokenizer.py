@@ -104,6 +104,13 @@ class Departures:
         """Departures as a fraction of all occurrences of added words."""
         return self.total / self.added_words if self.added_words else 0.0
 
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts for manifests and answers."""
+        counts = {"added_occurrences": self.added_words, "departures": self.total}
+        if self.within:
+            counts["within_words"] = self.within
+        return counts
+
 
 def measure_departures(
     before: Vocabulary,
