@@ -365,6 +365,20 @@ def test_a_continuation_that_was_computed_as_a_word_start_is_found(tmp_path: Pat
         assert run_check("position classes", edit).passed == passes
 
 
+def test_a_line_with_a_character_that_became_unknown_is_not_compared(tmp_path: Path) -> None:
+    """The tokens of an encoding are the same, its ids are not."""
+    before = build_tiny_model("albert", tmp_path / "before")
+    model = open_model(before)
+    assert "=" in model.vocabulary
+    order = tuple(token for token in model.vocabulary.tokens if token != "=")
+    plan = VocabularyPlan(model.vocabulary, (), settings=PlanSettings("reduce"), order=order)
+    none = NewEmbeddings((), np.empty((0, model.dim), np.float32), ())
+    after = open_model(apply_plan(model, plan, none, "replacement").save(tmp_path / "after"))
+    edit = Edit(model, after, ("the trial = pain", "the trial of pain"))
+    passed, detail = CHECKS["outputs"](edit)
+    assert passed and "1 of 2 lines whose tokenization did not change" in detail
+
+
 def test_every_check_is_tried_on_another_model_than_bert() -> None:
     assert set(CHECKS) - set(FAULTS["modernbert"]) == {"position classes"}  # the test above
 

@@ -4,6 +4,9 @@ A user who replaces a model by its adapted version expects everything else to be
 embeddings of kept tokens, special tokens, padding, output layer, all other weights, and outputs for
 texts without new tokens. The certificate checks each of these, bit by bit if possible. A check is a
 function of the two models. All checks are always run, and the certificate passes if all pass.
+
+Beside the checks, it lists which other programs load the adapted model correctly. These results do not
+count for the verdict.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +39,8 @@ from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
+from vocadapt.models.loaders.loader import LoadResult
+from vocadapt.models.loaders.registry import LoaderSettings, try_loaders
 from vocadapt.progress import Progress, parts, silent
 from vocadapt.text.tokenization import encode, encode_batch
 
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 
+LOADING = "loading in other programs"
 COSTS = {"outputs": 25.0, "reload": 25.0}  # relative to the other checks, measured
 
 
@@ -58,9 +64,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The results of all checks of an edit."""
+    """The results of all checks of an edit, and of the programs that load the edited model."""
 
     checks: tuple[Check, ...]
+    loads: tuple[LoadResult, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -69,7 +76,11 @@ class Certificate:
 
     def to_dict(self) -> dict[str, object]:
         """Return the certificate as JSON values."""
-        return {"passed": self.passed, "checks": [asdict(check) for check in self.checks]}
+        return {
+            "passed": self.passed,
+            "checks": [asdict(check) for check in self.checks],
+            "loads": [asdict(result) for result in self.loads],
+        }
 
 
 def certify(
@@ -77,10 +88,12 @@ def certify(
     after: LanguageModel,
     lines: Sequence[str] | None = None,
     progress: Progress = silent,
+    loaders: LoaderSettings | None = None,
 ) -> Certificate:
-    """Run every check on an edited model.
+    """Run every check on an edited model, and load it in other programs.
 
     lines: lines of text on which the outputs are compared (None: four built-in sentences).
+    loaders: which programs; None: the quick ones.
     Raises InputError if either model has no weights.
     """
     for model in (before, after):
@@ -94,10 +107,11 @@ def certify(
         find_embeddings(model)
     edit = Edit(before, after, tuple(lines or LINES))
     checks = []
-    for name, report in parts(progress, {name: COSTS.get(name, 1.0) for name in CHECKS}).items():
-        report(0.0, f"certificate: {name}")
+    stages = parts(progress, {name: COSTS.get(name, 1.0) for name in CHECKS} | {LOADING: 0.0})
+    for name in CHECKS:
+        stages[name](0.0, f"certificate: {name}")
         checks.append(run_check(name, edit))
-    return Certificate(tuple(checks))
+    return Certificate(tuple(checks), try_loaders(edit, loaders, stages[LOADING]))
 
 
 def run_check(name: str, edit: Edit) -> Check:
@@ -125,7 +139,7 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
         f"{same:,} of {len(edit.kept):,} kept embeddings are bit-identical, {len(edit.replaced):,} were"
         " replaced on purpose"
     )
-    if not torch.isfinite(get_embeddings(edit.after.network)).all():
+    if not torch.isfinite(get_embeddings(edit.after.network).detach()).all():
         return False, f"{detail}; some embeddings are not finite"
     return same == len(edit.kept), detail
 
@@ -257,7 +271,9 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
         edit.after.fast_tokenizer, [texts[token] for token in words], add_special_tokens=False
     )
     unreachable = {
-        token for token, encoding in zip(words, encoded, strict=True) if encoding.tokens != [token]
+        token
+        for token, encoding in zip(words, encoded, strict=True)
+        if encoding.ids != [vocabulary.ids[token]]
     }
     # 2. No text is known for the others, such as continuations and parts of characters, so compute
     #    whether they are reachable.
@@ -329,10 +345,13 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     batches = draw_sequences(edit)
     n_drawn = len(batches)
     for line in edit.lines:
-        old = encode(edit.before.fast_tokenizer, line)
-        new = encode(edit.after.fast_tokenizer, line)
-        if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
-            batches.append((build_input(edit.before, old.ids), build_input(edit.after, new.ids)))
+        old = encode(edit.before.fast_tokenizer, line).ids
+        new = encode(edit.after.fast_tokenizer, line).ids
+        # An encoding has the text of an unknown character, so tokens are read from the ids.
+        tokens = [edit.before.vocabulary.tokens[i] for i in old]
+        same_tokens = tokens == [edit.after.vocabulary.tokens[i] for i in new]
+        if old and same_tokens and not edit.replaced.intersection(tokens):
+            batches.append((build_input(edit.before, old), build_input(edit.after, new)))
 
     # 2. Compare the outputs.
     context: AbstractContextManager[None] = nullcontext()
