@@ -27,10 +27,16 @@ DIGEST = 16  # hexadecimal digits in a name: enough for the cells of many studie
 STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; group 1: its digest
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
-# Settings that came after the first studies → the value that changes nothing, with which they are
-# left out of a digest: so a study is not computed again after an update.
-ADDED_SETTINGS: Mapping[str, object] = {"trained": "all"}
 VECTORS = "vectors"  # name of the step that trains word vectors
+# Settings that came after the first studies → the value that changes nothing. With it, a setting is
+# left out of digests, so that studies are not computed again after an update: add new settings here.
+ADDED_SETTINGS: Mapping[str, object] = {
+    "trained": "all",
+    "fill_reserved": False,
+    "cover": 0.0,
+    "keep": 0,
+    "characters": "text",
+}
 
 
 @dataclass(frozen=True)
