@@ -7,9 +7,10 @@ Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary fi
 of JSON per measurement: count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against
 the baseline on a slice, best of three alternating runs; whether the counts equal those of the
 tokenizer's normalizer and pre-tokenizer on whole lines; the peak memory of a new process (target: 600
-MB). --gigabyte adds the peak memory on 1 GB of text with many distinct words; --planes checks every
-Unicode code point as `ab<c>cd`. --workers: counting by so many processes, against one, on the text and
-on three times as much (target: ratio 1.7 with two), plain and compressed; `path_ratio` is computed from
+MB); byte-level BPE pre-tokens against counting line by line. --gigabyte adds the peak memory on 1 GB of
+text with many distinct words; --planes checks every
+Unicode code point as `ab<c>cd`, `a <c>` and `<c> a`. --workers: counting by so many processes, against
+one, on the text and on three times as much (target: ratio 1.7 with two), plain and compressed; `path_ratio` is computed from
 processor time, as if the processes never waited for a core or for each other: it depends less on other
 load than the clock.
 """
@@ -35,8 +36,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from vocadapt.text.corpus import open_corpus  # noqa: E402
+from vocadapt.text.counting import LineCounter, build_word_counter  # noqa: E402
 from vocadapt.text.shards import add_counts, count_words_in_parallel  # noqa: E402
 from vocadapt.text.words import Splitter, WordCounts, count_words, write_sentences  # noqa: E402
+from vocadapt.vocabulary.families import FAMILIES  # noqa: E402
 
 TEXT = ROOT.parent / "shared" / "data" / "text" / "biomedical-fulltext.txt.gz"
 SLICE = 2_000_000  # bytes for the baseline and the whole-line check
@@ -71,6 +74,7 @@ def main() -> None:
             measure_workers(text, options.workers)
             return
         speed(text, Path(folder) / "sentences")
+        byte_level(text, options.planes)
         memory("", text, Path(folder) / "sentences")
         whole_lines("a slice", start_of(text, SLICE), Path(folder) / "slice.txt")
         if options.planes:
@@ -96,7 +100,9 @@ def start_of(path: Path, size: int) -> list[str]:
 
 def every_code_point() -> list[str]:
     codes = (code for code in [*range(1, 0x110000), 0] if not 0xD800 <= code < 0xE000)
-    return [f"ab{chr(code)}cd" for code in codes if chr(code) not in "\r\n"]
+    characters = [chr(code) for code in codes if chr(code) not in "\r\n"]
+    lines = [(f"ab{one}cd", f"a {one}", f"{one} a") for one in characters]
+    return [line for three in lines for line in three]
 
 
 def speed(text: Path, sentences: Path, repeats: int = 3) -> None:
@@ -113,6 +119,22 @@ def speed(text: Path, sentences: Path, repeats: int = 3) -> None:
     basic, basic_cpu = best["BasicTokenizer"]
     for name, (wall, cpu) in best.items():
         show(name, mb_per_s=wall, ratio=wall / basic, cpu_ratio=cpu / basic_cpu)
+
+
+def byte_level(text: Path, planes: bool) -> None:
+    """Count byte-level BPE pre-tokens, compared with counting line by line."""
+    splitter = FAMILIES["byte-level-bpe"].make_training_splitter(lowercase=False)
+    lines = start_of(text, SLICE)
+    if planes:
+        lines += every_code_point()
+    block = "".join(f"{line}\n" for line in lines)
+    corpus, slow, fast = open_corpus([text]), LineCounter(splitter), build_word_counter(splitter)
+    line_wall, line_cpu = rates(len(block.encode()), lambda: slow.count(block))
+    wall, cpu = rates(corpus.bytes, lambda: count_words(corpus, splitter))
+    fast.count(block)
+    identical = +fast.word_counts() == +slow.word_counts()
+    ratios = {"ratio": wall / line_wall, "cpu_ratio": cpu / line_cpu}
+    show("count_words, byte-level BPE", mb_per_s=wall, **ratios, identical=identical)
 
 
 def basic_tokenizer(lines: list[str]) -> Counter[str]:

@@ -4,7 +4,6 @@ pre-tokenizers of other models.
 
 import gzip
 import json
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from tokenizers import (
     processors,
 )
 
+from vocadapt.text.counting import build_word_counter
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.byte_level_bpe import BYTE_ALPHABET
 
@@ -115,8 +115,6 @@ def count_abstracts(shared: Path, prefix: bool = False, pattern: str = "") -> di
     tokenizer = build_tiny(prefix=prefix)
     if pattern:
         split_as(tokenizer, pattern)
-    splitter = family_of(tokenizer).make_splitter(tokenizer)
-    counts: Counter[str] = Counter()
-    for line in read_abstracts(shared):
-        counts.update(splitter.pretokens(line))
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    counter = build_word_counter(family_of(tokenizer).make_splitter(tokenizer))
+    counter.count("".join(f"{line}\n" for line in read_abstracts(shared)))
+    return dict(sorted(counter.word_counts().items(), key=lambda item: (-item[1], item[0])))

@@ -5,6 +5,7 @@ on the merges of GPT-2.
 import json
 from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,6 @@ from vocadapt.vocabulary.families import (
 )
 from vocadapt.vocabulary.families.byte_level_bpe import (
     BYTE_ALPHABET,
-    TRAINER,
     ByteLevelFamily,
     spell_bytes,
 )
@@ -41,9 +41,14 @@ from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer, measure_pretoken_departures
 
-FAMILY = FAMILIES["byte-level-bpe"]
-FEW = 10_000  # of GPT-2's merges, in tests that would take long with all of them
+TRAINER = "byte-level-bpe"
+FAMILY = FAMILIES[TRAINER]
+FEW = 5_000  # of GPT-2's merges, and of the pre-tokens, in tests that would take long with all
 BY_WORDS = {"kind": "extend", "refill": "words"}
+
+
+def count_few(shared: Path) -> dict[str, int]:
+    return dict(islice(count_abstracts(shared).items(), 2 * FEW))
 
 
 def plan_for(
@@ -150,6 +155,24 @@ def test_removal_takes_no_part_of_a_kept_token() -> None:
     assert tokens_of(reduced, " hypertension") == ["Ġhyper", "te", "n", "sion"]
     assert vocabulary_of(reduced).tokens == kept.tokens
     assert find_unreachable(reduced) == ()
+
+
+def test_a_token_that_was_removed_and_is_added_again_gets_new_merges() -> None:
+    tokenizer = build_tiny()
+    vocabulary = vocabulary_of(tokenizer)
+    kept = vocabulary.without(["tension", "ten", "te"])
+    added = kept.expand_insertions(["tension"])
+    assert added == ("te", "ten", "tension")
+    changed = vocabulary.with_tokens((*kept.tokens, *added), frozenset())
+    assert changed.merges[-3:] == (("t", "e"), ("te", "n"), ("ten", "sion"))
+    # In any order; without its part, a token cannot be made.
+    for order in (("tension", "ten", "te"), ("ten", "te", "tension"), ("ten", "tension")):
+        other = vocabulary.with_tokens((*kept.tokens, *order), frozenset())
+        assert other.is_merged("tension") == ("te" in order)
+    replaced = FAMILY.replace_vocabulary(tokenizer, changed)
+    assert tokens_of(replaced, "tension") == ["tension"] and find_unreachable(replaced) == ()
+    moved = vocabulary.with_tokens(("<mask>", *vocabulary.tokens[:-1]))
+    assert moved.merges == vocabulary.merges
 
 
 def test_special_tokens_keep_their_ids_and_the_template() -> None:
@@ -434,7 +457,7 @@ def test_2000_words_are_whole_and_nothing_else_changes(shared: Path, prefix: boo
 
 
 def test_insertion_of_2000_words(shared: Path) -> None:
-    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_abstracts(shared)
+    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
     plan = plan_for(tokenizer, counts, "insertion", max_added=2000, **BY_WORDS)
     adapted = adapt_tokenizer(tokenizer, plan, "insertion")
     after = vocabulary_of(adapted)
@@ -452,7 +475,7 @@ def test_insertion_of_2000_words(shared: Path) -> None:
 
 @pytest.mark.parametrize("heuristic", REDUCTIONS)
 def test_removal_of_a_quarter_leaves_every_token_reachable(shared: Path, heuristic: str) -> None:
-    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_abstracts(shared)
+    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
     plan = plan_for(tokenizer, counts, kind="reduce", cut=heuristic, removed=0.25)
     assert len(plan.tokens) == round(0.75 * len(plan.base))
     reduced = adapt_tokenizer(tokenizer, plan, "replacement")
@@ -461,7 +484,7 @@ def test_removal_of_a_quarter_leaves_every_token_reachable(shared: Path, heurist
 
 
 def test_a_combined_plan_keeps_the_size(shared: Path) -> None:
-    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_abstracts(shared)
+    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
     settings = {"kind": "combined", "cut": "freq", "removed": 0.1, "refill": TRAINER}
     plan = plan_for(tokenizer, counts, **settings)
     adapted = adapt_tokenizer(tokenizer, plan, "replacement")
@@ -471,7 +494,7 @@ def test_a_combined_plan_keeps_the_size(shared: Path) -> None:
 
 
 def test_continued_training_is_reproducible_and_its_tokens_are_made(shared: Path) -> None:
-    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_abstracts(shared)
+    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
     settings = {"kind": "extend", "refill": TRAINER, "max_added": 500}
     plan = plan_for(tokenizer, counts, "insertion", **settings)
     shuffled = dict(sorted(counts.items()))

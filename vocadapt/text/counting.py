@@ -1,5 +1,5 @@
-"""Counting of pre-tokens and words: line by line for any splitter, by distinct chunks for BERT's
-splitter, whose pre-tokens are words.
+"""Counting of pre-tokens and words: line by line for any splitter, by distinct parts of lines where
+lines can be cut (`line_cuts`), by distinct chunks for BERT's splitter, whose pre-tokens are words.
 
 Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
 whitespace, delete control characters and always split at ASCII punctuation:
@@ -12,16 +12,19 @@ whitespace, delete control characters and always split at ASCII punctuation:
 `tests/text/test_words.py` compares this with the tokenizer's own result for every code point.
 """
 
+import re
 import string
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from vocadapt.text.formats.text_file import split_lines
+from vocadapt.text.line_cuts import CONTEXT, find_cut, may_be_cut_after
 from vocadapt.text.splitter import Splitter
 
-MAX_CHUNKS = 500_000  # distinct chunks in memory before they are split into words
+MAX_CHUNKS = 500_000  # distinct chunks, or parts of lines, in memory before they are split
+GROUP = 256  # parts of lines that are split together
 PUNCTUATION = [mark.encode() for mark in string.punctuation]
 CONTROL = bytes(code for code in [*range(32), 127] if code not in b"\t\n\r")
 NEXT_LINE = "\x85".encode()  # a control character too; str.split() would split here
@@ -57,6 +60,110 @@ class LineCounter:
     def word_counts(self) -> Counter[str]:
         """Return the counts so far."""
         return self.words
+
+
+class PartCounter(LineCounter):
+    """Counts distinct parts of lines before splitting them, for splitters whose lines can be cut."""
+
+    def __init__(self, splitter: Splitter, cut: re.Pattern[str]) -> None:
+        super().__init__(splitter)
+        self.pretoken_parts = LineParts(splitter.pretokens, cut)
+        self.word_parts = LineParts(splitter.words, cut)
+
+    def count(self, text: str) -> None:
+        """Count the pre-tokens of some lines."""
+        for line in split_lines(text):
+            self.pretoken_parts.count(line)
+        if self.pretoken_parts.is_full():
+            self.word_counts()
+
+    def sentences(self, text: str) -> Iterator[str]:
+        """Count the words of some lines, and yield each line's words joined by spaces."""
+        return self._join_lines(text, self.word_parts)
+
+    def pretoken_lines(self, text: str) -> Iterator[str]:
+        """Count the pre-tokens of some lines, and yield each line's joined by spaces."""
+        return self._join_lines(text, self.pretoken_parts)
+
+    def _join_lines(self, text: str, parts: "LineParts") -> Iterator[str]:
+        for line in split_lines(text):
+            parts.count(line)
+            yield parts.join(line)
+        if parts.is_full():
+            self.word_counts()
+
+    def word_counts(self) -> Counter[str]:
+        """Split and clear the distinct parts so far, and return the counts."""
+        self.pretoken_parts.add_to(self.words)
+        self.word_parts.add_to(self.words)
+        return self.words
+
+
+class LineParts:
+    """Distinct parts of lines with their counts.
+
+    split: splits a line into pre-tokens or words. cut: where a line is cut (`find_cut`).
+    """
+
+    def __init__(self, split: Callable[[str], list[str]], cut: re.Pattern[str]) -> None:
+        self.split = split
+        self.cut = cut
+        self.firsts: Counter[str] = Counter()  # at the start of a line
+        self.others: Counter[str] = Counter()  # after a cut
+        self.joined: dict[str, str] = {}
+        self.n_context = len(split(CONTEXT.strip()))
+
+    def count(self, line: str) -> None:
+        """Count the parts of a line."""
+        first, *others = self.cut.split(line)
+        if first or not others:
+            self.firsts[first] += 1
+        self.others.update(others)
+
+    def is_full(self) -> bool:
+        """Return whether there are too many distinct parts for the memory."""
+        return len(self.others) + len(self.firsts) > MAX_CHUNKS
+
+    def add_to(self, counts: Counter[str]) -> None:
+        """Split and clear the distinct parts; add the counts of what they consist of."""
+        for part, count in self.firsts.items():
+            for one in self.split(part):
+                counts[one] += count
+        # Parts that occur equally often are split together.
+        by_count: defaultdict[int, list[str]] = defaultdict(list)
+        for part, count in self.others.items():
+            by_count[count].append(part)
+        for count, parts in by_count.items():
+            for group in self._group(parts):
+                for one in self._split_after_cut(" ".join(group)):
+                    counts[one] += count
+        self.firsts.clear()
+        self.others.clear()
+        self.joined.clear()
+
+    def _split_after_cut(self, part: str) -> list[str]:
+        return self.split(CONTEXT + part)[self.n_context :]
+
+    def _group(self, parts: list[str]) -> Iterator[list[str]]:
+        """Group parts that a line may consist of."""
+        inner = [part for part in parts if may_be_cut_after(self.cut, part)]
+        for start in range(0, len(inner), GROUP):
+            yield inner[start : start + GROUP]
+        if len(inner) < len(parts):
+            yield from ([part] for part in set(parts).difference(inner))
+
+    def join(self, line: str) -> str:
+        """Return what a line is split into, joined by spaces."""
+        first, *others = self.cut.split(line)
+        found: list[str] = []
+        if first or not others:
+            found += self.split(first)
+        for part in others:
+            if part not in self.joined:
+                self.joined[part] = " ".join(self._split_after_cut(part))
+            if self.joined[part]:
+                found.append(self.joined[part])
+        return " ".join(found)
 
 
 class ChunkCounter(LineCounter):
@@ -134,6 +241,9 @@ def build_word_counter(splitter: Splitter) -> LineCounter:
     """Return the fastest exact counter for a splitter."""
     if splitter.never_crosses_whitespace:
         return ChunkCounter(splitter)
+    cut = find_cut(splitter)
+    if cut is not None:
+        return PartCounter(splitter, cut)
     return LineCounter(splitter)
 
 

@@ -219,7 +219,8 @@ class Splitter:
     def _word_pre_tokenizer(self) -> PreTokenizer | None:
         """The pre-tokenizer that outputs words."""
         pre_tokenizer = self.word_pre_tokenizer or self.pre_tokenizer
-        return _build_tokenizer("null", pre_tokenizer).pre_tokenizer
+        built: PreTokenizer | None = _build_tokenizer("null", pre_tokenizer).pre_tokenizer
+        return built
 
     @cached_property
     def _punctuation(self) -> PreTokenizer:

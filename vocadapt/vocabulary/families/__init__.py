@@ -15,7 +15,7 @@ without some of the tokens: `prefix_trees` and `longest_match` (WordPiece), `mer
 
 The family of XLM-R and T5 is `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new
 tokens), `unigram_training`, `metaspace` (its splitter) and `sentencepiece_file` (for folders without
-a tokenizer.json).
+a tokenizer.json). That of Llama 2 and Gemma is `sentencepiece_bpe`.
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily
@@ -30,6 +30,7 @@ from vocadapt.vocabulary.families.family import (
     vocabulary_of,
 )
 from vocadapt.vocabulary.families.roles import read_roles
+from vocadapt.vocabulary.families.sentencepiece_bpe import SentencePieceBpeFamily
 from vocadapt.vocabulary.families.unigram import UnigramFamily
 from vocadapt.vocabulary.families.vocabulary import Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily
@@ -50,3 +51,4 @@ __all__ = [
 register_family(WordPieceFamily())
 register_family(ByteLevelFamily())
 register_family(UnigramFamily())
+register_family(SentencePieceBpeFamily())

@@ -18,9 +18,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
-from tokenizers import Tokenizer, models
+from tokenizers import AddedToken, Tokenizer, models, processors
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
@@ -28,7 +29,13 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
 from vocadapt.vocabulary.families.leaf_pruning import order_leaf_removals
 from vocadapt.vocabulary.families.merges import Merge, MergeList, keep_merges
-from vocadapt.vocabulary.families.tokenizer_checks import Json, check_merges, check_vocabulary
+from vocadapt.vocabulary.families.tokenizer_checks import (
+    BYTE_TOKENS,
+    Json,
+    UnfitError,
+    check_merges,
+    check_vocabulary,
+)
 from vocadapt.vocabulary.families.tokenizer_json import (
     from_json,
     list_tokens,
@@ -48,6 +55,14 @@ from vocadapt.vocabulary.families.wordpiece_training import Pieces, Trainer, mer
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\|>")
 MAX_NAMED = 3  # tokens that a message lists
 MIN_COUNT = 2  # a pair that occurs only once is never merged
+# Those of RoBERTa, by role.
+SPECIAL_TOKENS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+TRAINER = Trainer(
+    lambda pair, left, right: pair,
+    "the most frequent pair of the model's tokens is merged first",
+    "f(t1 t2)",
+    "Sennrich et al. 2016",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +85,10 @@ class BpeVocabulary(Vocabulary):
         """Return whether a token is one that pre-tokens consist of before any merge."""
         return len(token) == 1
 
+    def split_symbols(self, text: str) -> list[str]:
+        """Return the symbols of a text."""
+        return list(text)
+
     def is_part_of_character(self, token: str) -> bool:
         """Return whether the bytes of a token are not whole characters."""
         return False
@@ -85,7 +104,7 @@ class BpeVocabulary(Vocabulary):
         if not without:
             return self.tokenize(token)
         others = (merge for merge in self.merges if "".join(merge) != token)
-        return tuple(MergeList(others).apply(token))
+        return tuple(MergeList(others).apply(self.split_symbols(token)))
 
     def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
         """Prepare a text that contains each of some tokens alone, with a weight."""
@@ -205,16 +224,21 @@ class BpeVocabulary(Vocabulary):
         """Return the vocabulary with other tokens, by id.
 
         A new token in `whole` (None: every new token) is an entry without merges; merges are
-        appended for the others, from the tokens that spell them.
+        appended for the others, from the tokens that spell them. So they are for an old token that
+        was removed and is added again.
         """
         changed = tuple(tokens)
         known = frozenset(changed)
-        new = [token for token in changed if token not in self.ids]
         if whole is None:
-            whole = self.whole.intersection(known).union(new)
-        merges = MergeList(keep_merges(self.merges, known))
-        for token in new:
-            if token not in whole:
+            whole = self.whole.intersection(known).union(known.difference(self.ids))
+        # 1. Keep the merges of old tokens that stay in place and are made as before.
+        stays = self._list_in_place(changed)
+        if not stays.issuperset(self.ids):
+            stays -= self._find_broken(stays)
+        merges = MergeList(keep_merges(self.merges, stays))
+        # 2. Append those of the others.
+        for token in changed:
+            if token not in stays and token not in whole:
                 merges.append_for(token)
         return replace(
             self,
@@ -222,9 +246,33 @@ class BpeVocabulary(Vocabulary):
             special=self.special & known,
             added=self.added & known,
             whole=whole,
-            merges=tuple(merges.merges),
+            merges=tuple(keep_merges(merges.merges, known)),
             ignore_merges=self.ignore_merges or bool(whole - self.added),
         )
+
+    def _list_in_place(self, tokens: Iterable[str]) -> set[str]:
+        """Return the old tokens among some that do not come after others with higher ids."""
+        in_place, last = set[str](), -1
+        for token in tokens:
+            i = self.ids.get(token, -1)
+            if token in self.added or token in self.whole:
+                in_place.add(token)
+            elif i > last:
+                in_place.add(token)
+                last = i
+        return in_place
+
+    def _find_broken(self, tokens: set[str]) -> set[str]:
+        """Return the tokens that merges make, but not if there are these tokens alone."""
+        ids = {token: i for i, token in enumerate(sorted(tokens))}
+        model = models.BPE(ids, keep_merges(self.merges, tokens))
+        return {
+            token
+            for token in tokens
+            if not self.is_symbol(token)
+            and len(model.tokenize(token)) != 1
+            and self.is_merged(token)
+        }
 
     def take_over(self, target: Vocabulary, tokens: tuple[str, ...]) -> Self:
         """Return the first tokens of another vocabulary, with its merges.
@@ -276,14 +324,23 @@ class BpeVocabulary(Vocabulary):
 
 
 class BpeFamily(TokenizerFamily):
-    """A kind of BPE tokenizers."""
+    """A kind of BPE tokenizers.
+
+    special_tokens: those of a tokenizer that is trained from scratch, by role, in the order of ids.
+    """
 
     trainers: Mapping[str, Trainer] = {}
+    special_tokens: Mapping[str, str] = SPECIAL_TOKENS
 
     def check_model(self, model: Json) -> dict[str, int]:
         """Check the model of a tokenizer.json; return its ids by token."""
         ids = check_vocabulary(model)
         check_merges(model, ids)
+        missing = [token for token in BYTE_TOKENS if token not in ids]
+        if model.get("byte_fallback") and missing:
+            raise UnfitError(
+                f"byte fallback needs the token {missing[0]}, which the vocabulary lacks"
+            )
         return ids
 
     @abstractmethod
@@ -393,8 +450,14 @@ class BpeFamily(TokenizerFamily):
         further, the most frequent pair first.
         """
         self.check_trainer(trainer)
-        pretokens = [list(vocabulary.tokenize(pretoken)) for pretoken in counts]
-        pieces = Pieces(pretokens, list(counts.values()))
+        assert isinstance(vocabulary, BpeVocabulary)
+        runs: list[list[str]] = []
+        run_counts: list[int] = []
+        for pretoken, count in counts.items():
+            for run in _split_at_bytes(vocabulary, vocabulary.tokenize(pretoken)):
+                runs.append(run)
+                run_counts.append(count)
+        pieces = Pieces(runs, run_counts)
         return merge_best_pairs(pieces, self.trainers[trainer].score, MIN_COUNT, False)
 
     def train(
@@ -416,6 +479,53 @@ class BpeFamily(TokenizerFamily):
             tokens[token] = None
             progress(len(tokens) / size, f"{len(tokens):,} of {size:,} tokens")
         return tuple(tokens)
+
+    @abstractmethod
+    def build_empty_tokenizer(self, lowercase: bool) -> Tokenizer:
+        """Build a tokenizer of this family without tokens."""
+
+    def make_training_splitter(self, lowercase: bool) -> Splitter:
+        """Return the splitter of the tokenizers that `build` makes."""
+        return self.make_splitter(self.build_empty_tokenizer(lowercase))
+
+    def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
+        """Build a tokenizer over trained tokens, with the template of RoBERTa."""
+        merged = [token for token in tokens if token not in BYTE_TOKENS]
+        content = to_json(self.build_empty_tokenizer(lowercase))
+        content["model"]["vocab"] = ids = {token: i for i, token in enumerate(tokens)}
+        content["model"]["merges"] = build_merges(merged[len(self.special_tokens) :])
+        tokenizer = from_json(content)
+        tokenizer.add_special_tokens(
+            [AddedToken(token, special=True) for token in self.special_tokens.values()]
+        )
+        sep, cls = self.special_tokens["sep"], self.special_tokens["cls"]
+        tokenizer.post_processor = processors.RobertaProcessing(
+            (sep, ids[sep]), (cls, ids[cls]), add_prefix_space=False
+        )
+        return tokenizer
+
+    def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
+        """Write a tokenizer over trained tokens into a model folder."""
+        from transformers import PreTrainedTokenizerFast
+
+        roles = {f"{role}_token": token for role, token in self.special_tokens.items()}
+        PreTrainedTokenizerFast(
+            tokenizer_object=self.build(tokens, lowercase), model_max_length=max_length, **roles
+        ).save_pretrained(folder)
+
+
+def _split_at_bytes(vocabulary: BpeVocabulary, tokens: Iterable[str]) -> list[list[str]]:
+    """Split tokens into runs without byte tokens such as <0xE2> and unknown tokens, which cannot be
+    parts of merges.
+    """
+    runs: list[list[str]] = [[]]
+    for token in tokens:
+        is_byte = len(token) > 1 and vocabulary.is_symbol(token)
+        if is_byte or token == vocabulary.unknown:
+            runs.append([])
+        else:
+            runs[-1].append(token)
+    return [run for run in runs if run]
 
 
 def build_merges(tokens: Iterable[str]) -> list[Merge]:

@@ -12,32 +12,24 @@ word (Ġword, word, ĠWord, …) are different pre-tokens, so each of them needs
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tokenizers import (
-    AddedToken,
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-)
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.bpe import BpeFamily, BpeVocabulary, build_merges
+from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, BpeVocabulary
 from vocadapt.vocabulary.families.tokenizer_checks import Json
-from vocadapt.vocabulary.families.tokenizer_json import join_pre_tokenizers, list_parts
+from vocadapt.vocabulary.families.tokenizer_json import (
+    join_pre_tokenizers,
+    list_parts,
+    read_parts,
+)
 from vocadapt.vocabulary.families.vocabulary import Notation
 from vocadapt.vocabulary.families.wordpiece_training import Trainer
 
 SPACE = "Ġ"
 # The regular expression of GPT-2, which the pre-tokenizer ByteLevel applies.
 PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-# Special tokens of a tokenizer that is trained from scratch, by role, as in RoBERTa.
-SPECIAL_TOKENS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
-TRAINER = "byte-level-bpe"
 
 
 def build_byte_alphabet() -> str:
@@ -129,14 +121,7 @@ class ByteLevelFamily(BpeFamily):
         "in forms that were not added, such as after a symbol that the model reads together with the"
         " word, where a new word is split as before"
     )
-    trainers: Mapping[str, Trainer] = {
-        TRAINER: Trainer(
-            lambda pair, left, right: pair,
-            "the most frequent pair of the model's tokens is merged first",
-            "f(t1 t2)",
-            "Sennrich et al. 2016; Radford et al. 2019",
-        )
-    }
+    trainers: Mapping[str, Trainer] = {"byte-level-bpe": TRAINER}
 
     def recognizes(self, content: Json) -> bool:
         """Return whether the model of a tokenizer is BPE over spelled bytes."""
@@ -161,7 +146,7 @@ class ByteLevelFamily(BpeFamily):
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
         """Return the splitter of a tokenizer."""
-        content = json.loads(_without_model(tokenizer))
+        content = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
         parts: list[Mapping[str, Any]] = []
         for part in list_parts(content["pre_tokenizer"] or {"type": "ByteLevel"}):
             if part["type"] != "ByteLevel":
@@ -179,53 +164,15 @@ class ByteLevelFamily(BpeFamily):
 
     # Train
 
-    def make_training_splitter(self, lowercase: bool) -> Splitter:
-        """Return the splitter of the tokenizers that `build` makes."""
-        return self.make_splitter(_build_empty_tokenizer(lowercase))
-
     def list_first_tokens(self, counts: Mapping[str, int]) -> list[str]:
         """Return the special tokens and those of the 256 bytes."""
-        return [*SPECIAL_TOKENS.values(), *sorted(BYTE_ALPHABET)]
+        return [*self.special_tokens.values(), *sorted(BYTE_ALPHABET)]
 
-    def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
-        """Build a tokenizer over trained tokens, with the template of RoBERTa."""
-        merges = build_merges(tokens[len(SPECIAL_TOKENS) :])
-        ids = {token: i for i, token in enumerate(tokens)}
-        tokenizer = _build_empty_tokenizer(lowercase)
-        tokenizer.model = models.BPE(ids, merges)
-        tokenizer.add_special_tokens(
-            [AddedToken(token, special=True) for token in SPECIAL_TOKENS.values()]
-        )
-        sep, cls = SPECIAL_TOKENS["sep"], SPECIAL_TOKENS["cls"]
-        tokenizer.post_processor = processors.RobertaProcessing(
-            (sep, ids[sep]), (cls, ids[cls]), add_prefix_space=False
-        )
+    def build_empty_tokenizer(self, lowercase: bool) -> Tokenizer:
+        """Build a tokenizer without tokens, as that of RoBERTa."""
+        tokenizer = Tokenizer(models.BPE())
+        if lowercase:
+            tokenizer.normalizer = normalizers.Lowercase()
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
         return tokenizer
-
-    def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
-        """Write a tokenizer over trained tokens into a model folder."""
-        from transformers import PreTrainedTokenizerFast
-
-        roles = {f"{role}_token": token for role, token in SPECIAL_TOKENS.items()}
-        PreTrainedTokenizerFast(
-            tokenizer_object=self.build(tokens, lowercase), model_max_length=max_length, **roles
-        ).save_pretrained(folder)
-
-
-def _build_empty_tokenizer(lowercase: bool) -> Tokenizer:
-    """Build a tokenizer of this family without tokens."""
-    tokenizer = Tokenizer(models.BPE())
-    if lowercase:
-        tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    return tokenizer
-
-
-def _without_model(tokenizer: Tokenizer) -> str:
-    """Return normalizer and pre-tokenizer as JSON text; the vocabulary is slow to serialize."""
-    parts: dict[str, Any] = {}
-    for name in ("normalizer", "pre_tokenizer"):
-        part = getattr(tokenizer, name)
-        parts[name] = None if part is None else json.loads(part.__getstate__())
-    return json.dumps(parts)

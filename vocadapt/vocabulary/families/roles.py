@@ -50,7 +50,8 @@ def find_roles(
 
     The first source that names a token of the vocabulary decides:
     1. `mask_token` and its like in `declared`;
-    2. the unknown token of the tokenizer's model, by name or by id;
+    2. the unknown token of the tokenizer's model, if it has its name (that of a Unigram model, which
+       has an id, is `Vocabulary.unknown`);
     3. the tokens that the post-processor puts around a text;
     4. the ids in config.json;
     5. the usual names.
@@ -85,10 +86,6 @@ def _read_model(tokenizer: Tokenizer) -> Declared:
     token = getattr(tokenizer.model, "unk_token", None)
     if token:
         yield "unk", token
-    i = getattr(tokenizer.model, "unk_id", None)
-    name = tokenizer.id_to_token(i) if i is not None else None
-    if name:
-        yield "unk", name
 
 
 def _read_post_processor(tokenizer: Tokenizer) -> Declared:
@@ -121,7 +118,8 @@ def _read_config(tokenizer: Tokenizer, config: Mapping[str, Any]) -> Declared:
             i = config.get(key)
             if isinstance(i, list):
                 i = next(iter(i), None)
-            known = isinstance(i, int) and 0 <= i < tokenizer.get_vocab_size()
-            token = tokenizer.id_to_token(i) if known else None
+            if not isinstance(i, int) or isinstance(i, bool):
+                continue
+            token = tokenizer.id_to_token(i) if 0 <= i < tokenizer.get_vocab_size() else None
             if token:
                 yield role, token

@@ -1,0 +1,174 @@
+"""Where a line can be cut so that its parts, split one by one, have the pre-tokens of the whole line.
+
+Cutting is exact for normalizers and pre-tokenizers of known forms only; for all others `find_cut`
+returns None. There are two forms:
+
+*Regular expressions* that begin a new pre-token at a space which another character follows. The line
+is cut before each such space. Of several spaces, such an expression takes all but the last one as a
+pre-token, so nothing before the cut depends on what follows it. The normalizers of this form (NFC and
+lowercase) neither make spaces nor remove them.
+
+*Marks* in place of spaces (Metaspace), or a split at whitespace. Normalizers of this form may turn a
+character into a space, and several spaces into one. So a line is cut only at single spaces between
+ASCII characters, of which they do neither.
+
+A part that follows a cut is split after CONTEXT, because pre-tokenizers treat the start of a line
+differently.
+
+Example: "a b  (c" → "a", "b ", "(c" for an expression; "a", "b  (c" for marks.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from vocadapt.text.splitter import Splitter
+
+CONTEXT = "a "
+BEFORE_ANY_SPACE = re.compile(r" (?=\S)")
+BETWEEN_ASCII = re.compile(r"(?<=[!-~]) (?=[!-~])")
+
+# Regular expressions that begin a pre-token at a space which another character follows.
+_GLUING = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+EXPRESSIONS = {
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    _GLUING % "",
+    _GLUING % "{1,3}",
+}
+# Expressions of the marks before which a text is split, and one that isolates letters and other
+# characters, each with the marks before them. MARK stands for the mark.
+BEFORE_MARKS = ("MARK", "MARK+")
+LETTERS_AND_OTHERS = r"MARK*[\p{L}\p{M}]+|MARK*[^MARK\p{L}\p{M}]+|MARK+"
+
+KEEP_SPACES = {"NFC", "Lowercase"}
+LOCAL_NORMALIZERS = {
+    *("NFC", "NFD", "NFKC", "NFKD", "Nmt", "Lowercase", "StripAccents", "Strip", "Precompiled"),
+    "Prepend",
+}
+SPLIT_AT_SPACES = {"WhitespaceSplit", "Whitespace", "BertPreTokenizer"}
+SPLIT_IN_WORDS = {"Digits", "Punctuation"}
+
+Steps = Sequence[Mapping[str, Any]]
+
+
+def find_cut(splitter: Splitter) -> re.Pattern[str] | None:
+    """Return the pattern of the spaces at which a line can be cut; None if there are none.
+
+    The words of the line can be cut there too.
+    """
+    normalizers = _list_steps(splitter.normalizer)
+    steps = _list_steps(splitter.pre_tokenizer)
+    word_steps = _list_steps(splitter.word_pre_tokenizer or "null")
+    if all(one["type"] in KEEP_SPACES for one in normalizers):
+        fits = _are_known_expressions(steps)
+        if fits and (not word_steps or _are_words_of_expressions(word_steps)):
+            return BEFORE_ANY_SPACE
+    mark = splitter.word_start
+    if all(_is_local(one, mark) for one in normalizers):
+        is_written = any(_writes_mark(one, mark) for one in normalizers)
+        fits = _split_at_spaces(steps, mark, is_written)
+        if fits and (not word_steps or _split_at_spaces(word_steps, mark, is_written)):
+            return BETWEEN_ASCII
+    return None
+
+
+def may_be_cut_after(cut: re.Pattern[str], part: str) -> bool:
+    """Return whether a line could be cut after a part, if another part followed."""
+    return cut.search(f"{part} {CONTEXT}", len(part), len(part) + 2) is not None
+
+
+def _list_steps(part: str) -> list[Mapping[str, Any]]:
+    """Return the steps of a normalizer or pre-tokenizer."""
+    content = json.loads(part)
+    return [] if content is None else list(_flatten(content))
+
+
+def _flatten(step: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if step["type"] != "Sequence":
+        yield step
+        return
+    for inner in step.get("normalizers") or step.get("pretokenizers") or ():
+        yield from _flatten(inner)
+
+
+def _read_expression(step: Mapping[str, Any]) -> str:
+    """Return the regular expression of a step that isolates its matches; "" for another step."""
+    is_plain = step["type"] == "Split" and step["behavior"] == "Isolated" and not step["invert"]
+    return str(step["pattern"].get("Regex", "")) if is_plain else ""
+
+
+def _are_known_expressions(steps: Steps) -> bool:
+    """Return whether the steps spell bytes after a known expression."""
+    *others, last = steps or [{"type": ""}]
+    if last["type"] != "ByteLevel":
+        return False
+    if not others:
+        return bool(last.get("use_regex", True))
+    split_before = len(others) == 1 and _read_expression(others[0]) in EXPRESSIONS
+    return split_before and not last.get("use_regex", True) and not last["add_prefix_space"]
+
+
+def _are_words_of_expressions(steps: Steps) -> bool:
+    """Return whether the steps split at a known expression and then at spaces."""
+    *others, last = steps
+    known = len(others) == 1 and _read_expression(others[0]) in EXPRESSIONS
+    return known and last["type"] == "BertPreTokenizer"
+
+
+def _is_local(step: Mapping[str, Any], mark: str) -> bool:
+    """Return whether a normalizer neither moves nor removes a single space between ASCII
+    characters, except that it may write a mark in its place.
+    """
+    if step["type"] != "Replace":
+        return step["type"] in LOCAL_NORMALIZERS
+    (pattern,) = step["pattern"].values()
+    if "Regex" in step["pattern"]:
+        return pattern == " {2,}" and step["content"] in (" ", mark)
+    if pattern == " ":
+        return bool(mark) and step["content"] == mark
+    return " " not in pattern + step["content"]
+
+
+def _writes_mark(step: Mapping[str, Any], mark: str) -> bool:
+    """Return whether a normalizer writes a mark in place of each space."""
+    return step["type"] == "Replace" and step["pattern"] == {"String": " "} and bool(mark)
+
+
+def _split_at_spaces(steps: Steps, mark: str, is_written: bool) -> bool:
+    """Return whether the steps split at each space, or at the mark in its place.
+
+    is_written: whether the marks are written already.
+    """
+    splits = False
+    for step in steps:
+        kind = step["type"]
+        if kind == "Metaspace":
+            if step["replacement"] != mark:
+                return False
+            is_written = True
+            splits |= step.get("split", True)
+        elif kind == "Split":
+            if not _is_split_at_mark(step, mark):
+                return False
+            splits |= is_written
+        elif kind in SPLIT_AT_SPACES:
+            splits |= not is_written
+        elif kind not in SPLIT_IN_WORDS:
+            return False
+    return splits
+
+
+def _is_split_at_mark(step: Mapping[str, Any], mark: str) -> bool:
+    """Return whether a step splits a text at its marks, in one of the known ways."""
+    (pattern,) = step["pattern"].values()
+    if not mark or step["invert"]:
+        return False
+    if step["behavior"] in ("MergedWithNext", "Removed"):
+        return pattern in [one.replace("MARK", mark) for one in BEFORE_MARKS]
+    known = LETTERS_AND_OTHERS.replace("MARK", mark)
+    return bool(step["behavior"] == "Isolated" and pattern == known)
