@@ -39,6 +39,7 @@ from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.loaders.registry import LoaderSettings
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
 from vocadapt.recipe import Recipe, format_toml
@@ -108,7 +109,8 @@ def _certify(options: Options) -> Answer:
         )
     # 2. The certificate, and how often the tokenizer violates the exact-word rule.
     options.progress(None, "checking")
-    certificate = certify(before, after, lines or None)
+    loaders = read_settings(options, LoaderSettings)
+    certificate = certify(before, after, lines or None, loaders=loaders)
     departures = _count_departures(before, after, options.text)
     if NOT_COUNTED in departures:
         notes.append(
@@ -126,10 +128,19 @@ def _certify(options: Options) -> Answer:
             )
     # 3. The verdict. A failed certificate is exit code 1.
     rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
+    loads = [
+        (result.state, f"{result.title} {result.version}".strip(), result.detail)
+        for result in certificate.loads
+    ]
+    tables = [
+        format_table(("", "check", "detail"), rows),
+        "",
+        format_table(("", "loads correctly in", "detail"), loads),
+    ]
     notes.append(VERDICTS[certificate.passed])
     return Answer(
         {**certificate.to_dict(), **answer, **departures},
-        "\n".join([format_table(("", "check", "detail"), rows), "", *notes]),
+        "\n".join([*tables, "", *notes]),
         int(not certificate.passed),
     )
 
@@ -249,6 +260,7 @@ CERTIFY = Command(
             default=200,
             help="number of lines of --text to use (default 200)",
         ),
+        setting_options(LoaderSettings),
         OFFLINE,
     ),
 )

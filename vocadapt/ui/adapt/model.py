@@ -1,6 +1,6 @@
 """Blocks of the part Adapt: an adapted model, its certificate, and its tokenization of a text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -24,6 +24,12 @@ from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
 
 MAX_EXAMPLES = 6
 EXACT_WORD = "An added word is one token wherever it stands as a whole word."
+STATES = {
+    "loads": "Loads correctly in",
+    "differs": "Differs in",
+    "not tried": "Not tried:",
+    "not applicable": "Not applicable:",
+}
 VERDICT = {
     True: ":green[:material/verified: **Certificate passed**]",
     False: ":violet[:material/error: **Certificate failed**]",
@@ -193,6 +199,21 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
         st.markdown(
             f"{icon} {plain(check['name'])} :small[:gray[{format_sentence(check['detail'])}]]"
         )
+    _draw_loads(certificate.get("loads", ()))
+
+
+def _draw_loads(loads: Sequence[Mapping[str, str]]) -> None:
+    """Draw in a line in which other programs the model was loaded, grouped by the result; details
+    are in its help. Nothing for models of earlier versions.
+    """
+    if not loads:
+        return
+    titles: dict[str, list[str]] = {}
+    for load in loads:
+        titles.setdefault(load["state"], []).append(plain(load["title"]))
+    groups = [f"**{STATES.get(state, state)}** {', '.join(titles[state])}" for state in titles]
+    details = [f"- {plain(load['title'])}: {format_sentence(load['detail'])}" for load in loads]
+    st.markdown(f":small[{' · '.join(groups)}]", help="\n".join(details))
 
 
 def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None:

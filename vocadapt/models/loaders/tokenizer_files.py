@@ -1,0 +1,43 @@
+"""The libraries that read tokenizer files: tokenizers and sentencepiece."""
+
+from tokenizers import Tokenizer
+
+from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.loaders.loader import DIFFERS, NOT_APPLICABLE, NOT_TRIED, Finding
+from vocadapt.models.loaders.trial_texts import compare_ids, list_texts
+from vocadapt.models.network_class import SAFE, run_quietly
+from vocadapt.models.transformers_tokenizer import FILE
+from vocadapt.text.tokenization import is_library_error, summarize_error
+
+SENTENCEPIECE = "*.model"  # pattern of the files of SentencePiece
+
+
+def try_tokenizers(edit: Edit) -> Finding:
+    """Compare the ids of tokenizer.json, as the library tokenizers reads it, with those of
+    AutoTokenizer.
+    """
+    from transformers import AutoTokenizer
+
+    folder, texts = edit.after.path, list_texts(edit)
+    if not (folder / FILE).is_file():
+        return NOT_APPLICABLE, f"the folder has no {FILE}"
+    try:
+        loaded = run_quietly(lambda: AutoTokenizer.from_pretrained(folder, **SAFE))
+        stored = Tokenizer.from_file(str(folder / FILE))
+    except BaseException as error:
+        if not is_library_error(error):
+            raise
+        return DIFFERS, f"cannot be loaded: {summarize_error(error)}"
+    expected = [loaded(text)["input_ids"] for text in texts]
+    found = [encoding.ids for encoding in stored.encode_batch(texts)]
+    return compare_ids(texts, expected, found)
+
+
+def try_sentencepiece(edit: Edit) -> Finding:
+    """Check that the folder has no file of SentencePiece: it would lack the new tokens."""
+    files = ", ".join(sorted(path.name for path in edit.after.path.glob(SENTENCEPIECE)))
+    if not files:
+        return NOT_APPLICABLE, f"the tokenizer is stored only in {FILE}"
+    if edit.added or edit.rearranged:
+        return DIFFERS, f"{files} has the tokens of the original model: remove it"
+    return NOT_TRIED, f"{files} was not compared"
