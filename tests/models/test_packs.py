@@ -96,6 +96,8 @@ def untidy(folder: Path) -> Path:
     tokens = sorted(open_model(folder).vocabulary.ids.items(), key=lambda item: item[1])
     (folder / "vocab.txt").write_text("".join(f"{token}\n" for token, _ in tokens))
     (folder / "README.md").write_text("# A base\n")
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text("{}")
     return folder
 
 

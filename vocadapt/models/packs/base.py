@@ -115,13 +115,14 @@ def open_base(model: LanguageModel) -> Iterator[tuple[LanguageModel, list[Vocabu
 
 
 def list_base_files(folder: Path) -> list[str]:
-    """List the files of a base that are kept, by their paths in its folder: small files for
-    transformers, and the original tokenizer of an adapted model.
+    """List the files of a base that are kept, by their paths in its folder: small files, also of
+    folders directly inside it, and all in base/ of an adapted model.
     """
-    files = [path for path in folder.iterdir() if path.name not in NOT_KEPT]
-    files += (folder / BASE).rglob("*")
-    kept = [path for path in files if path.is_file() and path.suffix in KEPT_SUFFIXES]
-    return sorted(path.relative_to(folder).as_posix() for path in kept)
+    found = [*folder.glob("*"), *folder.glob("*/*"), *(folder / BASE).rglob("*")]
+    names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
+    return sorted(
+        name for name in names - {*NOT_KEPT} if _is_kept_path(name) and not name.endswith(SUFFIX)
+    )
 
 
 def restore_base(model: LanguageModel, applied: AppliedPacks, folder: Path) -> None:
