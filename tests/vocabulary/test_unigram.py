@@ -236,6 +236,14 @@ def test_a_word_with_an_unknown_character_is_whole() -> None:
     assert tokens_of(adapted, "a☃ ☃a") == ["▁a☃", "▁", "☃", "a"]
 
 
+def test_scores_of_words_with_unknown_characters_do_not_fall_without_end() -> None:
+    words = [f"▁{first}{second}" for first in "☃☂☀☎" for second in "☃☂☀☎"]
+    vocabulary = read_vocabulary(build_tiny())
+    assert vocabulary.find_not_whole(words) == ()
+    scores = score_new_pieces(vocabulary.scores, words)
+    assert set(scores.values()) == {-2 - 2 * (12 + 10) + 0.001}
+
+
 def test_ids_of_a_mask_beyond_the_list_are_kept() -> None:
     tokenizer = build_tiny(mask_in_list=False)
     before = read_vocabulary(tokenizer)

@@ -39,7 +39,12 @@ class Segmentation:
 
 
 class PieceScores:
-    """The pieces of a Unigram model with their scores, to which pieces can be added."""
+    """The pieces of a Unigram model with their scores, to which pieces can be added.
+
+    An unknown character keeps the score that it had before any were added. In the model it then
+    scores even less, 10 below the lowest of all: the new pieces are chosen all the more. Otherwise
+    the scores of words with unknown characters would fall without end, each with that before it.
+    """
 
     def __init__(self, scores: Mapping[str, float]) -> None:
         self.scores = dict(scores)
@@ -48,10 +53,8 @@ class PieceScores:
 
     def add(self, piece: str) -> None:
         """Add a piece with the lowest score at which its own text becomes this piece."""
-        score = self.segment(piece).score + MARGIN
-        self.scores[piece] = score
+        self.scores[piece] = self.segment(piece).score + MARGIN
         self._longest = max(self._longest, len(piece))
-        self._lowest = min(self._lowest, score)
 
     def segment(self, text: str, without: str | None = None) -> Segmentation:
         """Return the best segmentation of a text; of equal ones, that with the longest last piece,
