@@ -17,13 +17,16 @@ from tests.conftest import build_tiny_bert, edit_json
 from tests.material.architectures import build_tiny_model
 from tests.material.packs import CHEMICAL, MEDICAL, adapt_words, build_pack, hash_folder
 from vocadapt.errors import InputError
+from vocadapt.models.adapted_model import save_trained
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify
 from vocadapt.models.language_model import open_model
+from vocadapt.models.loading import load_network
 from vocadapt.models.packs.apply import apply_pack, remove_pack
 from vocadapt.models.packs.make import identify_base, make_pack
 from vocadapt.models.packs.pack import EMBEDDINGS, OUTPUT, OUTPUT_BIAS, VocabularyPack, load_pack
 
 ROOT = Path(__file__).parents[2]
+TRAINING = {"stage": "whole", "tokens": 100}  # as reported by a training
 DEMO = ROOT / "assets" / "demo" / "models" / "demo-bert"
 
 
@@ -379,11 +382,30 @@ def test_a_model_that_was_trained_since_is_not_restored(
     tensors = load_file(applied / "model.safetensors")
     tensors["bert.encoder.layer.0.output.dense.bias"] += 1
     save_file(tensors, applied / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match=r"model\.safetensors of its base model cannot be"):
+    with pytest.raises(InputError, match=r"restored: model\.safetensors is missing or"):
         remove_pack(open_model(applied), "medical", tmp_path / "out")
     (applied / "base" / "config.json").write_text("{}")
-    with pytest.raises(InputError, match=r"config\.json of its base model cannot be restored"):
+    with pytest.raises(InputError, match=r"restored: config\.json is missing or"):
         remove_pack(open_model(applied), "medical", tmp_path / "out")
+
+
+def test_a_folder_that_a_training_wrote_is_not_restored(
+    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
+) -> None:
+    apply_pack(open_model(tiny_bert), packs["medical"], tmp_path / "applied")
+    applied = open_model(tmp_path / "applied")
+    save_trained(applied, load_network(applied), tmp_path / "trained", torch.float32, TRAINING)
+    trained = open_model(tmp_path / "trained")
+    assert trained.vocabulary.tokens[-3:] == MEDICAL
+    for change in (
+        lambda: remove_pack(trained, "", tmp_path / "out"),
+        lambda: apply_pack(trained, packs["chemical"], tmp_path / "out"),
+    ):
+        with pytest.raises(InputError, match=r"packs/medical\.safetensors is missing"):
+            change()
+    # Its new embeddings make a pack again, because nothing else was trained.
+    pack = make_pack(open_model(tiny_bert), trained, "again")
+    assert pack.rows == packs["medical"].rows and pack.tokens == MEDICAL
 
 
 @pytest.mark.parametrize(

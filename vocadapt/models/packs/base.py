@@ -93,8 +93,15 @@ def read_applied(model: LanguageModel) -> AppliedPacks | None:
 
 
 def load_applied(model: LanguageModel, applied: AppliedPacks) -> list[VocabularyPack]:
-    """Read the packs of a model, in the order in which they were applied."""
-    return [load_pack(model.path / PACKS / f"{name}{SUFFIX}") for name in applied.names]
+    """Read the packs of a model, in the order in which they were applied.
+
+    Raises InputError if one is missing: a folder written by a training has none.
+    """
+    files = [model.path / PACKS / f"{name}{SUFFIX}" for name in applied.names]
+    for file in files:
+        if not file.is_file():
+            raise _build_changed_error(model, f"{PACKS}/{file.name}", applied)
+    return [load_pack(file) for file in files]
 
 
 @contextmanager
@@ -150,7 +157,7 @@ def restore_base(model: LanguageModel, applied: AppliedPacks, folder: Path) -> N
 
 def _build_changed_error(model: LanguageModel, name: str, applied: AppliedPacks) -> InputError:
     return InputError(
-        f"{show_path(model.path)}: {name[:100]} of its base model cannot be restored: a file has"
+        f"{show_path(model.path)}: its base model cannot be restored: {name[:100]} is missing or has"
         " changed since the packs were applied, for example by training.",
         f"Use the base model itself, {applied.base.name}.",
     )
