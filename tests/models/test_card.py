@@ -72,6 +72,35 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
     assert "certificate" in json.loads((folder / "vocadapt.json").read_text(encoding="utf-8"))
 
 
+def test_a_card_has_a_table_of_the_programs_that_load_the_model(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    folder = adapted_folder(tiny_bert, tmp_path / "out")
+    assert "Loads correctly in" not in card(folder)
+    loads = [
+        ("tokenizers", "1.2", "loads", "same ids on 5 texts"),
+        ("GGUF", "", "differs", "other a|b"),
+        ("ONNX Runtime", "", "not tried", "not requested"),
+    ]
+    keys = ("title", "version", "state", "detail")
+    certificate = {
+        "passed": True,
+        "checks": [{"name": "outputs", "passed": True}],
+        "loads": [dict(zip(keys, load, strict=True)) for load in loads],
+    }
+    add_to_record(folder, certificate=certificate)
+    table = [line for line in card(folder).splitlines() if line.startswith("|")]
+    assert table == [
+        "| Loads correctly in | |",
+        "|---|---|",
+        "| tokenizers 1.2 | loads: same ids on 5 texts |",
+        "| GGUF | differs: other a&#124;b |",
+        "| ONNX Runtime | not tried |",
+    ]
+    assert "1 of 1 checks that nothing else changed.\n\n| Loads" in card(folder)
+    assert "not tried |\n\n## Use it" in card(folder)
+
+
 def test_a_model_of_the_hub_is_named_as_there(tiny_bert: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "models--org--tiny" / "snapshots" / "0123abc"
     shutil.copytree(tiny_bert, snapshot)

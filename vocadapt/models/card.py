@@ -13,6 +13,7 @@ from vocadapt.footprint import (
     sum_footprints,
 )
 from vocadapt.models.extension_size import MODULE
+from vocadapt.models.loaders.states import NOT_REQUESTED
 from vocadapt.vocabulary.families import FAMILIES
 from vocadapt.vocabulary.families.family import DEFAULT
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
@@ -32,7 +33,7 @@ license_name: that-of-the-base-model
 
 {what}
 {certificate}
-
+{loads}
 ## Use it
 
 ```python
@@ -111,6 +112,7 @@ def render_model_card(record: Mapping[str, Any]) -> str:
         "certificate": _describe_certificate(
             record.get("certificate"), str(record.get("certified", ""))
         ),
+        "loads": _describe_loads(record.get("certificate")),
         "snippet": render_snippet(record),
         "needed": WITH_VOCADAPT if record.get("module") else WITHOUT_VOCADAPT,
         "changed": _describe_network(record),
@@ -331,6 +333,21 @@ def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> st
         f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that nothing else"
         " changed."
     )
+
+
+def _describe_loads(certificate: Mapping[str, Any] | None) -> str:
+    """Return a table of the programs that load the model correctly; "" if there is no certificate."""
+    loads = (certificate or {}).get("loads", ())
+    if not loads:
+        return ""
+    lines = ["", "| Loads correctly in | |", "|---|---|"]
+    for load in loads:
+        result = str(load["state"])
+        if load["detail"] not in ("", NOT_REQUESTED):
+            result += f": {load['detail']}"
+        cells = [f"{load['title']} {load['version']}".strip(), result]
+        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def _describe_data(data: Mapping[str, Any] | None) -> str:

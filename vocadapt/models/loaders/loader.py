@@ -6,9 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from vocadapt.models.certificate.edit import Edit
-
-LOADS, DIFFERS, NOT_TRIED, NOT_APPLICABLE = "loads", "differs", "not tried", "not applicable"
-NOT_REQUESTED = "not requested"
+from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_REQUESTED, NOT_TRIED
 
 Finding = tuple[str, str]  # a state and a sentence about it
 

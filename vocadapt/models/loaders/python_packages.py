@@ -9,7 +9,8 @@ from typing import Any
 
 from vocadapt.models.certificate.edit import Edit
 from vocadapt.models.extension_size import is_extended
-from vocadapt.models.loaders.loader import DIFFERS, LOADS, NOT_APPLICABLE, Finding
+from vocadapt.models.loaders.loader import Finding
+from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE
 from vocadapt.models.loaders.trial_texts import (
     compare_ids,
     encode_texts,

@@ -10,7 +10,8 @@ import shutil
 from pathlib import Path
 
 from vocadapt.models.certificate.edit import Edit
-from vocadapt.models.loaders.loader import DIFFERS, NOT_TRIED, Finding
+from vocadapt.models.loaders.loader import Finding
+from vocadapt.models.loaders.states import DIFFERS, NOT_TRIED
 from vocadapt.models.loaders.trial_texts import compare_ids, encode_texts, list_texts, run_program
 
 PACKAGE = "@huggingface/transformers"

@@ -9,7 +9,8 @@ from typing import Any
 
 from vocadapt.models.certificate.edit import Edit
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.loaders.loader import DIFFERS, LOADS, Finding
+from vocadapt.models.loaders.loader import Finding
+from vocadapt.models.loaders.states import DIFFERS, LOADS
 from vocadapt.text.tokenization import encode_batch
 
 MAX_WORDS = 20  # added words that are tried

@@ -12,6 +12,7 @@ from vocadapt.lab.workspace.packing import compute_packed_size, pack_to_temporar
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
+from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
@@ -25,10 +26,10 @@ from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
 MAX_EXAMPLES = 6
 EXACT_WORD = "An added word is one token wherever it stands as a whole word."
 STATES = {
-    "loads": "Loads correctly in",
-    "differs": "Differs in",
-    "not tried": "Not tried:",
-    "not applicable": "Not applicable:",
+    LOADS: "Loads correctly in",
+    DIFFERS: "Differs in",
+    NOT_TRIED: "Not tried:",
+    NOT_APPLICABLE: "Not applicable:",
 }
 VERDICT = {
     True: ":green[:material/verified: **Certificate passed**]",
