@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Mapping
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,8 +67,8 @@ def write_folder(
 
 def convert(path: Path, converter: str, ids: Mapping[str, int], **settings: Any) -> Tokenizer:
     """Convert a .model file as transformers does."""
-    from transformers import convert_slow_tokenizer
-
+    # transformers has a function of the same name once it has converted a tokenizer
+    convert_slow_tokenizer = import_module("transformers.convert_slow_tokenizer")
     slow = SimpleNamespace(vocab_file=str(path), convert_tokens_to_ids=ids.__getitem__, **settings)
     converted = getattr(convert_slow_tokenizer, converter)(slow).converted()
     assert isinstance(converted, Tokenizer)

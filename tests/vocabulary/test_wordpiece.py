@@ -107,7 +107,7 @@ def test_an_id_without_a_token_gets_a_name_of_its_own(tiny_bert: Path, tmp_path:
         "[SEP]": 5,
         "[MASK]": 6,
     }
-    stored["added_tokens"] = []
+    stored |= {"added_tokens": [], "post_processor": None}
     (tmp_path / "tokenizer.json").write_text(json.dumps(stored), encoding="utf-8")
     assert vocabulary_of(read_tokenizer(tmp_path)).tokens[:4] == (
         "[PAD]",
@@ -121,7 +121,7 @@ def test_an_id_without_a_token_gets_a_name_of_its_own(tiny_bert: Path, tmp_path:
     ("files", "said"),
     [
         ({}, "found neither"),
-        ({"vocab.json": "{}", "merges.txt": ""}, "byte-level BPE"),
+        ({"vocab.json": "{}", "merges.txt": ""}, "does not name the type of the model"),
         ({"vocab.txt": ""}, "it has none"),
         ({"vocab.txt": "just some\ntext\n"}, "none of 2 lines"),
         ({"tokenizer.json": "{not json"}, "not valid JSON"),

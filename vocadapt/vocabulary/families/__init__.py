@@ -7,11 +7,11 @@ each kind, which builds vocabularies from tokenizers, and new tokenizers from ol
 
 Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
 BERT), `merges` and `bpe` (what all kinds of BPE have in common), `byte_level_bpe` (the family of
-RoBERTa and GPT-2), `roles` (special tokens), `tokenizer_checks` and `tokenizer_trial` (reading files
-safely), `tokenizer_json` (editing them), `vocab_file`, `wordpiece_training`. Fast tokenization
-without some of the tokens: `prefix_trees` and `longest_match` (WordPiece), `merge_rounds`,
-`merge_table` and `leaf_pruning` (BPE), `best_splits`, `beginnings` and `segmentation_table`
-(Unigram).
+RoBERTa and GPT-2) with `merges_file` (for folders without a tokenizer.json), `roles` (special
+tokens), `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing
+them), `vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens:
+`prefix_trees` and `longest_match` (WordPiece), `merge_rounds`, `merge_table` and `leaf_pruning`
+(BPE), `best_splits`, `beginnings` and `segmentation_table` (Unigram).
 
 The family of XLM-R and T5 is `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new
 tokens), `unigram_training`, `metaspace` (its splitter) and `sentencepiece_file` (for folders without

@@ -12,12 +12,14 @@ word (Ġword, word, ĠWord, …) are different pre-tokens, so each of them needs
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, BpeVocabulary
+from vocadapt.vocabulary.families.merges_file import build_from_merges
 from vocadapt.vocabulary.families.tokenizer_checks import Json
 from vocadapt.vocabulary.families.tokenizer_json import (
     join_pre_tokenizers,
@@ -135,6 +137,12 @@ class ByteLevelFamily(BpeFamily):
             if part is not None
             for one in list_parts(part)
         )
+
+    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+        """Build the tokenizer of a folder from its files of vocabulary and merges; None if it has
+        none.
+        """
+        return build_from_merges(folder)
 
     def read_vocabulary(self, tokenizer: Tokenizer) -> ByteLevelVocabulary:
         """Return the vocabulary of a tokenizer; entries without merges match whole pre-tokens."""

@@ -7,7 +7,6 @@ and tokenizes words. To add a family, derive both classes in a new module and ca
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -284,11 +283,11 @@ def _read_folder(folder: Path) -> Tokenizer:
         if tokenizer is not None:
             return tokenizer
     # 3. Report what the folder contains instead.
-    kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
-    if (folder / "vocab.json").is_file() or kinds[".model"]:
+    names = {path.name for path in folder.iterdir() if path.is_file()}
+    if "vocab.json" in names or any(name.endswith(".model") for name in names):
         raise InputError(
-            f"{folder}: its byte-level BPE or SentencePiece vocabulary can be read only from a"
-            " tokenizer.json, and it has none.",
+            f"{folder}: its vocabulary (vocab.json without merges.txt, or a .model file of"
+            " SentencePiece) can be read only from a tokenizer.json, and it has none.",
             CONVERT.format(folder=folder),
         )
     raise InputError(

@@ -69,7 +69,7 @@ def check_tokenizer_files(
     family recognizes it; the caller raises the error for such a file.
     """
     checks: dict[str, Callable[[Json], None]] = {
-        TOKENIZER: lambda content: _check_tokenizer(content, check_model),
+        TOKENIZER: lambda content: check_tokenizer(content, check_model),
         CONFIG: _check_config,
         SPECIAL_MAP: _check_special,
         ADDED: _check_added,
@@ -87,8 +87,11 @@ def check_tokenizer_files(
     return found.get(TOKENIZER)
 
 
-def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] | None]) -> None:
-    """Check tokenizer.json: the model, the added tokens, and tokens named by other parts."""
+def check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] | None]) -> None:
+    """Check a parsed tokenizer.json: the model, the added tokens, and tokens named by other parts.
+
+    Raises UnfitError if it is invalid.
+    """
     # 1. Check the model, and the types of all parts.
     model = content.get("model")
     _demand(isinstance(model, dict), '"model"', model, "an object")
