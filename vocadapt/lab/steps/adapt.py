@@ -172,6 +172,8 @@ def _measure_result(
 ) -> Numbers:
     """Return the figures of an adapted model for its manifest."""
     numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
+    if adapted.matrix.free > 0:  # a padded matrix: new tokens take rows without a token first
+        numbers["filled_rows"] = adapted.matrix.filled
     if adapted.module is not None:
         numbers["module"] = adapted.module.to_dict(count_layers(context.model))
     if adapted.rows.fallbacks:
