@@ -316,6 +316,19 @@ def test_encoder_decoders_and_extension_modules_are_not_exported(
     assert results(edit, "onnx")["onnx"].state == "not applicable"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", ["onnx", "sentence-transformers"])
+def test_installed_packages_load_an_adapted_model(
+    edits: Callable[[str], Edit], name: str, family: str
+) -> None:
+    """Runs if the extra `export` is installed, as .ci/nightly does."""
+    for package in LOADERS[name].packages:
+        pytest.importorskip(package)
+    found = results(edits(family), name)[name]
+    assert found.state == "loads", found.detail
+
+
 # Processes
 
 
