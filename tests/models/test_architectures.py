@@ -443,6 +443,16 @@ def test_a_second_table_of_the_tokens_is_refused_by_name(tmp_path: Path) -> None
         add_words(open_model(folder))
 
 
+@pytest.mark.parametrize("size", ["intermediate_size", "hidden_size", "max_position_embeddings"])
+def test_another_size_that_equals_the_vocabulary_by_chance_is_no_table(
+    tmp_path: Path, size: str
+) -> None:
+    tokens = build_wordpiece().tokenizer.get_vocab_size()
+    padded = -(-tokens // 8) * 8
+    folder = build_tiny_model("bert", tmp_path / "before", padded_to=8, **{size: padded})
+    assert list_failed(folder, add_words(open_model(folder)).save(tmp_path / "after")) == {}
+
+
 def test_a_bias_of_an_encoder_decoder_is_refused_by_name(tmp_path: Path) -> None:
     folder = build_tiny_model("t5", tmp_path / "m")
     tokens = len(open_model(folder).vocabulary)

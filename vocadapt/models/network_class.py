@@ -104,11 +104,18 @@ def load_config(model: ModelFiles) -> "transformers.PreTrainedConfig":
         )
 
 
-def build_without_weights(model: ModelFiles) -> "transformers.PreTrainedModel":
-    """Build a network of the model's class on the meta device, which allocates no memory."""
+def build_without_weights(
+    model: ModelFiles, vocab_size: int | None = None
+) -> "transformers.PreTrainedModel":
+    """Build a network of the model's class on the meta device, which allocates no memory.
+
+    vocab_size: another number of tokens than that of config.json.
+    """
     import torch
 
     kind, config = get_network_class(model), load_config(model)
+    if vocab_size is not None:
+        config.get_text_config().vocab_size = vocab_size
     with (
         convert_library_errors(f"{show_path(model.path)}: transformers cannot build its network"),
         torch.device("meta"),

@@ -13,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
 from vocadapt.models.model_files import StoredTensor, read_headers
 from vocadapt.models.model_folder import ModelFolder
+from vocadapt.models.network_class import build_without_weights
 
 if TYPE_CHECKING:
     import torch
@@ -65,17 +66,27 @@ def check_other_tables(
     unused: names of stored tensors that the network's class does not have.
     """
     rows = len(get_embeddings(network))
-    sizes = {getattr(network.config, key, None) for key in OTHER_SIZES}
-    if rows in sizes:  # it cannot be told from the others by its size
-        return
+    # 1. Tensors of the network: a size may equal the number of rows by chance, so those found are
+    #    compared with a network of one token more.
     known = list_token_tensors(network).values()
     tables = [
         name
         for name, value in network.state_dict(keep_vars=True).items()
         if rows in value.shape and not _contains(known, value)
     ]
+    if tables:
+        larger = build_without_weights(model, vocab_size=rows + 1).state_dict()
+        shapes = {name: value.shape for name, value in network.state_dict().items()}
+        tables = [name for name in tables if larger[name].shape != shapes[name]]
+
+    # 2. Stored tensors that the network's class does not have.
     stored = read_headers(model.path)
-    tables += [name for name in unused if rows in stored[name].shape and not OUTPUT.search(name)]
+    sizes = {getattr(network.config, key, None) for key in OTHER_SIZES}
+    tables += [
+        name
+        for name in unused
+        if rows in stored[name].shape and rows not in sizes and not OUTPUT.search(name)
+    ]
     if tables:
         raise InputError(
             f"{model.path}: besides embeddings, output layer and output bias it has another tensor"
