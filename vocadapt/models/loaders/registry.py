@@ -52,7 +52,7 @@ def register_loader(name: str, loader: Loader) -> None:
 
 def list_choices() -> dict[str, str]:
     """List the loaders that can be requested, with what each compares."""
-    several = {QUICK: "those that take less than a second", ALL: "every one"}
+    several = {QUICK: "those that need no other program", ALL: "every one"}
     return {**several, **{name: loader.about for name, loader in LOADERS.items()}}
 
 
