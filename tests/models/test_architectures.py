@@ -52,7 +52,7 @@ from vocadapt.vocabulary.plan.planning import plan_from_words
 
 WORDS = ("heart", "blood", "tachycardia", "euthymia", "myocarditis")
 DECODERS = ("gpt2", "llama", "qwen2", "qwen3")
-ENCODER_NAMES = tuple(set(ARCHITECTURES) - set(DECODERS) - {"t5", "electra-discriminator"})
+ENCODER_NAMES = sorted(set(ARCHITECTURES) - set(DECODERS) - {"t5", "electra-discriminator"})
 
 
 def plan_words(
