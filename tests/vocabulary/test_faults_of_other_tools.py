@@ -291,7 +291,6 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
     ("model", "kind"),
     [
         (models.BPE({"a": 0}, []), "BPE"),
-        (models.Unigram([("a", -1.0)], 0, False), "Unigram"),
         (models.WordLevel({"a": 0}, "a"), "WordLevel"),
     ],
 )
