@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
-from vocadapt.files import show_path
+from vocadapt.files import read_json_object, show_path
 from vocadapt.models.model_files import CONFIG
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import SAFE, convert_library_errors, run_quietly
@@ -37,12 +37,16 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     """
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    # 1. Load it with the class that the folder names.
+    # 1. Load it with the class that the folder names. To convert the files of an older model other
+    #    than a BERT, transformers needs packages that are not needed here.
     stored = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
         _ = model.config  # raises InputError for an invalid config.json
+    has_file = (model.path / FILE).is_file()
+    if not has_file and family_of(model.fast_tokenizer).name != DEFAULT:
+        return _wrap_tokenizer(model)
     options: dict[str, Any] = dict(SAFE)
-    if not (model.path / FILE).is_file():
+    if not has_file:
         options["do_lower_case"] = model.splitter.lowercase
     with convert_library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
         tokenizer = run_quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
@@ -59,6 +63,20 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     return tokenizer  # type: ignore[no-any-return]
+
+
+def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
+    """Build the transformers tokenizer of a folder without a tokenizer.json."""
+    from transformers import PreTrainedTokenizerFast
+
+    path = model.path / SETTINGS
+    settings = read_json_object(path) if path.is_file() else {}
+    options: dict[str, Any] = {
+        f"{role}_token": model.vocabulary.roles[role] for role in model.vocabulary.role_ids
+    }
+    if "model_max_length" in settings:
+        options["model_max_length"] = settings["model_max_length"]
+    return PreTrainedTokenizerFast(tokenizer_object=model.fast_tokenizer, **options)
 
 
 def save_tokenizer(settings: "PreTrainedTokenizerFast", tokenizer: Tokenizer, folder: Path) -> None:
