@@ -88,6 +88,7 @@ class AdaptedModel:
             "vocadapt": __version__,
             "base_model": self.base.hub_name or self.base.name,
             "on_hub": self.base.hub_name is not None,
+            "family": self.plan.base.family,
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
