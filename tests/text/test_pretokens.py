@@ -20,7 +20,7 @@ from tests.material.byte_level import (
 from vocadapt.text import counting
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.counting import LineCounter, PartCounter, build_word_counter
-from vocadapt.text.line_cuts import BEFORE_ANY_SPACE, BETWEEN_ASCII, find_cut
+from vocadapt.text.line_division import BEFORE_ANY_SPACE, BETWEEN_ASCII, find_boundary
 from vocadapt.text.shards import count_words_in_parallel
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words, write_sentences
@@ -169,14 +169,14 @@ def test_real_text(name: str, shared: Path) -> None:
     ],
 )
 def test_other_forms_are_counted_line_by_line(splitter: Splitter) -> None:
-    assert find_cut(splitter) is None
+    assert find_boundary(splitter) is None
     assert type(build_word_counter(splitter)) is LineCounter
 
 
 def test_an_expression_after_other_normalizers_is_not_cut() -> None:
     tokenizer = build_tiny()
     tokenizer.normalizer = normalizers.NFKC()  # it turns ´ into a space and an accent
-    assert find_cut(byte_level(tokenizer)) is None
+    assert find_boundary(byte_level(tokenizer)) is None
 
 
 def test_few_parts_in_memory_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 Read in this order: `corpus` (files, and which of their lines are read), `splitter` (a model's
 pre-tokenization: a line becomes words), `words` (word counts and the training file for word2vec),
-`counting` and `line_cuts` (fast word counting), `shards` (counting by several processes),
+`counting` and `line_division` (fast word counting), `shards` (counting by several processes),
 `keyword_in_context` (occurrences of a word), `pretoken_lines` (lines with some pre-tokens),
 `word_search` (what a typed text stands for: `spelling`, `patterns` and `formulas` do the work).
 Read the others when needed: `formats` (one reader per file format),

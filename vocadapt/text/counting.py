@@ -1,5 +1,5 @@
 """Counting of pre-tokens and words: line by line for any splitter, by distinct parts of lines where
-lines can be cut (`line_cuts`), by distinct chunks for BERT's splitter, whose pre-tokens are words.
+lines can be divided (`line_division`), by distinct chunks for BERT's splitter, whose pre-tokens are words.
 
 Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
 whitespace, delete control characters and always split at ASCII punctuation:
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from vocadapt.text.formats.text_file import split_lines
-from vocadapt.text.line_cuts import CONTEXT, find_cut, may_be_cut_after
+from vocadapt.text.line_division import CONTEXT, find_boundary, may_be_divided_after
 from vocadapt.text.splitter import Splitter
 
 MAX_CHUNKS = 500_000  # distinct chunks, or parts of lines, in memory before they are split
@@ -63,12 +63,12 @@ class LineCounter:
 
 
 class PartCounter(LineCounter):
-    """Counts distinct parts of lines before splitting them, for splitters whose lines can be cut."""
+    """Counts distinct parts of lines before splitting them, for splitters whose lines can be divided."""
 
-    def __init__(self, splitter: Splitter, cut: re.Pattern[str]) -> None:
+    def __init__(self, splitter: Splitter, boundary: re.Pattern[str]) -> None:
         super().__init__(splitter)
-        self.pretoken_parts = LineParts(splitter.pretokens, cut)
-        self.word_parts = LineParts(splitter.words, cut)
+        self.pretoken_parts = LineParts(splitter.pretokens, boundary)
+        self.word_parts = LineParts(splitter.words, boundary)
 
     def count(self, text: str) -> None:
         """Count the pre-tokens of some lines."""
@@ -102,20 +102,20 @@ class PartCounter(LineCounter):
 class LineParts:
     """Distinct parts of lines with their counts.
 
-    split: splits a line into pre-tokens or words. cut: where a line is cut (`find_cut`).
+    split: splits a line into pre-tokens or words. boundary: where a line is divided (`find_boundary`).
     """
 
-    def __init__(self, split: Callable[[str], list[str]], cut: re.Pattern[str]) -> None:
+    def __init__(self, split: Callable[[str], list[str]], boundary: re.Pattern[str]) -> None:
         self.split = split
-        self.cut = cut
+        self.boundary = boundary
         self.firsts: Counter[str] = Counter()  # at the start of a line
-        self.others: Counter[str] = Counter()  # after a cut
+        self.others: Counter[str] = Counter()  # after a boundary
         self.joined: dict[str, str] = {}
         self.n_context = len(split(CONTEXT.strip()))
 
     def count(self, line: str) -> None:
         """Count the parts of a line."""
-        first, *others = self.cut.split(line)
+        first, *others = self.boundary.split(line)
         if first or not others:
             self.firsts[first] += 1
         self.others.update(others)
@@ -146,7 +146,7 @@ class LineParts:
 
     def _group(self, parts: list[str]) -> Iterator[list[str]]:
         """Group parts that a line may consist of."""
-        inner = [part for part in parts if may_be_cut_after(self.cut, part)]
+        inner = [part for part in parts if may_be_divided_after(self.boundary, part)]
         for start in range(0, len(inner), GROUP):
             yield inner[start : start + GROUP]
         if len(inner) < len(parts):
@@ -154,7 +154,7 @@ class LineParts:
 
     def join(self, line: str) -> str:
         """Return what a line is split into, joined by spaces."""
-        first, *others = self.cut.split(line)
+        first, *others = self.boundary.split(line)
         found: list[str] = []
         if first or not others:
             found += self.split(first)
@@ -241,9 +241,9 @@ def build_word_counter(splitter: Splitter) -> LineCounter:
     """Return the fastest exact counter for a splitter."""
     if splitter.never_crosses_whitespace:
         return ChunkCounter(splitter)
-    cut = find_cut(splitter)
-    if cut is not None:
-        return PartCounter(splitter, cut)
+    boundary = find_boundary(splitter)
+    if boundary is not None:
+        return PartCounter(splitter, boundary)
     return LineCounter(splitter)
 
 

@@ -74,7 +74,7 @@ TERMS = {
     "extension module": "The small transformer layer that exBERT adds to each layer of BERT.",
     "fertility": "The mean number of wordpieces per word of a text.",
     "form of a word": (
-        "A word as it stands in a text: after a space, at the start of a line, capitalized. In"
+        "A word as it stands in a text: after a space, at the start of a line, or capitalized; in"
         " byte-level BPE and Unigram, each form of an added word is a token."
     ),
     "gate": (
@@ -123,8 +123,8 @@ TERMS = {
     "plan": "The list of tokens to add and to remove, computed before any weight is changed.",
     "pooled": "Predicted from the combined logits of the base and the adapted tokenization.",
     "pre-token": (
-        "What a model's normalizer and pre-tokenizer divide a text into; tokens never cross its"
-        " borders. In WordPiece, a word."
+        "What a model's normalizer and pre-tokenizer divide a text into, in WordPiece a word; no token"
+        " crosses its borders."
     ),
     "preset": "A built-in recipe or a built-in set of training settings, chosen by name.",
     "pretraining from scratch": "Training of a randomly initialized model on unlabeled text.",
@@ -176,8 +176,8 @@ TERMS = {
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),
     "wordpiece": (
-        "A token of a model's vocabulary: a word or a part of one. In WordPiece, a mark tells which"
-        " ones continue a word; in byte-level BPE and Unigram, which ones follow a space."
+        "A token of a model's vocabulary, a word or a part of one; a mark tells which ones continue a"
+        " word (in WordPiece) or follow a space (in byte-level BPE and Unigram)."
     ),
     "workspace": "The folder that holds the artifacts and jobs of a project.",
 }

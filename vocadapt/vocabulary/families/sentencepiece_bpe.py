@@ -23,7 +23,7 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, normalizers
 
 from vocadapt.errors import InputError
-from vocadapt.text.line_cuts import BEFORE_MARKS, LETTERS_AND_OTHERS
+from vocadapt.text.line_division import BEFORE_MARKS, LETTERS_AND_OTHERS
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, BpeVocabulary, name_tokens
 from vocadapt.vocabulary.families.merges import Merge

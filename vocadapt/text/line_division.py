@@ -1,18 +1,18 @@
-"""Where a line can be cut so that its parts, split one by one, have the pre-tokens of the whole line.
+"""Where a line can be divided so that its parts, split one by one, have the pre-tokens of the whole line.
 
-Cutting is exact for normalizers and pre-tokenizers of known forms only; for all others `find_cut`
+Dividing is exact for normalizers and pre-tokenizers of known forms only; for all others `find_boundary`
 returns None. There are two forms:
 
 *Regular expressions* that begin a new pre-token at a space which another character follows. The line
-is cut before each such space. Of several spaces, such an expression takes all but the last one as a
-pre-token, so nothing before the cut depends on what follows it. The normalizers of this form (NFC and
+is divided before each such space. Of several spaces, such an expression takes all but the last one as a
+pre-token, so nothing before the boundary depends on what follows it. The normalizers of this form (NFC and
 lowercase) neither make spaces nor remove them.
 
 *Marks* in place of spaces (Metaspace), or a split at whitespace. Normalizers of this form may turn a
-character into a space, and several spaces into one. So a line is cut only at single spaces between
+character into a space, and several spaces into one. So a line is divided only at single spaces between
 ASCII characters, of which they do neither.
 
-A part that follows a cut is split after CONTEXT, because pre-tokenizers treat the start of a line
+A part that follows a boundary is split after CONTEXT, because pre-tokenizers treat the start of a line
 differently.
 
 Example: "a b  (c" → "a", "b ", "(c" for an expression; "a", "b  (c" for marks.
@@ -56,10 +56,10 @@ SPLIT_IN_WORDS = {"Digits", "Punctuation"}
 Steps = Sequence[Mapping[str, Any]]
 
 
-def find_cut(splitter: Splitter) -> re.Pattern[str] | None:
-    """Return the pattern of the spaces at which a line can be cut; None if there are none.
+def find_boundary(splitter: Splitter) -> re.Pattern[str] | None:
+    """Return the pattern of the spaces at which a line can be divided; None if there are none.
 
-    The words of the line can be cut there too.
+    The words of the line can be divided there too.
     """
     normalizers = _list_steps(splitter.normalizer)
     steps = _list_steps(splitter.pre_tokenizer)
@@ -77,9 +77,9 @@ def find_cut(splitter: Splitter) -> re.Pattern[str] | None:
     return None
 
 
-def may_be_cut_after(cut: re.Pattern[str], part: str) -> bool:
-    """Return whether a line could be cut after a part, if another part followed."""
-    return cut.search(f"{part} {CONTEXT}", len(part), len(part) + 2) is not None
+def may_be_divided_after(boundary: re.Pattern[str], part: str) -> bool:
+    """Return whether a line could be divided after a part, if another part followed."""
+    return boundary.search(f"{part} {CONTEXT}", len(part), len(part) + 2) is not None
 
 
 def _list_steps(part: str) -> list[Mapping[str, Any]]:
