@@ -176,7 +176,7 @@ class AddedWord:
     token: str
     pieces: tuple[str, ...]
     count: int | None = None
-    form_of: str = ""
+    form_of: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, eq=False)
