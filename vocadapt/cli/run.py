@@ -97,6 +97,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "REDUCE",
         "remove a fraction of the tokens of a model",
     ),
+    "vocabulary trim": (
+        "vocabulary.trim",
+        "TRIM",
+        "remove the tokens of a model that a text does not need",
+    ),
     "vocabulary extension": (
         "vocabulary.vocabulary",
         "EXTENSION_CURVE",

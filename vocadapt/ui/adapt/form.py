@@ -42,6 +42,7 @@ from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 FIRST = "green-bert"  # the preset that is selected if nothing can be recommended
+MIN_COVER = 0.5  # of the tokens of a text, offered for a trim
 FILLED = "adapt_filled"  # session key: the recipe whose values the number fields were given
 GATES = {
     0.5: "as published: half of each layer's output comes from the untrained module",
@@ -413,7 +414,20 @@ def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) ->
 
 
 def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
-    """Draw the extension size and initial gate if the recipe has them; return the changed recipe."""
+    """Draw the coverage of a trim, and the extension size and initial gate, if the recipe has them;
+    return the changed recipe.
+    """
+    if recipe.kind.keeps_text and recipe.vocabulary.cover:
+        cover = draw_setting(
+            st,
+            recipe.vocabulary,
+            "cover",
+            f"adapt_cover_{recipe.name}",
+            least=MIN_COVER,
+            step=0.0001,
+            format="%.4f",
+        )
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
     if recipe.vocabulary.kind == "extend":
         size = draw_setting(
             st,

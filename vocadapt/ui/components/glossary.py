@@ -164,6 +164,10 @@ TERMS = {
         "One combination of settings that a search tries, trained with every seed; its score is the"
         " mean on the dev split."
     ),
+    "trim": (
+        "The removal of the tokens that a text does not need: the text keeps its tokens, the model"
+        " gets smaller."
+    ),
     "unit": (
         "The element that a score counts and the bootstrap resamples: an example or a document."
     ),

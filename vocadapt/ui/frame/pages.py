@@ -184,7 +184,7 @@ LENS = Page(
                 "Remove :blue[**wordpieces**] from a vocabulary, see how many more tokens your text"
                 " then has, and compare vocabularies."
             ),
-            ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
+            ("fertility", "heuristic", "reduction", "tokenization", "trim", "wordpiece"),
             ("corpus", "counts", "model"),
             (
                 NextPart(

@@ -1,0 +1,190 @@
+"""vocabulary trim."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    exclusive,
+    option,
+    read_settings,
+    setting_options,
+)
+from vocadapt.cli.options import (
+    CASING,
+    CORPUS,
+    CORPUS_SETTINGS_WITHOUT_SEED,
+    build_answer,
+    choose_destination,
+    destination_options,
+    model_options,
+    open_named_model,
+    read_texts,
+    write_artifact,
+)
+from vocadapt.cli.tables import format_facts
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.drafts import check_free_file, convert_write_errors
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.pipeline import Sources, plan_adaptation
+from vocadapt.presets import build_trim
+from vocadapt.recipe import Recipe
+from vocadapt.vocabulary.plan.plan import PlanSettings
+from vocadapt.vocabulary.plan.token_map import check_token_map_path, write_token_map
+
+ONE_OF_TWO = "none: one of the two is needed"  # shown in place of default values
+CHANGES = (
+    "Lines whose tokens are all kept have the same tokens and hidden states as before, and the same"
+    " logits but for rounding. Probabilities and losses change: they are over fewer tokens."
+)
+CHARACTERS_LOST = (
+    "Characters that the text does not have were removed: other texts may have unknown tokens or"
+    " bytes."
+)
+
+
+def _trim(options: Options) -> Answer:
+    recipe = build_trim(**_read_given(options))
+    folder = choose_destination(options, "models")
+    map_file = _read_map_path(options)
+    if folder is None and map_file is None:
+        raise InputError(
+            "No output was given: use --out DIR or --name N for a model, --token-map FILE for a"
+            " token map of the original model."
+        )
+    # 1. A model, or only its plan.
+    if folder is None:
+        return _write_map_only(recipe, options, map_file)
+    settings = read_settings(options, ModelStep, ModelStep(recipe))
+    inputs = {"model": options.model, "text": options.corpus}
+    spec = Spec("model", settings, inputs, options.offline, options.casing)
+    artifact = write_artifact(spec, options)
+    answer = build_answer(artifact)
+    numbers = artifact.manifest.numbers
+    notes = [answer.text, *_describe(numbers, numbers["trim"], recipe)]
+    # 2. The token map.
+    values = dict(answer.json)
+    if map_file is not None:
+        tokens = open_model(artifact.folder).vocabulary.tokens
+        _write_map(map_file, open_named_model(options), tokens, numbers["trim"])
+        values["token_map"] = str(map_file)
+        notes.append(f"Token map: {map_file}")
+    return Answer(values, "\n\n".join(notes), answer.exit)
+
+
+def _read_given(options: Options) -> dict[str, Any]:
+    """Return the settings of the trim that were given."""
+    names = ("cover", "keep", "characters")
+    given = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _read_map_path(options: Options) -> Path | None:
+    """Return the file of the token map, before any long work; None if none was requested."""
+    if options.token_map is None:
+        return None
+    path = Path(options.token_map)
+    check_token_map_path(path)
+    check_free_file(path, options.overwrite)
+    return path
+
+
+def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answer:
+    """Plan a trim, and write the token map of the model, which stays as it is."""
+    assert path is not None
+    start = time.perf_counter()
+    model = open_named_model(options)
+    corpus = read_texts(options, options.corpus)
+    plan = plan_adaptation(recipe, model, Sources(corpus), progress=options.progress)
+    numbers = plan.summary()
+    assert plan.trim is not None
+    trim = plan.trim.to_dict()
+    _write_map(path, model, plan.tokens, trim)
+    place = {"token_map": str(path), "seconds": time.perf_counter() - start}
+    facts = {"tokens_before": numbers["tokens_before"], "tokens_after": numbers["tokens_after"]}
+    text = format_facts({**facts, "coverage": f"{plan.trim.coverage:.4%}", **place})
+    return Answer({**numbers, **place}, text)
+
+
+def _count_rows(model: LanguageModel) -> int:
+    """Return the number of outputs of a model's head; of its tokens for a bare vocabulary."""
+    if model.path.is_file():
+        return len(model.vocabulary)
+    return int(model.config.get("vocab_size", len(model.vocabulary)))
+
+
+def _write_map(
+    path: Path, model: LanguageModel, tokens: tuple[str, ...], trim: Mapping[str, Any]
+) -> None:
+    """Write the kept tokens as a draft vocabulary of the original model."""
+    rows = _count_rows(model)
+    facts = {
+        "tokens": len(tokens),
+        "vocabulary": rows,
+        "coverage": trim["coverage"],
+        "text_tokens": trim["tokens"],
+    }
+    with convert_write_errors(path):
+        write_token_map(path, model.vocabulary, tokens, rows, facts)
+
+
+def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recipe) -> list[str]:
+    """Describe what a trim keeps and what it changes, in sentences."""
+    saved = numbers["parameters_saved"] / max(numbers["parameters_before"], 1)
+    kept = (
+        f"{numbers['tokens_after']:,} of {numbers['tokens_before']:,} tokens are kept;"
+        f" {numbers['parameters_saved']:,} parameters less ({saved:.1%}),"
+        f" {numbers['bytes_saved'] / 1e6:,.1f} MB."
+    )
+    stay = "; ".join(f"{count:,} {reason}" for reason, count in trim["stay"].items())
+    if stay:
+        kept += f" Kept, though the text does not have them: {stay}."
+    covered = (
+        f"{trim['kept_tokens']:,} of {trim['tokens']:,} tokens of the text ({trim['coverage']:.4%})"
+    )
+    changed = (
+        f"Kept are {covered}. Tokenized differently: {trim['changed_pretokens']:,} of"
+        f" {trim['pretokens']:,} words ({trim['changed_pretokens_fraction']:.4%})"
+    )
+    if "lines" in numbers:
+        changed += (
+            f", in {numbers['changed_lines']:,} of {numbers['lines']:,} lines"
+            f" ({numbers['changed_lines_fraction']:.2%})"
+        )
+    changed += "."
+    if trim["unknown_after"] > trim["unknown_before"]:
+        more = trim["unknown_after"] - trim["unknown_before"]
+        changed += f" {more:,} words have an unknown token now."
+    notes = [kept, changed, CHANGES]
+    if recipe.vocabulary.characters == "text":
+        notes.append(CHARACTERS_LOST)
+    return notes
+
+
+TRIM = Command(
+    _trim,
+    (
+        *model_options(),
+        CASING,
+        CORPUS,
+        exclusive(setting_options(PlanSettings, "cover", "keep", shown_default=ONE_OF_TWO)),
+        setting_options(PlanSettings, "characters"),
+        option(
+            "--token-map",
+            metavar="FILE",
+            help="write the kept tokens as a draft vocabulary of the original model, .json or"
+            " .safetensors; without --out and --name, nothing else is written",
+        ),
+        setting_options(ModelStep, "certify"),
+        CORPUS_SETTINGS_WITHOUT_SEED,
+        *destination_options(),
+    ),
+    description="Remove the tokens of a model that a text does not need: the model gets smaller, and"
+    " the text keeps its tokens.",
+)
