@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from tests.conftest import TINY_TOKENS
+from tests.vocabulary import test_sentencepiece_bpe as sentencepiece
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.pretoken_lines import PretokenFinder
@@ -84,11 +85,13 @@ BUILDERS: dict[str, Callable[[], Tokenizer]] = {
     "wordpiece": lambda: build_tokenizer(tuple(TINY_TOKENS), True),
     "bytes": build_bytes,
     "unigram": build_unigram,
+    "sentencepiece": sentencepiece.build,
 }
 SMALL = {
     "wordpiece": COUNTS,
     "bytes": {"Ġthe": 5, "Ġcat": 3, "the": 2, "Ġcats": 1},
     "unigram": {"▁hello": 4, "▁cab": 2, "▁hellohello": 1, "▁bach": 1},
+    "sentencepiece": {"▁hypertension": 3, "▁hypers": 1, "▁tension": 1, "▁é": 1},
 }
 
 
@@ -240,12 +243,39 @@ def test_a_line_with_an_added_token_is_tokenized_as_a_whole(tmp_path: Path) -> N
     assert count_changed_lines(corpus, less, tokenizer, new).changed == sum(changed) > 0
 
 
+@pytest.mark.parametrize("merges", [(), sentencepiece.WHOLE_TEXT])
+@pytest.mark.parametrize("cover", [1.0, 0.7])
+def test_a_model_that_merges_a_whole_text(merges: list, cover: float, tmp_path: Path) -> None:
+    """With merges across spaces, pre-tokens do not show the tokens: each line is tokenized whole."""
+    tokenizer = sentencepiece.build(merges=merges)
+    assert family_of(tokenizer).splits_exactly(tokenizer) == (not merges)
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(sentencepiece.LINES), encoding="utf-8")
+    corpus = open_corpus([path])
+    plan = trim_to(tokenizer, corpus, cover=cover)
+    new = adapt_tokenizer(tokenizer, plan, "replacement")
+    old_lines, new_lines = (read_names(one, list(corpus)) for one in (tokenizer, new))
+    kept = frozenset(plan.tokens)
+    for before, after in zip(old_lines, new_lines, strict=True):
+        assert before == after or not kept.issuperset(before)
+    changed = sum(one != other for one, other in zip(old_lines, new_lines, strict=True))
+    assert count_changed_lines(corpus, plan, tokenizer, new).changed == changed
+    assert (changed == 0) == (cover == 1.0)
+
+
 def test_lines_with_pretokens() -> None:
     tokenizer = build_bytes()
     splitter = family_of(tokenizer).make_splitter(tokenizer)
     lines = ["the cat", "cat the", "concat", ""]
     assert PretokenFinder(splitter, ["Ġcat"]).find(lines) == [True, False, False, False]
     assert PretokenFinder(splitter, []).find(lines) == [False] * 4
+    assert PretokenFinder(splitter, ["a", "Ġb"]).find(["x a", "a", "a b", "x b", " b"]) == [
+        False,  # after a space it is Ġa, whatever a part is split after
+        True,
+        True,
+        True,
+        True,
+    ]
     words = family_of(BUILDERS["wordpiece"]()).make_splitter(BUILDERS["wordpiece"]())
     assert PretokenFinder(words, ["cat"]).find(["A CAT!", "concat"]) == [True, False]
 
@@ -297,7 +327,9 @@ def real_text(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return open_corpus([path])
 
 
-@pytest.mark.parametrize("open_real", [open_bert, open_gpt2, open_sentencepiece])
+@pytest.mark.parametrize(
+    "open_real", [open_bert, open_gpt2, open_sentencepiece, sentencepiece.train]
+)
 def test_every_pretoken_and_every_line_of_a_real_text(
     shared: Path, real_text: Corpus, open_real: Callable[[Path], Tokenizer]
 ) -> None:

@@ -1,15 +1,21 @@
-"""Find the lines of a text that contain some pre-tokens."""
+"""Find the lines of a text that contain some pre-tokens.
+
+Lines are divided into parts where that is exact (`line_division`), and each distinct part is split and
+decided once.
+"""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from tokenizers import Tokenizer
 
+from vocadapt.text.line_division import CONTEXT, find_boundary
 from vocadapt.text.splitter import MINIMAL_SPEC, Splitter
 from vocadapt.text.tokenization import encode_batch
 
 OTHER = ""  # stands for all other pre-tokens: none is empty
+MAX_PARTS = 500_000  # distinct parts in memory
 
 
 class PretokenFinder:
@@ -18,6 +24,10 @@ class PretokenFinder:
     def __init__(self, splitter: Splitter, pretokens: Collection[str]) -> None:
         self.splitter = splitter
         self.pretokens = frozenset(pretokens)
+        self.boundary = find_boundary(splitter)
+        # Whether a part has one of the pre-tokens, at the start of a line and after a boundary.
+        self.firsts: dict[str, bool] = {}
+        self.others: dict[str, bool] = {}
 
     def find(self, lines: Sequence[str]) -> list[bool]:
         """Return whether each line contains one of the pre-tokens."""
@@ -25,13 +35,43 @@ class PretokenFinder:
             return [False] * len(lines)
         if self.splitter.never_crosses_whitespace:  # plain lines are split by a fast expression
             return [not self.pretokens.isdisjoint(self.splitter.words(line)) for line in lines]
-        encoded = encode_batch(self._tokenizer, lines, add_special_tokens=False)
-        return [any(one.ids) for one in encoded]
+        if self.boundary is None:
+            return self._decide(lines)
+        # 1. Divide the lines, and decide the parts that are new.
+        divided = [self.boundary.split(line) for line in lines]
+        self._add_firsts({parts[0] for parts in divided})
+        self._add_others({part for parts in divided for part in parts[1:]})
+        # 2. A line has a pre-token if one of its parts has.
+        return [
+            self.firsts[first] or any(map(self.others.__getitem__, others))
+            for first, *others in divided
+        ]
+
+    def _add_firsts(self, parts: Iterable[str]) -> None:
+        """Decide parts at the start of a line."""
+        if len(self.firsts) > MAX_PARTS:
+            self.firsts.clear()
+        new = [part for part in parts if part not in self.firsts]
+        self.firsts.update(zip(new, self._decide(new), strict=True))
+
+    def _add_others(self, parts: Iterable[str]) -> None:
+        """Decide parts that follow a boundary: they are split after CONTEXT."""
+        if len(self.others) > MAX_PARTS:
+            self.others.clear()
+        new = [part for part in parts if part not in self.others]
+        n_context = len(self.splitter.pretokens(CONTEXT.strip()))
+        found = self._decide([CONTEXT + part for part in new], n_context)
+        self.others.update(zip(new, found, strict=True))
+
+    def _decide(self, texts: Sequence[str], n_context: int = 0) -> list[bool]:
+        """Return whether each text has one of the pre-tokens, without its first `n_context` ones."""
+        encoded = encode_batch(self._tokenizer, texts, add_special_tokens=False)
+        return [any(one.ids[n_context:]) for one in encoded]
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         """A tokenizer with this splitter, for which each of the pre-tokens has an id above 0 and
-        all others have 0. It splits all lines of a block in parallel.
+        all others have 0. It splits all texts of a block in parallel.
         """
         ids = {OTHER: 0} | {pretoken: 1 + i for i, pretoken in enumerate(sorted(self.pretokens))}
         spec = MINIMAL_SPEC | {

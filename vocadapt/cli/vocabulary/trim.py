@@ -148,16 +148,18 @@ def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recip
     covered = (
         f"{trim['kept_tokens']:,} of {trim['tokens']:,} tokens of the text ({trim['coverage']:.4%})"
     )
-    changed = (
-        f"Kept are {covered}. Tokenized differently: {trim['changed_pretokens']:,} of"
-        f" {trim['pretokens']:,} words ({trim['changed_pretokens_fraction']:.4%})"
-    )
+    differing: list[str] = []
+    if trim["pretokens"]:
+        differing.append(
+            f"{trim['changed_pretokens']:,} of {trim['pretokens']:,} words"
+            f" ({trim['changed_pretokens_fraction']:.4%})"
+        )
     if "lines" in numbers:
-        changed += (
-            f", in {numbers['changed_lines']:,} of {numbers['lines']:,} lines"
+        differing.append(
+            f"{numbers['changed_lines']:,} of {numbers['lines']:,} lines"
             f" ({numbers['changed_lines_fraction']:.2%})"
         )
-    changed += "."
+    changed = f"Kept are {covered}. Tokenized differently: {', in '.join(differing)}."
     if trim["unknown_after"] > trim["unknown_before"]:
         more = trim["unknown_after"] - trim["unknown_before"]
         changed += f" {more:,} words have an unknown token now."

@@ -87,6 +87,10 @@ class TokenizerFamily(ABC):
         """Return the splitter of a tokenizer, which splits a text into words without marks."""
         return Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
 
+    def splits_exactly(self, tokenizer: Tokenizer) -> bool:
+        """Return whether no token crosses the borders of the splitter's pre-tokens."""
+        return True
+
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
         """Return why a model cannot use a tokenizer; None if it can."""
         return None

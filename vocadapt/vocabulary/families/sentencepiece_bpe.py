@@ -183,6 +183,14 @@ class SentencePieceBpeFamily(BpeFamily):
             MARK,
         )
 
+    def splits_exactly(self, tokenizer: Tokenizer) -> bool:
+        """Return whether no merge joins tokens across the borders of the splitter's pre-tokens."""
+        steps = _list_steps(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
+        if any(step in SPLITS for step in steps):
+            return True
+        _, crossing = choose_split(self.read_vocabulary(tokenizer), _is_split(steps))
+        return not crossing
+
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
         """Raise InputError if merges cross spaces, or if tokens are not made by their merges."""
         steps = _list_steps(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])

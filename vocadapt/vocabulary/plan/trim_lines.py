@@ -2,7 +2,8 @@
 
 An added token, such as [MASK] or two spaces, is matched in a line before the line is split into
 pre-tokens. A line with one is tokenized as a whole, and its pre-tokens do not count. All other lines
-are decided by their pre-tokens.
+are decided by their pre-tokens. If tokens of the model cross the borders of pre-tokens, every line is
+tokenized as a whole.
 """
 
 import re
@@ -18,11 +19,11 @@ from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.pretoken_lines import PretokenFinder
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode_batch
-from vocadapt.vocabulary.families import family_of, vocabulary_of
+from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.tokenizer_json import list_tokens
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
-NO_LINE = re.compile(r"(?!)")  # matches nothing
+NO_LINE, EVERY_LINE = re.compile(r"(?!)"), re.compile("")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +62,15 @@ class ChangedLines:
 
 
 def compile_added_tokens(tokenizer: Tokenizer) -> re.Pattern[str]:
-    """Return a pattern that matches in every line with an added token that pre-tokens do not show.
+    """Return a pattern that matches in every line that is tokenized as a whole: those with an added
+    token that pre-tokens do not show.
 
     Exact-word tokens are pre-tokens, so they are left out.
     """
-    vocabulary, splitter = vocabulary_of(tokenizer), family_of(tokenizer).make_splitter(tokenizer)
+    family = family_of(tokenizer)
+    if not family.splits_exactly(tokenizer):
+        return EVERY_LINE
+    vocabulary, splitter = family.read_vocabulary(tokenizer), family.make_splitter(tokenizer)
     added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     hidden = [
         token
