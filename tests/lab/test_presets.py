@@ -214,7 +214,9 @@ def test_whole_words_that_are_only_added_are_exact_words() -> None:
         assert choose_recipe({"add_by": add_by}).tokenizer == mode
     for add_by in ("target", "bpe-merges", "byte-level-bpe"):  # parts of words among them
         assert choose_recipe({"add_by": add_by}).tokenizer == "insertion"
-    assert choose_recipe({"add_by": "words", "tokenizer_mode": "insertion"}).tokenizer == "insertion"
+    assert (
+        choose_recipe({"add_by": "words", "tokenizer_mode": "insertion"}).tokenizer == "insertion"
+    )
     assert choose_recipe({"add_by": "words", "remove_by": "last"}).tokenizer == "replacement"
     # A named recipe keeps its own mode, as long as its heuristic stays.
     assert choose_recipe({"preset": "exbert-s3", "add_by": "bpe-merges"}).tokenizer == "insertion"
