@@ -325,7 +325,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
             "occurs in the train split",
         ),
         ("finetune --model {f}/adapted --task {f}/task.toml", "No output folder was given"),
-        ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
+        ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected a config.json"),
         ("evaluate --run {f}/adapted", "expected a run"),
         ("evaluate --run {f}/one --tokenization adapted", "no 'adapted' tokenization"),
         ("evaluate --run {f}/one --test {f}/bare.txt", "holds no labels"),

@@ -98,6 +98,13 @@ vocabulary compare pipe vocab.txt
 vocabulary study --model {model} --corpus pipe
 vocabulary study --model pipe --corpus {text}
 vocabulary study --model {model} --corpus {text} --workspace pipe
+vocabulary trim --model {model} --corpus pipe --cover 1 --out out
+pack make --model pipe --adapted {model} --out out
+pack make --model {model} --adapted pipe --out out
+pack apply --model pipe --pack {text} --out out
+pack apply --model {model} --pack pipe --out out
+pack remove --model pipe --out out
+pack show pipe
 vocabulary reduce --model pipe --keep 0.9 --out out
 vocabulary reduce --model {model} --keep 0.9 --heuristic freq --corpus pipe --out out
 vocabulary reduce --model {model} --keep 0.9 --out pipe

@@ -221,6 +221,21 @@ project --model no/pe --offline --out m.html
 project --vectors missing --out m.html
 vocabulary study --model {model} --corpus {text} --heuristics shortest
 vocabulary study --model {model} --corpus {text} --seeds -1
+vocabulary trim --model {model} --corpus {text} --out out
+vocabulary trim --model {model} --corpus {text} --cover 2 --out out
+vocabulary trim --model {model} --cover 1 --out out
+pack make --model {model} --adapted {model} --out out
+pack make --model {model} --adapted none --out out
+pack make --model {model} --out out
+pack apply --model {model} --pack none --out out
+pack apply --model {model} --pack {text} --out out
+pack apply --model {model} --out out
+pack remove --model {model} --out out
+pack remove --model none --out out
+pack remove --out out
+pack show none
+pack show {text}
+pack show
 vocabulary reduce --model {model} --out out
 vocabulary reduce --model {model} --keep 0 --out out
 vocabulary reduce --model {model} --keep 1.5 --out out

@@ -112,7 +112,7 @@ FULL = {
         "Most frequent split words",
         "Gains and costs of adding words",
     ],
-    JOBS: [],  # every step of it was run from a command line
+    JOBS: ["More steps"],  # the steps of packs have no page of their own
     VECTORS: ["Nearest words", "Word frequencies"],
     ALIGNMENT: [
         "Alignment methods compared",

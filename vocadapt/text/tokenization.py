@@ -97,6 +97,15 @@ def encode_batch(
     return found
 
 
+def normalize(tokenizer: Tokenizer, text: str) -> str:
+    """Normalize a text; a tokenizer without a normalizer returns it as it is."""
+    if tokenizer.normalizer is None:
+        return text
+    with tokenizer_errors:
+        normalized: str = tokenizer.normalizer.normalize_str(text)
+        return normalized
+
+
 def _split_into_blocks(texts: Sequence[str]) -> Iterator[list[str]]:
     """Split texts into blocks of bounded number and total length."""
     block: list[str] = []

@@ -8,7 +8,7 @@ from vocadapt.models.loaders.states import DIFFERS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.models.loaders.trial_texts import compare_ids, list_texts
 from vocadapt.models.network_class import SAFE, run_quietly
 from vocadapt.models.transformers_tokenizer import FILE
-from vocadapt.text.tokenization import is_library_error, summarize_error
+from vocadapt.text.tokenization import encode_batch, is_library_error, summarize_error
 
 SENTENCEPIECE = "*.model"  # pattern of the files of SentencePiece
 
@@ -30,7 +30,7 @@ def try_tokenizers(edit: Edit) -> Finding:
             raise
         return DIFFERS, f"cannot be loaded: {summarize_error(error)}"
     expected = [loaded(text)["input_ids"] for text in texts]
-    found = [encoding.ids for encoding in stored.encode_batch(texts)]
+    found = [encoding.ids for encoding in encode_batch(stored, texts)]
     return compare_ids(texts, expected, found)
 
 

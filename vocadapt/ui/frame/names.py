@@ -25,6 +25,7 @@ KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a com
     "vectors": "scatter_plot",
     "alignments": "align_horizontal_center",
     "models": "memory",
+    "packs": "package_2",
     "leaderboards": "leaderboard",
     "projections": "map",
     "changes": "compare_arrows",

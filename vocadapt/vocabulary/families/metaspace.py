@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.tokenization import normalize
 from vocadapt.vocabulary.families.tokenizer_json import join_pre_tokenizers, list_parts, read_parts
 
 MARK = "▁"
@@ -58,8 +59,7 @@ def _writes_marks(tokenizer: Tokenizer, steps: Iterable[Mapping[str, Any]]) -> b
     marks = [step.get("replacement", MARK) for step in steps if step["type"] == "Metaspace"]
     if marks:
         return set(marks) == {MARK}
-    normalizer = tokenizer.normalizer
-    return normalizer is not None and MARK in normalizer.normalize_str("a a")
+    return MARK in normalize(tokenizer, "a a")
 
 
 def _refuse_crossing(tokens: Iterable[str]) -> None:
