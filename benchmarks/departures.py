@@ -12,7 +12,7 @@ from pathlib import Path
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.families import FAMILIES, vocabulary_of
-from vocadapt.vocabulary.families.vocab_file import read_tokens
+from vocadapt.vocabulary.families.files.vocab_file import read_tokens
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.plan.tokenizer import measure_departures
 

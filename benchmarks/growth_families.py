@@ -36,9 +36,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vocadapt.vocabulary.families.leaf_pruning import order_leaf_removals  # noqa: E402
-from vocadapt.vocabulary.families.merge_table import build_merge_table  # noqa: E402
-from vocadapt.vocabulary.families.segmentation_table import build_segmentation_table  # noqa: E402
+from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals  # noqa: E402
+from vocadapt.vocabulary.families.tables.merge_table import build_merge_table  # noqa: E402
+from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table  # noqa: E402
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, WordTable  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"

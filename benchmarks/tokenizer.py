@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from vocadapt.vocabulary.families import FAMILIES, vocabulary_of
-from vocadapt.vocabulary.families.vocab_file import read_tokens
+from vocadapt.vocabulary.families.files.vocab_file import read_tokens
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 WORDPIECE = FAMILIES["wordpiece"]

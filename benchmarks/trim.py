@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.words import count_words  # noqa: E402
 from vocadapt.vocabulary.families import family_of, vocabulary_of  # noqa: E402
-from vocadapt.vocabulary.families.tokenizer_json import from_json, to_json  # noqa: E402
+from vocadapt.vocabulary.families.files.tokenizer_json import from_json, to_json  # noqa: E402
 from vocadapt.vocabulary.plan.plan import PlanSettings  # noqa: E402
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary  # noqa: E402
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer  # noqa: E402

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.words import Splitter, count_words, write_sentences  # noqa: E402
-from vocadapt.vocabulary.families.vocab_file import SPECIAL_TOKENS  # noqa: E402
+from vocadapt.vocabulary.families.files.vocab_file import SPECIAL_TOKENS  # noqa: E402
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary  # noqa: E402
 from vocadapt.vocabulary.families.wordpiece_training import (  # noqa: E402
     ALPHABET,

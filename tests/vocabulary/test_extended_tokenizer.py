@@ -8,7 +8,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.vocab_file import read_tokens
+from vocadapt.vocabulary.families.files.vocab_file import read_tokens
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer, measure_departures

@@ -16,7 +16,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.vocab_file import read_tokens
+from vocadapt.vocabulary.families.files.vocab_file import read_tokens
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.lens import (
     TERMS,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from vocadapt.vocabulary.families.leaf_pruning import order_leaf_removals
-from vocadapt.vocabulary.families.merge_table import MergeTable, build_merge_table
+from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals
+from vocadapt.vocabulary.families.tables.merge_table import MergeTable, build_merge_table
 from vocadapt.vocabulary.families.vocabulary import Mask, Tokenization
 
 Merge = tuple[str, str]

@@ -11,7 +11,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.longest_match import build_word_table
+from vocadapt.vocabulary.families.tables.longest_match import build_word_table
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 SPECIAL = ("[PAD]", "[UNK]")

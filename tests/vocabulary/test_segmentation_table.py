@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models
 
-from vocadapt.vocabulary.families.segmentation_table import (
+from vocadapt.vocabulary.families.tables.segmentation_table import (
     SegmentationTable,
     build_segmentation_table,
 )

@@ -16,13 +16,13 @@ from tests.material.byte_level import read_abstracts
 from vocadapt.errors import InputError
 from vocadapt.text.counting import PartCounter, build_word_counter
 from vocadapt.vocabulary.families import FAMILIES, family_of, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.sentencepiece_bpe import (
     AT_MARKS,
     LETTERS_APART,
     SentencePieceBpeVocabulary,
     choose_split,
 )
-from vocadapt.vocabulary.families.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS

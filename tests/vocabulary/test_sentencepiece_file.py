@@ -17,8 +17,8 @@ from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import family_of, read_roles, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.sentencepiece_file import read_sentencepiece_file
-from vocadapt.vocabulary.families.tokenizer_checks import UnfitError
+from vocadapt.vocabulary.families.files.sentencepiece_file import read_sentencepiece_file
+from vocadapt.vocabulary.families.files.tokenizer_checks import UnfitError
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 PIECES = [

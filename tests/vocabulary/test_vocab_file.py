@@ -7,7 +7,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import read_tokenizer
-from vocadapt.vocabulary.families.vocab_file import Fault, read_listing, read_tokens
+from vocadapt.vocabulary.families.files.vocab_file import Fault, read_listing, read_tokens
 
 FAULTY = [
     ("[PAD]\n[UNK]\n\nheart\n\n", 3, "is empty"),

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.vocab_file import is_lowercase, read_tokens
+from vocadapt.vocabulary.families.files.vocab_file import is_lowercase, read_tokens
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.training.masked.from_scratch import count_words_in_file
-from vocadapt.vocabulary.families.vocab_file import SPECIAL_TOKENS
+from vocadapt.vocabulary.families.files.vocab_file import SPECIAL_TOKENS
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import TokenizerFamily, Vocabulary, register_family
-from vocadapt.vocabulary.families.tokenizer_checks import check_vocabulary
-from vocadapt.vocabulary.families.tokenizer_json import (
+from vocadapt.vocabulary.families.files.tokenizer_checks import check_vocabulary
+from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     list_tokens,
     renumber_special,

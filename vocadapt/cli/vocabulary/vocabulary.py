@@ -44,7 +44,7 @@ from vocadapt.progress import Progress, part
 from vocadapt.settings import MAX_SEED, get_settings
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.family import inspect_file
-from vocadapt.vocabulary.families.vocab_file import Fault, format_faults
+from vocadapt.vocabulary.families.files.vocab_file import Fault, format_faults
 from vocadapt.vocabulary.families.vocabulary import POSITIONS
 from vocadapt.vocabulary.growth.growth import (
     KEEPS,

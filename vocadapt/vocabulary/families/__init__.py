@@ -5,17 +5,17 @@ Three terms: a *tokenizer* is an object of the tokenizers library. Its *vocabula
 and does not need that library. Its *family* is the kind of tokenizer (WordPiece): one object for
 each kind, which builds vocabularies from tokenizers, and new tokenizers from old ones.
 
-Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
-BERT), `merges` and `bpe` (what all kinds of BPE have in common), `byte_level_bpe` (the family of
-RoBERTa and GPT-2) with `merges_file` (for folders without a tokenizer.json), `roles` (special
-tokens), `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing
-them), `vocab_file`, `wordpiece_training`. Fast tokenization without some of the tokens:
-`prefix_trees` and `longest_match` (WordPiece), `merge_rounds`, `merge_table` and `leaf_pruning`
-(BPE), `best_splits`, `beginnings` and `segmentation_table` (Unigram).
+Read in this order: `vocabulary` and `family` (what a family provides), then the families:
 
-The family of XLM-R and T5 is `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new
-tokens), `unigram_training`, `metaspace` (its splitter) and `sentencepiece_file` (for folders without
-a tokenizer.json). That of Llama 2 and Gemma is `sentencepiece_bpe`.
+- `wordpiece`, with `wordpiece_training`: BERT;
+- `merges`, `bpe_vocabulary` and `bpe` (what all kinds of BPE have in common), `byte_level_bpe`:
+  RoBERTa, GPT-2, ModernBERT, Llama 3, Qwen;
+- `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new tokens), `unigram_training` and
+  `metaspace` (its splitter): XLM-R, DeBERTa-v3, T5;
+- `sentencepiece_bpe`: Llama 2 and Gemma.
+
+`roles` finds special tokens. The package `files` reads, checks and edits the files of tokenizers;
+`tables` tokenizes many pre-tokens at once.
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily

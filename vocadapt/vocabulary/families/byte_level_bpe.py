@@ -18,10 +18,11 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, BpeVocabulary
-from vocadapt.vocabulary.families.merges_file import build_from_merges
-from vocadapt.vocabulary.families.tokenizer_checks import Json
-from vocadapt.vocabulary.families.tokenizer_json import (
+from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily
+from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
+from vocadapt.vocabulary.families.files.merges_file import build_from_merges
+from vocadapt.vocabulary.families.files.tokenizer_checks import Json
+from vocadapt.vocabulary.families.files.tokenizer_json import (
     join_pre_tokenizers,
     list_parts,
     read_parts,

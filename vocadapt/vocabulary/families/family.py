@@ -19,15 +19,15 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import NO_KINDS, TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import TokenizerErrors
-from vocadapt.vocabulary.families.tokenizer_checks import (
+from vocadapt.vocabulary.families.files.tokenizer_checks import (
     CONVERT,
     TOKENIZER,
     Json,
     check_tokenizer_files,
 )
-from vocadapt.vocabulary.families.tokenizer_json import read_parts
-from vocadapt.vocabulary.families.tokenizer_trial import try_parts
-from vocadapt.vocabulary.families.vocab_file import Fault
+from vocadapt.vocabulary.families.files.tokenizer_json import read_parts
+from vocadapt.vocabulary.families.files.tokenizer_trial import try_parts
+from vocadapt.vocabulary.families.files.vocab_file import Fault
 from vocadapt.vocabulary.families.vocabulary import Vocabulary
 
 DEFAULT = "wordpiece"  # family of a bare vocabulary file, and of words without a model

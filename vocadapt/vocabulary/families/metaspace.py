@@ -16,7 +16,11 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import normalize
-from vocadapt.vocabulary.families.tokenizer_json import join_pre_tokenizers, list_parts, read_parts
+from vocadapt.vocabulary.families.files.tokenizer_json import (
+    join_pre_tokenizers,
+    list_parts,
+    read_parts,
+)
 
 MARK = "▁"
 REMEDY = "Choose another model."

@@ -25,17 +25,18 @@ from tokenizers import Tokenizer, decoders, models, normalizers
 from vocadapt.errors import InputError
 from vocadapt.text.line_division import BEFORE_MARKS, LETTERS_AND_OTHERS
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, BpeVocabulary, name_tokens
-from vocadapt.vocabulary.families.merges import Merge
-from vocadapt.vocabulary.families.metaspace import MARK
-from vocadapt.vocabulary.families.tokenizer_checks import BYTE_TOKENS, Json
-from vocadapt.vocabulary.families.tokenizer_json import (
+from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, name_tokens
+from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
+from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS, Json
+from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     join_pre_tokenizers,
     list_parts,
     read_parts,
     to_json,
 )
+from vocadapt.vocabulary.families.merges import Merge
+from vocadapt.vocabulary.families.metaspace import MARK
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPECIAL, Notation, Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import Trainer
 

@@ -28,16 +28,16 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily, Trainer
-from vocadapt.vocabulary.families.metaspace import MARK, make_marked_splitter
-from vocadapt.vocabulary.families.sentencepiece_file import build_from_sentencepiece
-from vocadapt.vocabulary.families.tokenizer_checks import Json, check_unigram_model
-from vocadapt.vocabulary.families.tokenizer_json import (
+from vocadapt.vocabulary.families.files.sentencepiece_file import build_from_sentencepiece
+from vocadapt.vocabulary.families.files.tokenizer_checks import Json, check_unigram_model
+from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     list_tokens,
     renumber_special,
     split_added_tokens,
     to_json,
 )
+from vocadapt.vocabulary.families.metaspace import MARK, make_marked_splitter
 from vocadapt.vocabulary.families.unigram_training import UnigramTrainer, train_unigram
 from vocadapt.vocabulary.families.unigram_vocabulary import UnigramVocabulary
 from vocadapt.vocabulary.families.vocabulary import Vocabulary

@@ -20,7 +20,7 @@ Example: ab is a b, -3 - 4 = -7, so ab scores -6.999; abc is then ab c, so it sc
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vocadapt.vocabulary.families.best_splits import UNKNOWN_PENALTY
+from vocadapt.vocabulary.families.tables.best_splits import UNKNOWN_PENALTY
 
 # Greater than the rounding error of sums of scores in float32, in which sentencepiece computes:
 # below 1e-4 for sums above -1,000.

@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.vocabulary.families.best_splits import (
+from vocadapt.vocabulary.families.tables.best_splits import (
     Matches,
     Pieces,
     find_best_splits,
     find_matches,
 )
-from vocadapt.vocabulary.families.prefix_trees import (
+from vocadapt.vocabulary.families.tables.prefix_trees import (
     PrefixTrees,
     WordPlaces,
     assign_places,

@@ -10,8 +10,8 @@ from tokenizers import models
 
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.metaspace import MARK
-from vocadapt.vocabulary.families.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.unigram_scores import PieceScores, score_new_pieces
 from vocadapt.vocabulary.families.vocabulary import (
     NEVER_ONE_WORD,
@@ -107,7 +107,7 @@ class UnigramVocabulary(Vocabulary):
         self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
     ) -> WordTable:
         """Prepare pre-tokens and their counts for many tokenizations without some of the tokens."""
-        from vocadapt.vocabulary.families.segmentation_table import build_segmentation_table
+        from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table
 
         return build_segmentation_table(
             list(self.scores.items()),

@@ -31,9 +31,8 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
-from vocadapt.vocabulary.families.longest_match import LongestMatchTable, build_word_table
-from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, Json, check_wordpiece_model
-from vocadapt.vocabulary.families.tokenizer_json import (
+from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, Json, check_wordpiece_model
+from vocadapt.vocabulary.families.files.tokenizer_json import (
     fill_id_gaps,
     from_json,
     list_tokens,
@@ -41,7 +40,7 @@ from vocadapt.vocabulary.families.tokenizer_json import (
     split_added_tokens,
     to_json,
 )
-from vocadapt.vocabulary.families.vocab_file import (
+from vocadapt.vocabulary.families.files.vocab_file import (
     MAX_WORD_LENGTH,
     SPECIAL_TOKENS,
     Fault,
@@ -49,6 +48,7 @@ from vocadapt.vocabulary.families.vocab_file import (
     read_listing,
     read_tokens,
 )
+from vocadapt.vocabulary.families.tables.longest_match import LongestMatchTable, build_word_table
 from vocadapt.vocabulary.families.vocabulary import (
     NEVER_ONE_WORD,
     ROLES,

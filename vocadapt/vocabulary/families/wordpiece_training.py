@@ -35,7 +35,7 @@ from itertools import pairwise
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import CheckedSettings, setting
-from vocadapt.vocabulary.families.vocab_file import MAX_WORD_LENGTH, SPECIAL_TOKENS
+from vocadapt.vocabulary.families.files.vocab_file import MAX_WORD_LENGTH, SPECIAL_TOKENS
 
 # Number of characters to keep, the most frequent ones; words with other characters become [UNK].
 ALPHABET = 1000

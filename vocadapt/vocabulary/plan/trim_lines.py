@@ -20,7 +20,7 @@ from vocadapt.text.pretoken_lines import PretokenFinder
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode_batch
 from vocadapt.vocabulary.families import family_of
-from vocadapt.vocabulary.families.tokenizer_json import list_tokens
+from vocadapt.vocabulary.families.files.tokenizer_json import list_tokens
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 NO_LINE, EVERY_LINE = re.compile(r"(?!)"), re.compile("")

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object, read_whole, show_path
-from vocadapt.vocabulary.families.tokenizer_checks import (
+from vocadapt.vocabulary.families.files.tokenizer_checks import (
     ADDED,
     CONFIG,
     CONVERT,
@@ -28,7 +28,7 @@ from vocadapt.vocabulary.families.tokenizer_checks import (
     check_tokenizer,
     check_vocabulary,
 )
-from vocadapt.vocabulary.families.tokenizer_json import from_json
+from vocadapt.vocabulary.families.files.tokenizer_json import from_json
 from vocadapt.vocabulary.families.vocabulary import ROLES
 
 ROLE_NAMES = tuple(f"{role}_token" for role in (*ROLES, "bos", "eos"))

@@ -33,7 +33,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.prefix_trees import (
+from vocadapt.vocabulary.families.tables.prefix_trees import (
     PrefixTrees,
     assign_places,
     build_prefix_trees,

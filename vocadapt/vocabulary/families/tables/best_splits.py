@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.prefix_trees import (
+from vocadapt.vocabulary.families.tables.prefix_trees import (
     PrefixTrees,
     WordPlaces,
     skip_removed,

@@ -25,8 +25,8 @@ from functools import cached_property
 
 import numpy as np
 
-from vocadapt.vocabulary.families.best_splits import Floats, Pieces, Splits
-from vocadapt.vocabulary.families.prefix_trees import encode_code_points, skip_removed
+from vocadapt.vocabulary.families.tables.best_splits import Floats, Pieces, Splits
+from vocadapt.vocabulary.families.tables.prefix_trees import encode_code_points, skip_removed
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask
 
 

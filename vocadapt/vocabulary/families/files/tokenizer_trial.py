@@ -23,7 +23,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.families.tokenizer_json import list_parts
+from vocadapt.vocabulary.families.files.tokenizer_json import list_parts
 
 # Limits of the subprocess. Processor time instead of wall time: the result must not depend on how
 # busy the machine is.

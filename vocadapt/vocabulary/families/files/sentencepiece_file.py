@@ -20,9 +20,9 @@ from tokenizers import AddedToken, Tokenizer, models, processors
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object, read_whole, show_path
+from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, CONVERT, UnfitError
+from vocadapt.vocabulary.families.files.tokenizer_json import from_json, to_json
 from vocadapt.vocabulary.families.metaspace import MARK
-from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, CONVERT, UnfitError
-from vocadapt.vocabulary.families.tokenizer_json import from_json, to_json
 
 FILES = (
     "sentencepiece.bpe.model",

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.merge_rounds import (
+from vocadapt.vocabulary.families.tables.merge_rounds import (
     MergeHistory,
     MergeLog,
     Merges,
@@ -36,7 +36,7 @@ from vocadapt.vocabulary.families.merge_rounds import (
     record_merges,
     sort_distinct,
 )
-from vocadapt.vocabulary.families.prefix_trees import encode_code_points
+from vocadapt.vocabulary.families.tables.prefix_trees import encode_code_points
 from vocadapt.vocabulary.families.vocabulary import (
     Ints,
     Mask,

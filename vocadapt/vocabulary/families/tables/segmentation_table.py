@@ -16,14 +16,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.beginnings import (
+from vocadapt.vocabulary.families.tables.beginnings import (
     Beginnings,
     BeginningSplits,
     list_beginnings,
     split_beginnings,
 )
-from vocadapt.vocabulary.families.best_splits import Pieces, Splits
-from vocadapt.vocabulary.families.prefix_trees import PrefixTrees, build_prefix_trees
+from vocadapt.vocabulary.families.tables.best_splits import Pieces, Splits
+from vocadapt.vocabulary.families.tables.prefix_trees import PrefixTrees, build_prefix_trees
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
 
 
