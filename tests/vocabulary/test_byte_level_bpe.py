@@ -493,6 +493,46 @@ def test_a_combined_plan_keeps_the_size(shared: Path) -> None:
     assert adapted.encode("<|endoftext|>").ids == [adapted.token_to_id("<|endoftext|>")]
 
 
+def test_a_combined_plan_adds_words_as_exact_words(shared: Path) -> None:
+    """Merges would need further tokens, which no text has: these are all in the text."""
+    tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
+    plan = plan_for(tokenizer, counts, kind="combined", cut="freq", removed=0.1, refill="words")
+    adapted = adapt_tokenizer(tokenizer, plan, "replacement")
+    after = vocabulary_of(adapted)
+    assert after.tokens == plan.tokens and len(after) == len(plan.base)
+    assert all(after.tokenize(token) == (token,) for token in plan.added_tokens)
+    assert set(plan.added_tokens) <= set(counts)
+    assert plan.forms and len(plan.new_embeddings) + len(plan.forms) == len(plan.added)
+    assert find_unreachable(adapted) == ()
+    # A pre-token that is no new token changes only where it had a removed token.
+    new, removed = frozenset(after.tokens) - set(plan.base.tokens), set(plan.removed_tokens)
+    changed = list_changed(plan.base, after, counts, new | after.whole)
+    assert all(removed.intersection(plan.base.tokenize(pretoken)) for pretoken in changed)
+
+
+def test_a_combined_plan_inserts_words_where_exact_words_would_change_others() -> None:
+    """Ġcough is an entry without merges, which ignore_merges would make one token."""
+    tokenizer = build_tiny(entries=["Ġcough"])
+    counts = {"Ġcough": 9, "Ġfever": 8, "Fever": 2}
+    plan = plan_for(tokenizer, counts, kind="combined", cut="last", removed=0.01, refill="words")
+    after = vocabulary_of(adapt_tokenizer(tokenizer, plan, "replacement"))
+    assert len(plan.removed_tokens) == 3 and len(after) == len(plan.base)
+    assert not after.ignore_merges and plan.forms == {}
+
+
+def test_a_combined_plan_takes_a_removed_word_back() -> None:
+    """Ġhypo and tension, the last two tokens, are removed; Ġhypo is the first word of the text."""
+    tokenizer = build_tiny([*TINY_MERGES, ("Ġhyp", "o")])
+    counts = {"Ġhypo": 9, "Ġfever": 3, "Fever": 1}
+    removed = 2 / len(vocabulary_of(tokenizer))
+    plan = plan_for(tokenizer, counts, kind="combined", cut="last", removed=removed, refill="words")
+    assert (plan.removed_tokens, plan.added_tokens) == (("tension",), ("Ġfever",))
+    after = vocabulary_of(adapt_tokenizer(tokenizer, plan, "replacement"))
+    assert after.tokens == plan.tokens and after.tokenize("Ġhypo") == ("Ġhypo",)
+    base = vocabulary_of(tokenizer)
+    assert after.tokenize("Ġhypothesis") == base.tokenize("Ġhypothesis")
+
+
 def test_continued_training_is_reproducible_and_its_tokens_are_made(shared: Path) -> None:
     tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
     settings = {"kind": "extend", "refill": TRAINER, "max_added": 500}

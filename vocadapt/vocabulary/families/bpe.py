@@ -111,8 +111,15 @@ class BpeFamily(TokenizerFamily):
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
         """Raise InputError if `ignore_merges` would change how old tokens are made."""
         vocabulary = self.read_vocabulary(tokenizer)
-        if not vocabulary.ignore_merges:
-            _refuse_unmade_tokens(vocabulary, self.make_splitter(tokenizer))
+        if vocabulary.ignore_merges:
+            return
+        unmade = vocabulary.find_unmade(self.make_splitter(tokenizer))
+        if unmade:
+            raise InputError(
+                f"{len(unmade):,} tokens of the model are never produced by its merges"
+                f" ({name_tokens(unmade)}), and adding exact words would change that.",
+                "Insert the words into the vocabulary instead (tokenizer mode insertion).",
+            )
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole pre-token, is one token with the next
@@ -286,25 +293,6 @@ def refuse_known_tokens(vocabulary: Vocabulary, tokens: Sequence[str]) -> None:
     if len(set(tokens)) < len(tokens):
         repeated = [token for i, token in enumerate(tokens) if token in tokens[:i]]
         raise InputError(f"New tokens are repeated ({name_tokens(repeated)}).", "Leave them out.")
-
-
-def _refuse_unmade_tokens(vocabulary: BpeVocabulary, splitter: Splitter) -> None:
-    """Raise InputError if an old token that is a pre-token is not made from its own symbols: with
-    `ignore_merges` it would be one token from now on.
-    """
-    unmade = [
-        token
-        for token in vocabulary.tokens
-        if token not in vocabulary.added
-        and not vocabulary.is_merged(token)
-        and splitter.can_output(token)
-    ]
-    if unmade:
-        raise InputError(
-            f"{len(unmade):,} tokens of the model are never produced by its merges"
-            f" ({name_tokens(unmade)}), and adding exact words would change that.",
-            "Insert the words into the vocabulary instead (tokenizer mode insertion).",
-        )
 
 
 def _list_all_entries(tokenizer: Tokenizer) -> dict[str, Any]:

@@ -119,6 +119,22 @@ class BpeVocabulary(Vocabulary):
                 unreachable.append(token)
         return tuple(unreachable)
 
+    def find_unmade(self, splitter: Splitter) -> tuple[str, ...]:
+        """Return the tokens that are pre-tokens but not made from their own symbols: with
+        `ignore_merges` each would be one token.
+        """
+        return tuple(
+            token
+            for token in self.tokens
+            if token not in self.added and not self.is_merged(token) and splitter.can_output(token)
+        )
+
+    def prefers_exact_words(self, splitter: Splitter) -> bool:
+        """Return whether new words of a plan of fixed size are exact words rather than inserted:
+        wherever exact words change no other pre-token, as insertion needs further tokens for merges.
+        """
+        return self.ignore_merges or not self.find_unmade(splitter)
+
     # Changes of the vocabulary
 
     def is_irreplaceable(self, token: str) -> bool:

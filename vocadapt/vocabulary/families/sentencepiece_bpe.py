@@ -122,6 +122,13 @@ class SentencePieceBpeVocabulary(BpeVocabulary):
             return None
         return NEVER_ONE_WORD
 
+    def prefers_exact_words(self, splitter: Splitter) -> bool:
+        """Return whether new words of a plan of fixed size are exact words: if no merge crosses a
+        space, and exact words change no other pre-token.
+        """
+        crosses = any(map(_crosses_space, self.merges))
+        return not crosses and super().prefers_exact_words(splitter)
+
     def _may_end_a_pretoken(self, token: str, splitter: Splitter) -> bool:
         text = splitter.read_pretoken(token)
         last = [splitter.pretokens(line)[-1:] for line in (text, f"a{text}")]

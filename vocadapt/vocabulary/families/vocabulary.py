@@ -384,6 +384,10 @@ class Vocabulary(ABC):
         """Return tokens to insert, each after other tokens that it needs."""
         return tuple(tokens)
 
+    def prefers_exact_words(self, splitter: Splitter) -> bool:
+        """Return whether new words of a plan of fixed size are exact words rather than inserted."""
+        return False
+
     def find_not_whole(self, tokens: Sequence[str]) -> tuple[str, ...]:
         """Return those of some new exact words that would not be one token if all were added."""
         return ()

@@ -134,9 +134,12 @@ def plan_from_words(
         )
     # 3. The tokens: those of the words, each followed by those of its other forms in the text.
     spelled = {vocabulary.spell(word): _get_count(domain, word) for word in chosen}
+    words = [
+        AddedWord(token, vocabulary.tokenize(token), count) for token, count in spelled.items()
+    ]
     plan = VocabularyPlan(
         vocabulary,
-        _describe_words(vocabulary, spelled),
+        _mark_forms(vocabulary, words),
         shared,
         {reason: words for reason, words in left_out.items() if words},
         settings,
@@ -146,17 +149,14 @@ def plan_from_words(
     return add_forms(plan, group_word_forms(vocabulary, splitter, counts or {}))
 
 
-def _describe_words(
-    vocabulary: Vocabulary, counts: Mapping[str, int | None]
-) -> tuple[AddedWord, ...]:
-    """Return the words to add; of several forms of one word, the first is its main form."""
-    added: list[AddedWord] = []
+def _mark_forms(vocabulary: Vocabulary, added: Iterable[AddedWord]) -> tuple[AddedWord, ...]:
+    """Return added words with the main form of each: of several forms of one word, the first."""
     main_forms: dict[str, str] = {}
-    for token, count in counts.items():
-        main = main_forms.setdefault(vocabulary.fold_word(vocabulary.body(token)), token)
-        form_of = "" if main == token else main
-        added.append(AddedWord(token, vocabulary.tokenize(token), count, form_of))
-    return tuple(added)
+    marked: list[AddedWord] = []
+    for word in added:
+        main = main_forms.setdefault(vocabulary.fold_word(vocabulary.body(word.token)), word.token)
+        marked.append(replace(word, form_of="" if main == word.token else main))
+    return tuple(marked)
 
 
 def add_forms(plan: VocabularyPlan, words: Iterable[WordForms]) -> VocabularyPlan:
@@ -338,20 +338,45 @@ def _plan_combination(
     removed = _select_removed(vocabulary, sources, settings)
     kept = [token for token in vocabulary.tokens if token not in removed]
     kept_whole = [token for token in kept if token in vocabulary.whole]
-    proposal = _propose(
-        vocabulary, splitter, sources, settings, len(vocabulary) - len(kept), frozenset(kept)
-    )
+    # Exact words, where they can be added: merges would need further tokens to make them.
+    exact = AUGMENTATIONS[settings.refill].makes_words and vocabulary.prefers_exact_words(splitter)
+    size = len(vocabulary) - len(kept)
+    proposal = _propose(vocabulary, splitter, sources, settings, size, frozenset(kept), exact)
+    remaining = vocabulary.without(removed)
+    whole: frozenset[str] | None = None
+    if exact:
+        words = group_word_forms(vocabulary, splitter, sources.counts or {})
+        tokens = _add_forms_of_words(remaining, proposal.tokens, words)[:size]
+        whole = frozenset([*kept_whole, *tokens])
+    else:
+        tokens = remaining.expand_insertions(proposal.tokens)[:size]
+    added = _describe_added(vocabulary, tokens, sources)
     entries = [token for token in kept if token not in vocabulary.whole]
-    # Tokens that new ones are merged from count: the size is fixed.
-    added = vocabulary.without(removed).expand_insertions(proposal.tokens)[: len(removed)]
     return VocabularyPlan(
         vocabulary,
-        _describe_added(vocabulary, added, sources),
+        _mark_forms(vocabulary, added) if exact else added,
         left_out=proposal.left_out,
         settings=settings,
-        order=(*entries, *added, *kept_whole),
+        order=(*entries, *tokens, *kept_whole),
+        whole=whole,
         note=proposal.note,
     )
+
+
+def _add_forms_of_words(
+    vocabulary: Vocabulary, main_forms: Iterable[str], words: Iterable[WordForms]
+) -> tuple[str, ...]:
+    """Return the main forms of words, each followed by the word's other forms in a text that are no
+    tokens.
+    """
+    words_of = {vocabulary.fold_word(word.word): word for word in words}
+    tokens: dict[str, None] = {}
+    for main in main_forms:
+        tokens[main] = None
+        for form, _ in words_of[vocabulary.fold_word(vocabulary.body(main))].forms:
+            if form not in vocabulary:
+                tokens[form] = None
+    return tuple(tokens)
 
 
 def _select_removed(
@@ -397,8 +422,9 @@ def _propose(
     settings: PlanSettings,
     size: int,
     kept: frozenset[str] | None = None,
+    exact: bool = False,
 ) -> Proposal:
-    exact = sources.exact(settings)
+    exact = exact or sources.exact(settings)
     return propose(
         AugmentationMaterials(vocabulary, splitter, sources.counts, sources.target, kept, exact),
         settings.refill,
