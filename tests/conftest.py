@@ -23,6 +23,11 @@ from vocadapt.models.certificate import reload_process
 # Threads that wait at work take the cores from others: tests of small models take eight times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch is imported
 
+# A shell that starts the tests in the background lets them ignore SIGINT, and so would the commands
+# that they interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 REFUSAL_SECONDS = 20  # until a command has refused its input, on a busy machine

@@ -8,6 +8,7 @@ each kind, which builds vocabularies from tokenizers, and new tokenizers from ol
 Read in this order: `vocabulary` and `family` (what a family provides), then the families:
 
 - `wordpiece`, with `wordpiece_training`: BERT;
+- `marked_vocabulary` (what all others have in common);
 - `merges`, `bpe_vocabulary` and `bpe` (what all kinds of BPE have in common), `byte_level_bpe`:
   RoBERTa, GPT-2, ModernBERT, Llama 3, Qwen;
 - `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new tokens), `unigram_training` and

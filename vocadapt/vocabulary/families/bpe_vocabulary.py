@@ -11,6 +11,7 @@ from tokenizers import models
 
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.marked_vocabulary import MarkedVocabulary
 from vocadapt.vocabulary.families.merges import Merge, MergeList, keep_merges
 from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals
 from vocadapt.vocabulary.families.vocabulary import (
@@ -25,7 +26,7 @@ RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\
 
 
 @dataclass(frozen=True, eq=False)
-class BpeVocabulary(Vocabulary):
+class BpeVocabulary(MarkedVocabulary):
     """A BPE vocabulary.
 
     merges: by rank. added: tokens that are matched before pre-tokenization, special ones included.
@@ -39,6 +40,10 @@ class BpeVocabulary(Vocabulary):
     ignore_merges: bool = False
     byte_fallback: bool = False
     fuse_unknown: bool = False
+
+    def continues(self, token: str) -> bool:
+        """Return whether a token has no mark of a word start: "tension"."""
+        return not token.startswith(self.mark) and token not in self._undivided
 
     def is_symbol(self, token: str) -> bool:
         """Return whether a token is one that pre-tokens consist of before any merge."""

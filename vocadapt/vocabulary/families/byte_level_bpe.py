@@ -27,7 +27,6 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     list_parts,
     read_parts,
 )
-from vocadapt.vocabulary.families.vocabulary import Notation
 from vocadapt.vocabulary.families.wordpiece_training import Trainer
 
 SPACE = "Ġ"
@@ -63,20 +62,7 @@ class ByteLevelVocabulary(BpeVocabulary):
     """A byte-level BPE vocabulary."""
 
     family = "byte-level-bpe"
-
-    @property
-    def notation(self) -> Notation:
-        """Starts of words are marked."""
-        return Notation(word_start=SPACE)
-
-    @property
-    def continuation_name(self) -> str:
-        """What continuations are called in a message."""
-        return f"tokens without {SPACE}"
-
-    def continues(self, token: str) -> bool:
-        """Return whether a token has no Ġ: "tension"."""
-        return not token.startswith(SPACE) and token not in self._undivided
+    mark = SPACE
 
     def read(self, pretoken: str) -> str:
         """Return the text of a pre-token without the space before it: "ĠnaÃ¯ve" → "naïve"."""
@@ -96,10 +82,6 @@ class ByteLevelVocabulary(BpeVocabulary):
     def find_form(self, pretoken: str, words: Sequence[str]) -> str | None:
         """Return the token that a pre-token of a single word would be: the pre-token itself."""
         return pretoken if len(words) == 1 else None
-
-    def fold_word(self, word: str) -> str:
-        """Return what the forms of a word have in common: its spelling in lower case."""
-        return word.lower()
 
     def is_part_of_character(self, token: str) -> bool:
         """Return whether the bytes of a token are not whole characters."""

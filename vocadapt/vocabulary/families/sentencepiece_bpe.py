@@ -37,7 +37,7 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
 )
 from vocadapt.vocabulary.families.merges import Merge
 from vocadapt.vocabulary.families.metaspace import MARK
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPECIAL, Notation, Vocabulary
+from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPECIAL, Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import Trainer
 
 BYTES = frozenset(BYTE_TOKENS)
@@ -60,20 +60,7 @@ class SentencePieceBpeVocabulary(BpeVocabulary):
     """A BPE vocabulary of SentencePiece."""
 
     family = "sentencepiece-bpe"
-
-    @property
-    def notation(self) -> Notation:
-        """Starts of words are marked."""
-        return Notation(word_start=MARK)
-
-    @property
-    def continuation_name(self) -> str:
-        """What continuations are called in a message."""
-        return f"tokens without {MARK}"
-
-    def continues(self, token: str) -> bool:
-        """Return whether a token has no ▁: "tension"."""
-        return not token.startswith(MARK) and token not in self._undivided
+    mark = MARK
 
     def read(self, pretoken: str) -> str:
         """Return the text of a pre-token without the space before it: "▁naïve" → "naïve"."""
@@ -83,18 +70,10 @@ class SentencePieceBpeVocabulary(BpeVocabulary):
         """Return the text of a token without the space before it: "▁naïve" → "naïve"."""
         return token if token in self.added or token in BYTES else self.read(token)
 
-    def spell(self, body: str, continues: bool = False) -> str:
-        """Return the token with this text after a space, or without one: "tension" → "▁tension"."""
-        return body if continues else f"{MARK}{body}"
-
     def find_form(self, pretoken: str, words: Sequence[str]) -> str | None:
         """Return the token that a pre-token of a single word would be: the pre-token itself."""
         is_word = len(words) == 1 and pretoken.removeprefix(MARK) == words[0]
         return pretoken if is_word else None
-
-    def fold_word(self, word: str) -> str:
-        """Return what the forms of a word have in common: its spelling in lower case."""
-        return word.lower()
 
     def is_symbol(self, token: str) -> bool:
         """Return whether a token is a single character or byte."""

@@ -22,26 +22,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.vocabulary.families.tables.best_splits import (
-    Matches,
+    Beginnings,
+    Floats,
     Pieces,
-    find_best_splits,
-    find_matches,
+    find_longest_ends,
+    find_shorter_ends,
+    list_beginnings,
+    split_beginnings,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import (
     PrefixTrees,
-    WordPlaces,
     assign_places,
     build_prefix_trees,
     encode_code_points,
 )
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, sum_by_id
-
-Floats = NDArray[np.float64]
 
 ALPHABET = 1000  # characters to keep, the most frequent ones
 MAX_LENGTH = 16  # characters of a piece
@@ -66,16 +65,21 @@ class Lattice:
     """All pieces that match in some pre-tokens.
 
     counts: (words,) float64, occurrences of each pre-token.
-    texts: the pre-tokens. matches: the longest pieces that match in them.
-    trees: the pieces; V is their number.
+    beginnings: those of the pre-tokens. longest: (nodes,) int64, id of the longest piece with which
+        each ends, or V, the number of pieces.
+    alone, shorter: the same for the texts of the pieces, with the longest piece that is shorter than
+        the text.
+    trees: the reversed pieces.
     starts, ends, tokens, words: (edges,) int64, places between which a piece matches, its id, and
         the index of the word; sorted by the distance of the end from the start of the word.
     depths: (edges,) int64, this distance.
     """
 
     counts: Floats
-    texts: WordPlaces
-    matches: Matches
+    beginnings: Beginnings
+    longest: Ints
+    alone: Beginnings
+    shorter: Ints
     trees: PrefixTrees
     starts: Ints
     ends: Ints
@@ -94,40 +98,44 @@ class Lattice:
         tokens, words = self.tokens[is_kept], self.words[is_kept]
         weights = scores[tokens]
         before = _sum_paths(
-            starts, ends, weights, self.depths[is_kept], self.texts.starts, len(self.texts.text)
+            starts,
+            ends,
+            weights,
+            self.depths[is_kept],
+            self.beginnings.starts,
+            len(self.beginnings.text),
         )
-        distances = self.texts.ends[words] - starts
+        distances = self.beginnings.ends[words] - starts
         back = np.lexsort((starts, distances))
         after = _sum_paths(
             ends[back],
             starts[back],
             weights[back],
             distances[back],
-            self.texts.ends,
-            len(self.texts.text),
+            self.beginnings.ends,
+            len(self.beginnings.text),
         )
         # 2. Probability that a segmentation of the word has the edge.
-        total = before[self.texts.ends]
+        total = before[self.beginnings.ends]
         posterior = np.exp(before[starts] + weights + after[ends] - total[words])
         return sum_by_id(tokens, posterior * self.counts[words], len(scores))
 
     def count_best(self, scores: Floats, removed: Mask) -> Floats:
         """Count each piece in the best segmentation of every pre-token, (V,) float64."""
-        splits = find_best_splits(self.matches, self._pieces(scores, removed), removed)
+        splits = split_beginnings(
+            self.beginnings, self.longest, self._pieces(scores, removed), removed
+        ).read(np.arange(len(self.counts)))
         return sum_by_id(splits.tokens, self.counts[splits.words], len(scores))
 
-    def score_alternatives(self, texts: list[str], scores: Floats, removed: Mask) -> Floats:
+    def score_alternatives(self, scores: Floats, removed: Mask) -> Floats:
         """Compute the score of the best segmentation of each piece without the piece, (V,) float64;
         minus infinity for a single character.
         """
-        places = assign_places(texts)
-        matches = find_matches(self.trees, places)
-        longest = matches.longest.copy()
-        longest[places.starts] = self.trees.shorter[longest[places.starts]]
-        pieces = self._pieces(scores, removed)
-        splits = find_best_splits(Matches(longest, matches.starts, matches.ends), pieces, removed)
+        splits = split_beginnings(
+            self.alone, self.shorter, self._pieces(scores, removed), removed
+        ).read(np.arange(len(scores)))
         known = np.append(scores, -np.inf)[splits.tokens]
-        return np.bincount(splits.words, weights=known, minlength=len(texts)).astype(np.float64)
+        return np.bincount(splits.words, weights=known, minlength=len(scores)).astype(np.float64)
 
     def _pieces(self, scores: Floats, removed: Mask) -> Pieces:
         length = self.trees.length.copy()
@@ -179,7 +187,7 @@ def train_unigram(
         if len(left) <= n_wanted:
             break
         n_next = max(n_wanted, int(KEPT_FRACTION * len(left)))
-        losses = _measure_losses(lattice, texts, scores, removed)[left]
+        losses = _measure_losses(lattice, scores, removed)[left]
         removed[left[np.argsort(-losses, kind="stable")[n_next:]]] = True
         scores = _estimate(expected, removed, is_character)
 
@@ -248,35 +256,39 @@ def _count_characters(counts: Mapping[str, int]) -> list[str]:
 
 def _build_lattice(words: list[str], frequency: Floats, texts: list[str]) -> Lattice:
     """Build the lattice of some words with all pieces."""
-    trees = build_prefix_trees(len(texts), {i: (0, text) for i, text in enumerate(texts)}, 1)
-    places = assign_places(words)
-    matches = find_matches(trees, places)
-    # 1. All pieces that match at each place: the longest, and its prefixes.
-    sizes = places.ends - places.starts + 1
+    trees = build_prefix_trees(len(texts), {i: (0, text[::-1]) for i, text in enumerate(texts)}, 1)
+    beginnings = list_beginnings(words)
+    longest = find_longest_ends(trees, beginnings)
+    # 1. All pieces that end at each place: the longest, and its ends.
+    sizes = beginnings.ends - beginnings.starts + 1
     word_of = np.repeat(np.arange(len(words)), sizes)
-    active = np.arange(len(matches.longest))
-    token = matches.longest.copy()
-    starts: list[Ints] = []
-    tokens: list[Ints] = []
+    active = np.arange(len(beginnings.nodes))
+    token = longest[beginnings.nodes]
+    found_ends: list[Ints] = []
+    found_tokens: list[Ints] = []
     while len(active := active[token < len(texts)]):
         token = token[token < len(texts)]
-        starts.append(active)
-        tokens.append(token)
+        found_ends.append(active)
+        found_tokens.append(token)
         token = trees.shorter[token]
-    begins, ids = np.concatenate(starts), np.concatenate(tokens)
+    ends, tokens = np.concatenate(found_ends), np.concatenate(found_tokens)
     # 2. Sort them by the distance of the end from the start of the word.
-    ends = begins + trees.length[ids]
-    depths = ends - places.starts[word_of[begins]]
-    order = np.lexsort((begins, ends, depths))
+    starts = ends - trees.length[tokens]
+    depths = ends - beginnings.starts[word_of[ends]]
+    order = np.lexsort((starts, ends, depths))
+    # 3. The texts of the pieces, to be segmented without the piece itself.
+    alone = list_beginnings(texts, separate=True)
     return Lattice(
         frequency,
-        places,
-        matches,
+        beginnings,
+        longest,
+        alone,
+        find_shorter_ends(trees, alone),
         trees,
-        begins[order],
+        starts[order],
         ends[order],
-        ids[order],
-        word_of[begins[order]],
+        tokens[order],
+        word_of[ends[order]],
         depths[order],
     )
 
@@ -326,14 +338,14 @@ def _estimate(expected: Floats, removed: Mask, is_character: Mask) -> Floats:
     return scores
 
 
-def _measure_losses(lattice: Lattice, texts: list[str], scores: Floats, removed: Mask) -> Floats:
+def _measure_losses(lattice: Lattice, scores: Floats, removed: Mask) -> Floats:
     """Return how much the log-likelihood of the text falls without each piece, (V,) float64.
 
     A piece that its own text does not become loses nothing. Single characters and pieces in
     `removed` have no loss.
     """
-    alternatives = lattice.score_alternatives(texts, scores, removed)
+    alternatives = lattice.score_alternatives(scores, removed)
     has_loss = ~removed & np.isfinite(alternatives)
-    losses = np.zeros(len(texts))
+    losses = np.zeros(len(scores))
     losses[has_loss] = np.maximum(scores[has_loss] - alternatives[has_loss], 0.0)
     return losses * lattice.count_best(scores, removed)

@@ -11,12 +11,12 @@ from tokenizers import models
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
+from vocadapt.vocabulary.families.marked_vocabulary import MarkedVocabulary
 from vocadapt.vocabulary.families.metaspace import MARK
 from vocadapt.vocabulary.families.unigram_scores import PieceScores, score_new_pieces
 from vocadapt.vocabulary.families.vocabulary import (
     NEVER_ONE_WORD,
     SPECIAL,
-    Notation,
     Vocabulary,
     WordTable,
 )
@@ -28,7 +28,7 @@ OTHERS = "a0("
 
 
 @dataclass(frozen=True, eq=False)
-class UnigramVocabulary(Vocabulary):
+class UnigramVocabulary(MarkedVocabulary):
     """A Unigram vocabulary.
 
     scores: the score of each piece of the model, by id. Added tokens may follow without a score.
@@ -37,21 +37,12 @@ class UnigramVocabulary(Vocabulary):
     """
 
     family = "unigram"
+    mark = MARK
     scores: Mapping[str, float] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     byte_fallback: bool = False
 
     # Spelling
-
-    @property
-    def notation(self) -> Notation:
-        """Starts of words are marked."""
-        return Notation(word_start=MARK)
-
-    @property
-    def continuation_name(self) -> str:
-        """What continuations are called in a message."""
-        return f"tokens without {MARK}"
 
     def continues(self, token: str) -> bool:
         """Return whether a token has no ▁: "tension"."""
@@ -63,10 +54,6 @@ class UnigramVocabulary(Vocabulary):
             return token
         return token.removeprefix(MARK)
 
-    def spell(self, body: str, continues: bool = False) -> str:
-        """Return the token with this text after a space, or without one: "hyper" → "▁hyper"."""
-        return body if continues else MARK + body
-
     def find_form(self, pretoken: str, words: Sequence[str]) -> str | None:
         """Return the token of the first word of a pre-token: "▁cough)," → "▁cough"; None if another
         character is before the word: "▁(cough)".
@@ -75,10 +62,6 @@ class UnigramVocabulary(Vocabulary):
             return None
         form = MARK + words[0]
         return form if pretoken.startswith(form) else None
-
-    def fold_word(self, word: str) -> str:
-        """Return what the forms of a word have in common: its spelling in lower case."""
-        return word.lower()
 
     # Tokenization
 

@@ -2,6 +2,5 @@
 tokens: exactly, and in milliseconds.
 
 WordPiece: `prefix_trees` and `longest_match`. BPE: `merge_rounds` and `merge_table`, and
-`leaf_pruning`, the order in which its tokens can be removed. Unigram: `best_splits`, `beginnings` and
-`segmentation_table`.
+`leaf_pruning`, the order in which its tokens can be removed. Unigram: `best_splits` and `segmentation_table`.
 """

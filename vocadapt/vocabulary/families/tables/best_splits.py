@@ -1,29 +1,39 @@
-"""Split many words at once into the tokens of a Unigram model.
+"""Split many words at once into the tokens of a Unigram model, again and again without some of the
+tokens.
 
 A Unigram model gives each token a score, the logarithm of its probability. Of all ways to split a
-word, it takes the one with the highest sum of scores (Kudo 2018), found by the Viterbi algorithm: for
-each place of a word, from the left, the best split of the characters before it. All words advance
-together, one character per round. The tokens that match at a place are the longest of them, and the
-prefixes of this one that are tokens too (`prefix_trees`).
+word, it takes the one with the highest sum of scores (Kudo 2018). The Viterbi algorithm finds the best
+split of each beginning of a word, from the shortest to the longest, from those of shorter beginnings
+and the last token. It depends on the beginning alone. So each distinct beginning (a *node*) is split
+once for all words that have it, and all nodes of k characters together.
 
 Example: "hyper" with the scores hyper -9, hy -4, per -4, and -3 for each letter:
 
-    place   1      2       3         4           5
+    node    h      hy      hyp       hype        hyper
     split   h -3   hy -4   hy p -7   hy p e -10  hy per -8     (hyper: -9)
+
+The tokens that can be the last one are the longest token with which the beginning ends, and the ends
+of this token that are tokens too: a prefix tree of the reversed tokens finds them (`prefix_trees`).
 
 As in the tokenizers library, a character that is no token by itself can be taken as an unknown one,
 with a score of 10 less than the lowest of all tokens; of splits with equal sums, the one with the
 longest last token is taken, at each place.
+
+*Removed tokens.* If the best split of a node has no removed token, it remains the best: all others can
+only become worse. There is one exception: an unknown character scores 10 less than the lowest of all
+tokens, so it scores more if that token is removed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.vocabulary.families.tables.prefix_trees import (
     PrefixTrees,
-    WordPlaces,
+    encode_code_points,
     skip_removed,
 )
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask
@@ -37,8 +47,7 @@ class Pieces:
     """The tokens of a Unigram model; as an id their number V means an unknown character.
 
     scores: (V,) float64; NaN for ids that are not in the model, such as added tokens.
-    shorter: (V + 1,) int64, for each id the next shorter token that is a prefix of it, or V (the
-        end of it, if the trees are those of reversed tokens).
+    shorter: (V + 1,) int64, for each id the next shorter token with which it ends, or V.
     length: (V + 1,) int64, characters of each token; 1 for V.
     """
 
@@ -58,24 +67,93 @@ class Pieces:
 
 
 @dataclass(frozen=True, eq=False)
-class Matches:
-    """The tokens that match in some words, which are stored one after the other: one place for each
-    character, and one for the end of each word.
+class Beginnings:
+    """The distinct beginnings of some words, as nodes: the empty one first, then those of one
+    character, and so on. The words are stored one after the other, in alphabetical order: one place
+    for each character, and one for the end of each word.
 
-    longest: (places,) int64, id of the longest token that matches at a place, or V.
+    text: the words, NUL at the end of each.
     starts, ends: (words,) int64, place of the first character of each word, and after its last.
+    nodes: (places,) int64, the node of the characters before each place.
+    places: (nodes,) int64, one of the places of each node.
+    firsts: (longest + 2,) int64, index of the first node of k characters.
     """
 
-    longest: Ints
+    text: str
     starts: Ints
     ends: Ints
+    nodes: Ints
+    places: Ints
+    firsts: Ints
 
 
-def find_matches(trees: PrefixTrees, texts: WordPlaces) -> Matches:
-    """Find the tokens that match in some words."""
-    letters = trees.encode(texts.text)
-    longest = trees.find_longest(letters, np.zeros(len(letters), dtype=np.int64))
-    return Matches(longest, texts.starts, texts.ends)
+def list_beginnings(words: Sequence[str], separate: bool = False) -> Beginnings:
+    """List the distinct beginnings of some words.
+
+    separate: give each word a node of its own, even if it is the beginning of another one.
+    """
+    # 1. Store the words in alphabetical order.
+    order = np.array(sorted(range(len(words)), key=words.__getitem__), dtype=np.int64)
+    text = "\0".join([*(words[i] for i in order.tolist()), ""])
+    sizes = np.array([len(word) for word in words], dtype=np.int64)[order]
+    starts = np.cumsum(sizes + 1) - sizes - 1
+    # 2. Count the characters that each word has in common with the one before it.
+    shared = _count_shared(encode_code_points(text), starts, sizes)
+    if separate:
+        shared[1:] = np.minimum(shared[1:], sizes[:-1] - 1)
+    # 3. Sort the places by the number of characters before them; a node is new if it is not shared.
+    n_before = np.arange(len(text)) - np.repeat(starts, sizes + 1)
+    longest = int(sizes.max(initial=0))
+    small = np.min_scalar_type(longest)  # numpy sorts 16 bits faster
+    by_length = np.argsort(n_before.astype(small), kind="stable")
+    is_new = (n_before > np.repeat(shared, sizes + 1))[by_length]
+    nodes = np.empty(len(text), dtype=np.int64)
+    nodes[by_length] = np.cumsum(is_new) - 1
+    places = by_length[is_new]
+    firsts = np.searchsorted(n_before[places], np.arange(longest + 2))
+    # 4. Return the words in their given order.
+    given_starts, given_ends = np.empty_like(starts), np.empty_like(starts)
+    given_starts[order], given_ends[order] = starts, starts + sizes
+    return Beginnings(text, given_starts, given_ends, nodes, places, firsts)
+
+
+def _count_shared(codes: Ints, starts: Ints, sizes: Ints) -> Ints:
+    """Count the first characters that each word has in common with the one before it, (words,)
+    int64; -1 for the first word.
+    """
+    shared = np.zeros(len(starts), dtype=np.int64)
+    shared[:1] = -1
+    limits = np.minimum(sizes[1:], sizes[:-1])
+    active, depth = np.arange(1, len(starts)), 0
+    while len(active):
+        active = active[limits[active - 1] > depth]
+        is_equal = codes[starts[active] + depth] == codes[starts[active - 1] + depth]
+        active = active[is_equal]
+        depth += 1
+        shared[active] = depth
+    return shared
+
+
+def find_longest_ends(trees: PrefixTrees, beginnings: Beginnings) -> Ints:
+    """Find the longest token with which each beginning ends, (nodes,) int64, or V.
+
+    trees: of the reversed texts of the tokens.
+    """
+    letters = np.append(trees.encode(beginnings.text)[::-1], 0)
+    last_characters = len(beginnings.text) - beginnings.places
+    return trees.find_longest(letters, np.zeros_like(last_characters), last_characters)
+
+
+def find_shorter_ends(trees: PrefixTrees, beginnings: Beginnings) -> Ints:
+    """Find the longest token with which each beginning ends, (nodes,) int64, or V; of the texts of
+    tokens, one that is not the whole text.
+
+    trees: of the reversed texts of the tokens. beginnings: of these texts, each with its own node.
+    """
+    longest = find_longest_ends(trees, beginnings)
+    whole = beginnings.nodes[beginnings.ends]
+    longest[whole] = trees.shorter[longest[whole]]
+    return longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,57 +169,116 @@ class Splits:
     places: Ints
 
 
-def find_best_splits(matches: Matches, pieces: Pieces, removed: Mask) -> Splits:
-    """Find the best split of each word without the tokens in `removed`, (V,) bool."""
-    last = _find_last_tokens(matches, pieces, removed)
-    # Follow the last tokens from the end of each word to its start.
-    words = np.arange(len(matches.starts))
-    places = matches.ends
-    found: list[Splits] = []
-    while len(words):
-        is_left = places > matches.starts[words]
-        words, places = words[is_left], places[is_left]
-        tokens = last[places]
-        places = places - pieces.length[tokens]
-        found.append(Splits(tokens, words, places))
-    if not found:
-        return Splits(words, words, words)
-    return Splits(
-        np.concatenate([part.tokens for part in found]),
-        np.concatenate([part.words for part in found]),
-        np.concatenate([part.places for part in found]),
-    )
+@dataclass(frozen=True, eq=False)
+class BeginningSplits:
+    """The best split of each beginning, as its last token and the beginning before it.
 
-
-def _find_last_tokens(matches: Matches, pieces: Pieces, removed: Mask) -> Ints:
-    """Return the last token of the best split of the characters before each place, (places,) int64.
-
-    1. Sort the words by length, so that those that have a k-th character are the first ones.
-    2. For each k, take all tokens that begin at the k-th character, the longest first.
-    3. Where such a token ends, keep it if its sum is better than that of all before.
+    beginnings, pieces: what was split. longest: (nodes,) int64, id of the longest token with which
+        a beginning ends, or V.
+    sums: (nodes,) float64, sum of the scores. last: (nodes,) int64, the last token.
     """
+
+    beginnings: Beginnings
+    pieces: Pieces
+    longest: Ints
+    sums: Floats
+    last: Ints
+
+    @cached_property
+    def previous(self) -> Ints:
+        """The node before the last token of each node, (nodes,) int64; of the empty one, itself."""
+        lengths = self.pieces.length[self.last]
+        lengths[:1] = 0
+        places = self.beginnings.places - lengths
+        return self.beginnings.nodes.take(places)
+
+    def without(self, removed: Mask) -> tuple["BeginningSplits", Mask]:
+        """Return the splits without the tokens in `removed`, (V,) bool, and which nodes may have
+        changed, (nodes,) bool.
+        """
+        match = skip_removed(self.pieces.shorter, removed)
+        shorter = match[self.pieces.shorter]
+        scores = np.append(self.pieces.scores, self.pieces.score_unknown(removed))
+        is_changed = np.append(removed, False)[self.last]
+        is_changed[:1] = False
+        nothing = np.zeros(len(removed), dtype=np.bool_)
+        if scores[-1] > self.pieces.score_unknown(nothing):
+            is_changed |= self._find_unknown(match)
+        splits = BeginningSplits(
+            self.beginnings, self.pieces, self.longest, self.sums.copy(), self.last.copy()
+        )
+        firsts = self.beginnings.firsts
+        for first, end in zip(firsts[1:-1].tolist(), firsts[2:].tolist(), strict=True):
+            is_changed[first:end] |= is_changed[self.previous[first:end]]
+            nodes = first + np.flatnonzero(is_changed[first:end])
+            splits.split(nodes, match[self.longest[nodes]], shorter, scores)
+        return splits, is_changed
+
+    def _find_unknown(self, match: Ints) -> Mask:
+        """Return whether the last character of each node is no token by itself, (nodes,) bool."""
+        shortest = match
+        while (is_long := self.pieces.length[shortest] > 1).any():
+            shortest = np.where(is_long, match[self.pieces.shorter[shortest]], shortest)
+        is_unknown: Mask = shortest[self.longest] == self.pieces.size
+        is_unknown[:1] = False
+        return is_unknown
+
+    def split(self, nodes: Ints, tokens: Ints, shorter: Ints, scores: Floats) -> None:
+        """Find the best split of some nodes of the same number of characters.
+
+        tokens: (nodes,) int64, the longest token with which each ends, or V.
+        shorter: (V + 1,) int64, as in Pieces. scores: (V + 1,) float64.
+        """
+        places = self.beginnings.places[nodes]
+        self.sums[nodes] = -np.inf
+        while len(nodes):
+            # The sums with this token as the last one; a longer one was better if they are equal.
+            lengths = self.pieces.length[tokens]
+            sums = self.sums[self.beginnings.nodes[places - lengths]] + scores[tokens]
+            is_better = sums > self.sums[nodes]
+            better = nodes[is_better]
+            self.sums[better], self.last[better] = sums[is_better], tokens[is_better]
+            # The shortest has one character: a token, or else an unknown character.
+            is_long = lengths > 1
+            nodes, places = nodes[is_long], places[is_long]
+            tokens = shorter[tokens[is_long]]
+
+    def read(self, words: Ints) -> Splits:
+        """Return the tokens of some words, (n,) int64."""
+        places = self.beginnings.ends[words]
+        found: list[Splits] = []
+        while True:
+            is_left = places > self.beginnings.starts[words]
+            words, places = words[is_left], places[is_left]
+            tokens = self.last[self.beginnings.nodes[places]]
+            places = places - self.pieces.length[tokens]
+            found.append(Splits(tokens, words, places))
+            if not len(words):
+                break
+        return Splits(
+            np.concatenate([part.tokens for part in found]),
+            np.concatenate([part.words for part in found]),
+            np.concatenate([part.places for part in found]),
+        )
+
+
+def split_beginnings(
+    beginnings: Beginnings, longest: Ints, pieces: Pieces, removed: Mask | None = None
+) -> BeginningSplits:
+    """Find the best split of each beginning without the tokens in `removed`, (V,) bool.
+
+    longest: (nodes,) int64, as in BeginningSplits.
+    """
+    n_nodes = len(beginnings.places)
+    splits = BeginningSplits(
+        beginnings, pieces, longest, np.zeros(n_nodes), np.full(n_nodes, pieces.size)
+    )
+    if removed is None:
+        removed = np.zeros(pieces.size, dtype=np.bool_)
     match = skip_removed(pieces.shorter, removed)
     shorter = match[pieces.shorter]
     scores = np.append(pieces.scores, pieces.score_unknown(removed))
-    best = np.full(len(matches.longest), -np.inf)
-    best[matches.starts] = 0
-    last = np.full(len(matches.longest), pieces.size)
-    sizes = matches.ends - matches.starts
-    order = np.argsort(-sizes, kind="stable")
-    starts = matches.starts[order]
-    n_shorter = np.searchsorted(sizes[order[::-1]], np.arange(sizes.max(initial=0)), side="right")
-    for k, n_words in enumerate((len(sizes) - n_shorter).tolist()):
-        places = starts[:n_words] + k
-        tokens = match[matches.longest[places]]
-        sums = best[places]
-        while len(places):
-            # One token for each place, so no two end at the same place.
-            lengths = pieces.length[tokens]
-            ends, candidates = places + lengths, sums + scores[tokens]
-            is_better = candidates > best[ends]
-            best[ends[is_better]] = candidates[is_better]
-            last[ends[is_better]] = tokens[is_better]
-            # The shortest token has one character: a token, or else an unknown character.
-            is_long = lengths > 1
-            places, sums, tokens = places[is_long], sums[is_long], shorter[tokens[is_long]]
-    return last
+    firsts = beginnings.firsts
+    for first, end in zip(firsts[1:-1].tolist(), firsts[2:].tolist(), strict=True):
+        splits.split(np.arange(first, end), match[longest[first:end]], shorter, scores)
+    return splits

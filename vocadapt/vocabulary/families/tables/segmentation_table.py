@@ -1,5 +1,5 @@
 """Tokenize every distinct pre-token of a text by a Unigram model again after tokens were removed:
-exactly, and fast, because only what changes is split again, all together (`beginnings`).
+exactly, and fast, because only what changes is split again, all together (`best_splits`).
 
 The tokens of a split become those of the tokenizers library: adjacent unknown characters are one
 unknown token; with byte fallback, each is replaced by the tokens of its bytes.
@@ -16,13 +16,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.tables.beginnings import (
-    Beginnings,
+from vocadapt.vocabulary.families.tables.best_splits import (
     BeginningSplits,
+    Pieces,
+    Splits,
+    find_longest_ends,
+    find_shorter_ends,
     list_beginnings,
     split_beginnings,
 )
-from vocadapt.vocabulary.families.tables.best_splits import Pieces, Splits
 from vocadapt.vocabulary.families.tables.prefix_trees import PrefixTrees, build_prefix_trees
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
 
@@ -166,9 +168,7 @@ class SegmentationTable(WordTable):
         (tokens,) int64.
         """
         beginnings = list_beginnings(list(self.ids), separate=True)
-        longest = find_longest_ends(self.trees, beginnings)
-        nodes = beginnings.nodes[beginnings.ends]
-        longest[nodes] = self.trees.shorter[longest[nodes]]
+        longest = find_shorter_ends(self.trees, beginnings)
         splits = split_beginnings(beginnings, longest, self.splits.pieces)
         table = replace(self, counts=np.zeros(len(self.ids)), splits=splits)
         return table, np.array(list(self.ids.values()), dtype=np.int64)
@@ -218,13 +218,3 @@ def build_segmentation_table(
         trees,
         split_beginnings(beginnings, longest, token_pieces),
     )
-
-
-def find_longest_ends(trees: PrefixTrees, beginnings: Beginnings) -> Ints:
-    """Find the longest token with which each beginning ends, (nodes,) int64, or V.
-
-    trees: of the reversed texts of the tokens.
-    """
-    letters = np.append(trees.encode(beginnings.text)[::-1], 0)
-    last_characters = len(beginnings.text) - beginnings.places
-    return trees.find_longest(letters, np.zeros_like(last_characters), last_characters)
