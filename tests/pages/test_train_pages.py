@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from tests.material.architectures import build_tiny_model
 from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
@@ -289,6 +290,15 @@ def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_ber
     assert any("Not on this machine" in text and "type the folder" in text for text in texts(app))
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.button(key="start_finetune").disabled
+
+
+def test_a_decoder_is_refused_in_the_form_with_the_reason(open_page, tasked, tmp_path):
+    place = str(build_tiny_model("gpt2", tmp_path / "gpt"))
+    app = open_page(FINETUNE, tasked)
+    app.multiselect(key="finetune_models").set_value([place]).run()
+    assert not app.exception
+    assert any("is not an encoder (GPT2LMHeadModel)" in text for text in texts(app))
+    assert "start_finetune" not in {one.key for one in app.button if not one.disabled}
 
 
 def test_confusion_begins_with_a_gold_label(open_page, tmp_path):

@@ -35,7 +35,7 @@ class MakePackStep(CheckedSettings):
     called: str = setting(
         "",
         "name of the pack in models that it is applied to",
-        label="Name",
+        label="Name of the pack",
         empty="the adapted model's",
     )
 

@@ -16,6 +16,7 @@ from vocadapt.lab.reports.recommendation import (
     recommend_recipe,
 )
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.abilities import check_ability
 from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
@@ -445,6 +446,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
     if recipe.module.size:
+        check_ability(cache.model_of(model), "extend")
         gate = st.radio(
             "Initial gate",
             list(GATES),

@@ -17,6 +17,7 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.models.abilities import check_ability
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
     estimate,
@@ -139,8 +140,10 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     # 3. The step; with all folds, each seed is trained once per fold.
     if task_path is None or not models:
         return None
-    if settings.only_new_embeddings:
-        for place in models.values():
+    for place in models.values():
+        if Path(place).is_dir():  # a model of a hub is checked when the job has loaded it
+            check_ability(cache.model_of(place), "finetune")
+        if settings.only_new_embeddings:
             require_new_ids(cache.model_of(place))
     tokenization = "" if picked == USUAL else str(picked)
     step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
