@@ -233,8 +233,11 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
             f"{count(numbers['departures'])}, compared with {count(occurrences)} occurrences of"
             f" added words ({fraction(numbers['departures'] / occurrences)})"
         )
+        within = ""
+        if numbers.get("within_words"):
+            within = f" In {count(numbers['within_words'])} of them a new word is part of a longer one."
         st.markdown(
-            f":small[{EXACT_WORD} Exceptions in the text: {frequency}, {family.exceptions}.]"
+            f":small[{EXACT_WORD} Exceptions in the text: {frequency}, {family.exceptions}.{within}]"
         )
 
 
