@@ -235,7 +235,9 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
         )
         within = ""
         if numbers.get("within_words"):
-            within = f" In {count(numbers['within_words'])} of them a new word is part of a longer one."
+            within = (
+                f" In {count(numbers['within_words'])} of them a new word is part of a longer one."
+            )
         st.markdown(
             f":small[{EXACT_WORD} Exceptions in the text: {frequency}, {family.exceptions}.{within}]"
         )
