@@ -17,9 +17,11 @@ from safetensors.torch import load_file, save_file
 from tests.conftest import edit_json
 from tests.material.architectures import (
     ARCHITECTURES,
+    TinyTokenizer,
     build_tiny_model,
     build_wordpiece,
 )
+from tests.vocabulary.test_sentencepiece_bpe import build
 from vocadapt.errors import InputError
 from vocadapt.models.abilities import (
     ENCODERS,
@@ -271,7 +273,7 @@ def roll_bias(folder: Path) -> None:
 def untie(folder: Path) -> None:
     name = find_embeddings(open_model(folder))[0]
     edit_json(folder / "config.json", tie_word_embeddings=False)
-    output = {"modernbert": "decoder", "gpt2": "lm_head"}
+    output = {"modernbert": "decoder", "gpt2": "lm_head", "xlm-roberta": "lm_head.decoder"}
     kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
     change(
         folder, lambda tensors: tensors.update({f"{output[kind]}.weight": tensors[name].clone()})
@@ -286,11 +288,31 @@ def merge_again(folder: Path) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
+def lower_score(folder: Path) -> None:
+    """Give the last new piece of a Unigram a score below that of its split."""
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["model"]["vocab"][-1][1] = -1000.0
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def merge_whole_texts(folder: Path) -> None:
+    """Remove the pre-tokenizer that exact words need in BPE of SentencePiece."""
+    edit_json(folder / "tokenizer.json", pre_tokenizer=None)
+
+
 def add_special_word(folder: Path) -> None:
     """A word that transformers adds to the special tokens, and the stored tokenizer does not have."""
     edit_json(folder / "tokenizer_config.json", extra_special_tokens=["heart"])
 
 
+def build_sentencepiece() -> TinyTokenizer:
+    """The BPE of SentencePiece, as Llama 2 has it."""
+    special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    return TinyTokenizer(build(), special, "LlamaTokenizer")
+
+
+# Byte-level BPE: ModernBERT, RoBERTa, GPT-2; Unigram: XLM-R; BPE of SentencePiece: Llama.
 FAULTS = {
     "modernbert": {
         "kept embeddings": swap_rows,
@@ -324,7 +346,31 @@ FAULTS = {
         ),
         "reload": lambda f: edit_json(f / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer"),
     },
+    "xlm-roberta": {
+        "kept embeddings": swap_rows,
+        "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
+        "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
+        "tied head": untie,
+        "output bias": roll_bias,
+        "vocabulary size": nudge_free_row,
+        "other tensors": nudge_other,
+        "added tokens reachable": lower_score,
+        "new embeddings": nudge_new_row,
+        "outputs": nudge_other,
+        "reload": add_special_word,
+    },
+    "llama": {
+        "kept embeddings": swap_rows,
+        "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
+        "vocabulary size": lambda f: edit_json(f / "config.json", vocab_size=300),
+        "other tensors": nudge_other,
+        "added tokens reachable": merge_whole_texts,
+        "new embeddings": nudge_new_row,
+        "outputs": nudge_other,
+        "reload": add_special_word,
+    },
 }
+OTHER_TOKENIZERS = {"llama": build_sentencepiece}
 CASES = [(name, check) for name, faults in FAULTS.items() for check in faults]
 
 
@@ -334,7 +380,8 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, P
     folders = {}
     for name in FAULTS:
         root = tmp_path_factory.mktemp(name)
-        before = build_tiny_model(name, root / "before", padded_to=64)
+        tokenizer = OTHER_TOKENIZERS.get(name)
+        before = build_tiny_model(name, root / "before", tokenizer, padded_to=64)
         folders[name] = before, add_words(open_model(before)).save(root / "after")
     return folders
 

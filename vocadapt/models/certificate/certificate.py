@@ -42,6 +42,7 @@ from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loaders.loader import LoadResult
 from vocadapt.models.loaders.registry import LoaderSettings, try_loaders
 from vocadapt.progress import Progress, parts, silent
+from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode, encode_batch
 
 if TYPE_CHECKING:
@@ -253,31 +254,33 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
 
 
 def check_added_tokens(edit: Edit) -> tuple[bool, str]:
-    """Check that each added word is tokenized into its token, and each added continuation is
-    reachable.
+    """Check that each added word is tokenized into its token, alone and before another word, and
+    each added continuation is reachable.
 
     Unreachable tokens of a vocabulary that was taken over from a target model are listed in the
     record, and accepted.
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
-    # 1. The tokenizer must return the token of each added word, with the space that belongs to it.
-    texts = {token: splitter.read_pretoken(token) for token in edit.added}
-    words = [
-        token
-        for token, text in texts.items()
-        if not vocabulary.continues(token) and splitter.pretokens(text) == [token]
-    ]
+    # 1. The tokenizer must return the token of each added word, alone and before another word.
+    words = {
+        token: text
+        for token in edit.added
+        if not vocabulary.continues(token) and (text := _find_text(token, splitter)) is not None
+    }
+    lines = [text + (text if text.startswith(" ") else f" {text}") for text in words.values()]
     encoded = encode_batch(
-        edit.after.fast_tokenizer, [texts[token] for token in words], add_special_tokens=False
+        edit.after.fast_tokenizer, [*words.values(), *lines], add_special_tokens=False
     )
     unreachable = {
         token
-        for token, encoding in zip(words, encoded, strict=True)
-        if encoding.ids != [vocabulary.ids[token]]
+        for token, one, line in zip(
+            words, encoded[: len(words)], encoded[len(words) :], strict=True
+        )
+        if one.ids != [vocabulary.ids[token]] or line.ids[:1] != one.ids
     }
     # 2. No text is known for the others, such as continuations and parts of characters, so compute
     #    whether they are reachable.
-    others = texts.keys() - set(words)
+    others = set(edit.added).difference(words)
     unreachable |= set(vocabulary.find_unreachable(splitter, others))
     # 3. Accept the tokens that are unreachable in the vocabulary of the target, too.
     unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
@@ -289,6 +292,16 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     if faults:
         detail += f", unreachable is for example {faults[0]!r}"
     return not faults, detail
+
+
+def _find_text(token: str, splitter: Splitter) -> str | None:
+    """Return a text that is a token as a single pre-token; None if there is none.
+
+    Some tokenizers write the space before the first word themselves.
+    """
+    text = splitter.read_pretoken(token)
+    found = (one for one in (text, text.removeprefix(" ")) if splitter.pretokens(one) == [token])
+    return next(found, None)
 
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
