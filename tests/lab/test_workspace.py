@@ -148,7 +148,7 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
     assert list_results("models", workspace) == [adapted]
     assert [find_main_figure(model) for model in workspace.artifacts("models")] == [
         ("", "", ""),
-        ("Words added", "5", "15 tokens"),
+        ("Tokens added", "5", "15 in total"),
     ]
 
 

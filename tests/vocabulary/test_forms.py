@@ -80,3 +80,12 @@ def test_words_of_vectors_that_are_no_pretoken_are_left_out(word: str) -> None:
     plan = plan_from_words(VOCABULARY, SPLITTER, space, counts=FEVER)
     assert plan.added_tokens == ("Ġcough",)
     assert [words for words in plan.left_out.values()] == [(word,)]
+
+
+def test_a_symbol_that_is_a_token_needs_none_after_a_space() -> None:
+    """Of RoBERTa's own words, "," is a token and "Ġ," is not."""
+    assert "," in VOCABULARY and "Ġ," not in VOCABULARY
+    space = EmbeddingSpace((",", "fever", "8"), np.eye(3, dtype=np.float32))
+    plan = plan_from_words(VOCABULARY, SPLITTER, space)
+    assert plan.added_tokens == ("Ġfever", "Ġ8")
+    assert [VOCABULARY.lacks_word(word) for word in (",", "fever", "!?")] == [False, True, True]

@@ -47,7 +47,7 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> Numbers:
         context.text, context.model, settings.word2vec, context.progress, settings.resample
     )
     save_space(space, context.draft)
-    new = sum(not context.model.vocabulary.has_word(word) for word in space.words)
+    new = sum(map(context.model.vocabulary.lacks_word, space.words))
     return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
 
 

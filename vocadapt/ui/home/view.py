@@ -14,6 +14,7 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.trials import was_tried
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.ui.adapt.model import describe_size
 from vocadapt.ui.components.blocks import (
     draw_heading,
     draw_link,
@@ -260,7 +261,7 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
         basis = f"chance {chance(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
         return "Held-out P@5", fraction(numbers["p@5"]), basis
     if kind == "models" and "added" in numbers:
-        return "Words added", count(numbers["added"]), f"{count(numbers['tokens_after'])} tokens"
+        return describe_size(numbers)
     if kind == "projections":
         basis = f"chance {chance(numbers['chance'])}, k = {numbers['k']}"
         return "Neighbors preserved", fraction(numbers["preservation"]), basis

@@ -32,3 +32,13 @@ class MarkedVocabulary(Vocabulary):
     def fold_word(self, word: str) -> str:
         """Return what the forms of a word have in common: its spelling in lower case."""
         return word.lower()
+
+    def lacks_word(self, word: str) -> bool:
+        """Return whether a word needs a token of its own to be one token.
+
+        A symbol follows a word more often than a space: if the comma is a token, Ġ, is not needed.
+        """
+        is_symbol = not any(character.isalnum() for character in word)
+        if is_symbol and self.spell(word, continues=True) in self.ids:
+            return False
+        return super().lacks_word(word)

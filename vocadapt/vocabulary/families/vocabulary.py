@@ -249,6 +249,10 @@ class Vocabulary(ABC):
         """Return whether a word is one token."""
         return self.spell(word) in self.ids
 
+    def lacks_word(self, word: str) -> bool:
+        """Return whether a word needs a token of its own to be one token."""
+        return not self.has_word(word)
+
     # Special tokens
 
     @property

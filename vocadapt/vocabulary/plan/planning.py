@@ -244,7 +244,7 @@ def split_addable_words(
     reachable = list[str]()
     refused: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
     for word in words:
-        if vocabulary.has_word(word):
+        if not vocabulary.lacks_word(word):
             continue
         token = vocabulary.spell(word)
         reason = vocabulary.explain_unreachable(token, splitter, exact)
