@@ -48,6 +48,16 @@ def test_each_model_counts_its_own_pre_tokens() -> None:
     assert BYTE_LEVEL.measure(own).words == 9
 
 
+def test_tokens_of_two_families_correspond_by_text_and_position() -> None:
+    wordpiece, bytes_ = WORDPIECE.vocabulary, BYTE_LEVEL.vocabulary
+    assert wordpiece.has_counterpart("Ġpain", bytes_)
+    assert not wordpiece.has_counterpart("pain", bytes_)  # no ##pain
+    assert bytes_.has_counterpart("pain", wordpiece) and "pain" not in bytes_
+    assert wordpiece.has_counterpart("(", bytes_) and bytes_.has_counterpart("(", wordpiece)
+    assert wordpiece.has_counterpart("##ive", wordpiece)
+    assert not wordpiece.has_counterpart("ive", wordpiece)
+
+
 def test_the_same_parts_of_a_word_are_no_difference() -> None:
     counts = count_text(TEXT, WORDPIECE.splitter)
     changes = {

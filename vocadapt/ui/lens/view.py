@@ -204,8 +204,12 @@ def build_tokenization_line(
 
     ids: whether each token shows its id.
     """
-    model, known = entry.model, first.model.vocabulary
-    chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__, ids)
+    model = entry.model
+
+    def is_known(token: str) -> bool:
+        return first.model.vocabulary.has_counterpart(token, model.vocabulary)
+
+    chips = build_chips(model.fast_tokenizer, model.vocabulary, text, is_known, ids)
     casing = "uncased" if model.splitter.lowercase else "cased"
     length = f"{count(len(chips))} wordpiece{'s' * (len(chips) != 1)}"
     about = f"{casing} · {count(len(model.vocabulary))} tokens · {length}"

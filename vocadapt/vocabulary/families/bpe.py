@@ -233,8 +233,12 @@ class BpeFamily(TokenizerFamily):
         content["model"]["vocab"] = ids = {token: i for i, token in enumerate(tokens)}
         content["model"]["merges"] = build_merges(merged[len(self.special_tokens) :])
         tokenizer = from_json(content)
+        mask = self.special_tokens["mask"]
         tokenizer.add_special_tokens(
-            [AddedToken(token, special=True) for token in self.special_tokens.values()]
+            [
+                AddedToken(token, special=True, lstrip=token == mask)  # it takes the space before
+                for token in self.special_tokens.values()
+            ]
         )
         sep, cls = self.special_tokens["sep"], self.special_tokens["cls"]
         tokenizer.post_processor = processors.RobertaProcessing(

@@ -253,6 +253,17 @@ class Vocabulary(ABC):
         """Return whether a word needs a token of its own to be one token."""
         return not self.has_word(word)
 
+    def has_counterpart(self, token: str, other: "Vocabulary") -> bool:
+        """Return whether there is a token with the same text and position as one of another
+        vocabulary: hyper for Ġhyper, ##tension for tension. The position of a symbol does not count.
+        """
+        if self.notation == other.notation:
+            return token in self
+        body, continues = other.body(token), other.continues(token)
+        if not any(character.isalnum() for character in body):
+            return self.has_word(body) or self.spell(body, continues=True) in self
+        return self.spell(body, continues) in self
+
     # Special tokens
 
     @property
