@@ -66,6 +66,24 @@ def test_every_head_keeps_its_certificate(
     assert edit.after.config["architectures"] == [head]
 
 
+def test_the_files_of_sentence_transformers_are_kept(
+    make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = make_bert(head="BertModel")
+    modules = [{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Normalize"}]
+    modules += [{"path": "../outside"}, {"path": 3}, "no module"]  # hostile: not copied
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    (folder / "modules.json").write_text(json.dumps(modules))
+    out = adapted_folder(folder, tmp_path / "deep" / "out")
+    for name in ("modules.json", "1_Pooling/config.json"):
+        assert (out / name).read_bytes() == (folder / name).read_bytes()
+    assert not (tmp_path / "deep" / "outside").exists()
+    (folder / "modules.json").write_text("[{")
+    again = adapted_folder(folder, tmp_path / "again")
+    assert (again / "modules.json").read_text() == "[{" and not (again / "1_Pooling").exists()
+
+
 @pytest.mark.usefixtures("fresh_reload")
 @pytest.mark.parametrize(
     ("head", "mode"),

@@ -28,6 +28,7 @@ from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.model_files import INDEX, list_weight_files
 from vocadapt.models.network_class import run_quietly
+from vocadapt.models.sentence_modules import copy_sentence_modules
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
@@ -76,6 +77,7 @@ class AdaptedModel:
         copy_unused_tensors(self.base.path, folder, self.unused, self._change_unused())
         save_tokenizer(self.base.tokenizer, self.tokenizer, folder)
         save_tokenizer(self.base.tokenizer, self.base.fast_tokenizer, folder / BASE)
+        copy_sentence_modules(self.base.path, folder)
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
 
@@ -222,6 +224,7 @@ def save_trained(
     copy_unused_tensors(model.path, folder, loaded.unused)
     # 2. Write the tokenizers, the fingerprints, and the record of an adapted model.
     save_tokenizers(model, folder)
+    copy_sentence_modules(model.path, folder)
     if (model.path / SEEN).is_file():
         shutil.copyfile(model.path / SEEN, folder / SEEN)
     if (folder / RECORD).is_file():
