@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from vocadapt.spaces.alignment.alignment import fit_alignment
-from vocadapt.spaces.alignment.methods import solve_least_squares
+from vocadapt.spaces.alignment.least_squares import solve_least_squares
 from vocadapt.spaces.space import EmbeddingSpace
 
 ANCHORS, DIM = 20_000, 768

@@ -12,11 +12,8 @@ from vocadapt.spaces.alignment.alignment import (
     find_anchors,
     fit_alignment,
 )
-from vocadapt.spaces.alignment.methods import (
-    apply_kernel_alignment,
-    solve_kernel_ridge,
-    solve_least_squares,
-)
+from vocadapt.spaces.alignment.kernel_ridge import apply_kernel_alignment, solve_kernel_ridge
+from vocadapt.spaces.alignment.least_squares import solve_least_squares
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds, normalize_rows
 
 

@@ -8,7 +8,8 @@ normalization. `cross_validation` measures the quality; the residual of the fit 
 """
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,14 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file, read_json_object
 from vocadapt.spaces.alignment.anchors import AnchorFilter, Anchors, find_anchors
 from vocadapt.spaces.alignment.methods import (
+    FREQUENCY,
     METHODS,
     WEIGHTS,
     AlignmentSettings,
     AnchorPairs,
-    apply_kernel_alignment,
 )
-from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
+from vocadapt.spaces.alignment.vector_length import fit_norm_curve, read_norm_curve
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix, normalize_rows
 
 __all__ = [
     "METHODS",
@@ -36,6 +38,8 @@ __all__ = [
     "fit_alignment",
 ]
 
+MORE = "more."  # prefix of the tensors of a method's other arrays
+
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
@@ -46,6 +50,8 @@ class Alignment:
     are zero without centering. `scale` is the mean norm of the anchors' target vectors if vectors
     are normalized, else 1. A kernel method also has `landmarks` (n, d_source), the anchors'
     prepared source vectors; its `matrix` (n, d_target) holds one row of coefficients for each.
+    `more` holds the other arrays of a method, by name. `norm_curve` (2, k): log counts and the norms
+    of the anchors' target vectors, if mapped vectors get the norm of anchors of equal frequency.
     """
 
     settings: AlignmentSettings
@@ -55,10 +61,20 @@ class Alignment:
     scale: float
     anchors: int
     landmarks: Matrix | None = None
+    more: Mapping[str, Matrix] = field(default_factory=dict)
+    norm_curve: Matrix | None = None
 
-    def apply(self, vectors: Matrix) -> Matrix:
-        """Map source vectors (n, d_source) to target vectors (n, d_target) float32."""
-        return np.asarray((self.map_source(vectors) + self.target_mean) * np.float32(self.scale))
+    def apply(self, vectors: Matrix, counts: IntArray | None = None) -> Matrix:
+        """Map source vectors (n, d_source) to target vectors (n, d_target) float32.
+
+        counts: (n,), of the words in the text of the source; with a norm curve they set the norm, and
+        without counts it is the mean norm of the curve.
+        """
+        mapped = (self.map_source(vectors) + self.target_mean) * np.float32(self.scale)
+        if self.norm_curve is None:
+            return np.asarray(mapped)
+        norms = read_norm_curve(self.norm_curve, counts, len(vectors))
+        return normalize_rows(np.asarray(mapped)) * norms[:, None]
 
     def map_source(self, vectors: Matrix) -> Matrix:
         """Map source vectors (n, d_source) into the prepared target space (n, d_target) float32.
@@ -72,9 +88,13 @@ class Alignment:
                 f" {vectors.shape}."
             )
         rows: Matrix = self._normalize(vectors) - self.source_mean
-        if self.landmarks is None:
+        apply = METHODS[self.settings.method].apply
+        if apply is None:
             return rows @ self.matrix
-        return apply_kernel_alignment(rows, self.landmarks, self.matrix)
+        arrays = {"matrix": self.matrix, **self.more}
+        if self.landmarks is not None:
+            arrays["landmarks"] = self.landmarks
+        return apply(rows, np.linalg.norm(vectors, axis=1), arrays)
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
         """Normalize and mean-center target vectors (n, d_target) if the settings require it."""
@@ -92,6 +112,7 @@ class Alignment:
         arrays = {
             name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
+        arrays |= {f"{MORE}{name}": value for name, value in self.more.items()}
         # safetensors writes the raw buffer, so the arrays must be contiguous.
         save_file(
             {name: np.ascontiguousarray(array) for name, array in arrays.items()},
@@ -116,10 +137,13 @@ class Alignment:
         tensors = load_file(check_file(folder / "alignment.safetensors"))
         settings = metadata["settings"]
         settings["anchors"] = AnchorFilter(**settings["anchors"])
+        named = [name for name in tensors if name.startswith(MORE)]
+        more = {name.removeprefix(MORE): tensors.pop(name) for name in named}
         return cls(
             AlignmentSettings(**settings),
             scale=metadata["scale"],
             anchors=metadata["anchors"],
+            more=more,
             **tensors,
         )
 
@@ -147,6 +171,7 @@ def fit_on_anchors(
     1. Normalize the anchors' vectors; remember the mean norm of the targets as the scale.
     2. Subtract each side's mean.
     3. Solve for the matrix, in float64; store everything as float32.
+    4. Remember the norms of the anchors by frequency if they set the length of mapped vectors.
     """
     # 1. Select and normalize.
     source_rows = source.matrix[anchors.source_rows]
@@ -164,20 +189,69 @@ def fit_on_anchors(
         x, y = x - x_mean, y - y_mean
 
     # 3. Solve.
-    pairs = AnchorPairs(x, y, _compute_weights(anchors, source, settings.weights))
     method = METHODS[settings.method]
-    landmarks = None
-    if method.kernel:
-        landmarks = pairs.x.astype(np.float32)
+    other_x, other_y = np.empty((0, source.dim), np.float32), np.empty((0, target.dim), np.float32)
+    if method.induces:
+        cutoff = settings.induction_cutoff
+        other_x = _prepare_others(
+            source, _list_frequent(source, anchors.source_rows, cutoff), x_mean, settings.unit
+        )
+        other_y = _prepare_others(
+            target, _list_frequent(target, anchors.target_rows, cutoff), y_mean, settings.unit
+        )
+    weighting = settings.weights
+    if weighting == "none" and source.counts is not None:
+        weighting = method.weighting
+    norms = np.linalg.norm(source.matrix[anchors.source_rows], axis=1).astype(np.float64)
+    pairs = AnchorPairs(x, y, _compute_weights(anchors, source, weighting), norms, other_x, other_y)
+    solved = method.fit(pairs, settings)
+    if isinstance(solved, np.ndarray):
+        solved = {"matrix": solved}
+    arrays = {name: value.astype(np.float32) for name, value in solved.items()}
+
+    # 4. The norms of the anchors by frequency.
+    length = settings.vector_length
+    if length == "method":
+        length = method.length
+    curve = None
+    if length == FREQUENCY:
+        curve = fit_norm_curve(
+            source.counts, anchors.source_rows, target.matrix[anchors.target_rows]
+        )
     return Alignment(
         settings,
-        method.fit(pairs, settings).astype(np.float32),
+        arrays.pop("matrix"),
         x_mean.astype(np.float32),
         y_mean.astype(np.float32),
         scale,
         len(anchors),
-        landmarks,
+        arrays.pop("landmarks", None),
+        arrays,
+        curve,
     )
+
+
+def _list_frequent(space: EmbeddingSpace, anchors: IntArray, cutoff: int) -> IntArray:
+    """Return the rows of the first `cutoff` ordinary words that are not anchors, by count if known.
+
+    Without counts the order of the space is that of frequency, as in files of word vectors and in
+    most vocabularies.
+    """
+    excluded = space.kinds.special | space.kinds.placeholders | space.kinds.continuations
+    ordinary = np.array([word not in excluded for word in space.words])
+    ordinary[anchors] = False
+    rows = np.flatnonzero(ordinary)
+    if space.counts is not None:
+        rows = rows[np.argsort(-space.counts[rows], kind="stable")]
+    return rows[:cutoff]
+
+
+def _prepare_others(space: EmbeddingSpace, rows: IntArray, mean: FloatArray, unit: bool) -> Matrix:
+    """Return the selected rows of a space as the anchors are prepared."""
+    vectors = space.matrix[rows]
+    if unit:
+        vectors = normalize_rows(vectors)
+    return np.asarray(vectors - mean.astype(np.float32))
 
 
 def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> FloatArray:

@@ -1,10 +1,10 @@
 """Alignment methods: their settings, and the registry METHODS for the app and the command line.
 
-A method is one function from prepared anchors to a matrix; the solvers of least squares and of
-kernel ridge regression are at the end.
+A method is one function from prepared anchors to a matrix, or to named arrays if it has a function
+of its own that applies them. The algorithms have a module each.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,19 +14,25 @@ from vocadapt.errors import InputError
 from vocadapt.extensions import register
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.neighbors.search import iterate_blocks
-from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
+from vocadapt.spaces.alignment.kernel_ridge import apply_kernel_alignment, solve_kernel_ridge
+from vocadapt.spaces.alignment.least_squares import solve_least_squares
+from vocadapt.spaces.alignment.mlp import apply_mlp, fit_mlp
+from vocadapt.spaces.alignment.multi_step import fit_multi_step
+from vocadapt.spaces.alignment.rcsls import fit_rcsls
+from vocadapt.spaces.alignment.self_learning import fit_self_learning
+from vocadapt.spaces.space import FloatArray, Matrix
 
 DEFAULT_RIDGE = 0.01
 DEFAULT_KERNEL_RIDGE = 0.1
+HALF_RELIABLE = 50  # count at which the weight "reliability" is 1/2
+MAPPED, FREQUENCY = "mapped", "frequency"
 
-# γ of the Gaussian kernel on unit vectors. Chosen, like its penalty, on encyclopedia text, not on
-# text used for evaluation.
-KERNEL_WIDTH = 0.1
-
-# Below this reciprocal condition number of XᵀX (1-norm, columns of unit length) the relative error of
-# W from the normal equations exceeds 1e-6.
-MIN_RECIPROCAL_CONDITION = 1e-12
+# How the length of a mapped vector is set.
+LENGTHS = {
+    "method": "as the method does by default",
+    MAPPED: "as the alignment maps it",
+    FREQUENCY: "the norm that anchors of equal frequency have",
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,37 @@ class AlignmentSettings(CheckedSettings):
         "none", "weighting of anchors by frequency", choices=lambda: WEIGHTS, label="Anchor weights"
     )
     anchors: AnchorFilter = field(default_factory=AnchorFilter)
-    seed: int = setting(1, "random seed of the method random", high=MAX_SEED)
+    seed: int = setting(
+        1, "random seed of the methods random, mlp and self-learning", high=MAX_SEED
+    )
+    vector_length: str = setting(
+        "method", "length of mapped vectors", choices=LENGTHS, label="Vector length"
+    )
+    whitening: float = setting(
+        1.0, "strength of the whitening of multi-step; 0: none", high=1, label="Whitening"
+    )
+    reweighting: float = setting(
+        0.7,
+        "exponent of the re-weighting of multi-step; 0: none",
+        high=4,
+        label="Re-weighting",
+    )
+    mlp_epochs: int = setting(
+        20, "passes over the anchors of the method mlp", high=10_000, label="MLP epochs"
+    )
+    induction_rounds: int = setting(
+        10,
+        "rounds that induce a dictionary, in self-learning and mutual-neighbors",
+        high=1_000,
+        label="Induction rounds",
+    )
+    induction_cutoff: int = setting(
+        4000,
+        "number of frequent words of each space among which a dictionary is induced",
+        low=1,
+        high=100_000,
+        label="Induction cutoff",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,19 +108,32 @@ class AlignmentSettings(CheckedSettings):
 class AnchorPairs:
     """Prepared anchors: source vectors x (n, d), target vectors y (n, e), weights (n,) of mean 1.
 
-    All are float64.
+    All are float64. norms: (n,), of the source vectors before normalizing. other_x: (m, d) float32,
+    other_y: (p, e) float32: the most frequent prepared words of both spaces that are not anchors;
+    only methods with `induces` get them.
     """
 
     x: FloatArray
     y: FloatArray
     weights: FloatArray
+    norms: FloatArray
+    other_x: Matrix
+    other_y: Matrix
 
     def weighted(self) -> tuple[FloatArray, FloatArray]:
         """Return x and y with each row multiplied by the square root of its weight."""
-        if (self.weights == 1).all():
-            return self.x, self.y
-        roots = np.sqrt(self.weights)[:, None]
-        return self.x * roots, self.y * roots
+        return weight_rows(self.x, self.y, self.weights)
+
+
+def weight_rows(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return x (n, d) and y (n, e) with each row multiplied by the square root of its weight."""
+    if (weights == 1).all():
+        return x, y
+    roots = np.sqrt(weights)[:, None]
+    return x * roots, y * roots
+
+
+Arrays = Mapping[str, NDArray[np.floating]]
 
 
 @dataclass(frozen=True)
@@ -93,11 +142,15 @@ class AlignmentMethod:
 
     kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
     it needs at least as many anchors as dimensions. equal_dimensions: it needs spaces of equal
-    dimensions. baseline: comparisons of all methods do not repeat it with
-    normalized, centered vectors.
+    dimensions. baseline: comparisons of all methods do not repeat it with normalized, centered
+    vectors. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing, by the
+    arrays that `fit` returned; by default they are multiplied by the matrix. weighting: the weights
+    of anchors if the settings name none and counts are known. length: how the length of mapped
+    vectors is set, if the settings do not say. induces: it gets the words that are not anchors.
+    iterative: it takes many times longer than a linear system.
     """
 
-    fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating]]
+    fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating] | Arrays]
     about: str
     source: str
     kernel: bool = False
@@ -105,6 +158,11 @@ class AlignmentMethod:
     full: bool = False
     equal_dimensions: bool = False
     baseline: bool = False
+    apply: Callable[[Matrix, Matrix, Mapping[str, Matrix]], Matrix] | None = None
+    weighting: str = "none"
+    length: str = MAPPED
+    induces: bool = False
+    iterative: bool = False
 
 
 def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
@@ -132,10 +190,15 @@ def _fit_procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArr
     return np.asarray(left @ right)
 
 
-def _fit_kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix:
-    return solve_kernel_ridge(
+def _fit_kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Arrays:
+    coefficients = solve_kernel_ridge(
         pairs.x, pairs.y, pairs.weights, settings.ridge or DEFAULT_KERNEL_RIDGE
     )
+    return {"matrix": coefficients, "landmarks": pairs.x}
+
+
+def _apply_kernel_ridge(rows: Matrix, norms: Matrix, arrays: Mapping[str, Matrix]) -> Matrix:
+    return apply_kernel_alignment(rows, arrays["landmarks"], arrays["matrix"])
 
 
 def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
@@ -158,10 +221,63 @@ def _draw_random(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     return matrix
 
 
+def _fit_multi_step(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
+    return fit_multi_step(*pairs.weighted(), settings.whitening, settings.reweighting)
+
+
+def _fit_rcsls(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix:
+    start = solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
+    return fit_rcsls(pairs.x, pairs.y, pairs.weights, start)
+
+
+def _fit_mlp(pairs: AnchorPairs, settings: AlignmentSettings) -> dict[str, Matrix]:
+    return fit_mlp(
+        pairs.x,
+        pairs.y,
+        pairs.norms,
+        pairs.weights,
+        settings.ridge or DEFAULT_RIDGE,
+        settings.mlp_epochs,
+        settings.seed,
+    )
+
+
+def _fit_self_learning(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
+    return fit_self_learning(
+        pairs.x,
+        pairs.y,
+        pairs.other_x,
+        pairs.other_y,
+        settings.induction_rounds,
+        settings.seed,
+    )
+
+
+def _refine_with_mutual_neighbors(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
+    def fit(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+        return solve_least_squares(*weight_rows(x, y, weights), settings.ridge or DEFAULT_RIDGE)
+
+    return fit_self_learning(
+        pairs.x,
+        pairs.y,
+        pairs.other_x,
+        pairs.other_y,
+        settings.induction_rounds,
+        settings.seed,
+        fit,
+        first_kept=1.0,
+    )
+
+
+def _weigh_reliability(counts: FloatArray) -> FloatArray:
+    return np.asarray(counts / (counts + HALF_RELIABLE))
+
+
 WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "none": np.ones_like,
     "log": np.log1p,
     "sqrt": np.sqrt,
+    "reliability": _weigh_reliability,
 }
 
 METHODS: dict[str, AlignmentMethod] = {
@@ -186,8 +302,60 @@ METHODS: dict[str, AlignmentMethod] = {
         _fit_kernel_ridge,
         "a nonlinear map: each anchor influences the vectors near it",
         "Saunders et al. 1998",
-        True,
+        kernel=True,
         penalty=True,
+        apply=_apply_kernel_ridge,
+    ),
+    "weighted-least-squares": AlignmentMethod(
+        _fit_ridge,
+        "ridge regression in which rare anchors, whose vectors are noisy, count less",
+        "Aitken 1935",
+        penalty=True,
+        weighting="reliability",
+        length=FREQUENCY,
+    ),
+    "multi-step": AlignmentMethod(
+        _fit_multi_step,
+        "whitens both sides, rotates, re-weights the directions and de-whitens",
+        "Artetxe et al. 2018 (AAAI)",
+        length=FREQUENCY,
+    ),
+    "rcsls": AlignmentMethod(
+        _fit_rcsls,
+        "the matrix that maximizes the retrieval criterion CSLS on the anchors",
+        "Joulin et al. 2018",
+        penalty=True,
+        weighting="reliability",
+        length=FREQUENCY,
+        iterative=True,
+    ),
+    "mlp": AlignmentMethod(
+        _fit_mlp,
+        "a small network beside a matrix, trained to retrieve the own wordpiece",
+        "van den Oord et al. 2018 (loss)",
+        penalty=True,
+        apply=apply_mlp,
+        weighting="reliability",
+        length=FREQUENCY,
+        iterative=True,
+    ),
+    "self-learning": AlignmentMethod(
+        _fit_self_learning,
+        "for few anchors: a rotation that finds further pairs, and is fitted again on them",
+        "Artetxe et al. 2018 (ACL)",
+        length=FREQUENCY,
+        induces=True,
+        iterative=True,
+    ),
+    "mutual-neighbors": AlignmentMethod(
+        _refine_with_mutual_neighbors,
+        "ridge regression, fitted again with the mutual neighbors among the other words",
+        "Conneau et al. 2018, refinement",
+        penalty=True,
+        weighting="reliability",
+        length=FREQUENCY,
+        induces=True,
+        iterative=True,
     ),
     "identity": AlignmentMethod(
         _build_identity,
@@ -209,88 +377,3 @@ def register_method(name: str, method: AlignmentMethod) -> None:
     invalid.
     """
     register(METHODS, "an alignment method", name, method)
-
-
-def solve_least_squares(x: FloatArray, y: FloatArray, ridge: float = 0.0) -> FloatArray:
-    """Return W (d, e) that minimizes ‖xW − y‖² + λ‖W‖², with λ = ridge · trace(xᵀx)/d.
-
-    x: (n, d), y: (n, e), float64. Solves the normal equations by Cholesky, several times faster
-    than an SVD; if they are too ill-conditioned, uses the SVD, which gives the W of minimum norm.
-    """
-    from scipy.linalg import cho_solve
-
-    # 1. The Gram matrix, with the penalty on its diagonal.
-    gram = x.T @ x
-    penalty = ridge * gram.trace() / len(gram)
-    gram.flat[:: len(gram) + 1] += penalty
-
-    # 2. Factorize it with a unit diagonal, which improves its condition.
-    scale = np.sqrt(gram.diagonal())
-    factor = _factorize(gram, scale)
-    if factor is None:
-        return _solve_by_svd(x, y, penalty)
-
-    # 3. Solve for the scaled W, and undo the scaling.
-    return np.asarray(cho_solve((factor, True), (x.T @ y) / scale[:, None]) / scale[:, None])
-
-
-def _factorize(gram: FloatArray, scale: FloatArray) -> FloatArray | None:
-    """Return the lower Cholesky factor (d, d) of the Gram matrix, scaled to a unit diagonal.
-
-    Returns None if it is too ill-conditioned.
-    """
-    from scipy.linalg.lapack import dpocon, dpotrf
-
-    if not (scale > 0).all():
-        return None
-    scaled = gram / np.outer(scale, scale)
-    norm = np.abs(scaled).sum(axis=0).max()
-    factor, failed = dpotrf(scaled, lower=1)
-    if failed or dpocon(factor, norm, uplo="L")[0] < MIN_RECIPROCAL_CONDITION:
-        return None
-    return np.asarray(factor)
-
-
-def _solve_by_svd(x: FloatArray, y: FloatArray, penalty: float) -> FloatArray:
-    """Solve least squares by NumPy's SVD; the penalty is added as rows."""
-    if penalty:
-        x = np.vstack([x, np.sqrt(penalty) * np.eye(x.shape[1])])
-        y = np.vstack([y, np.zeros((x.shape[1], y.shape[1]))])
-    return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0])
-
-
-def gaussian_kernel(rows: Matrix, landmarks: Matrix) -> Matrix:
-    """Return the Gaussian kernel exp(−KERNEL_WIDTH · ‖a − b‖²) of normalized rows and landmarks.
-
-    rows: (n, d), landmarks: (m, d). Returns (n, m) float32.
-    """
-    similarity: Matrix = normalize_rows(rows) @ normalize_rows(landmarks).T
-    similarity -= 1.0
-    similarity *= 2 * KERNEL_WIDTH
-    return np.exp(similarity, out=similarity)
-
-
-def apply_kernel_alignment(rows: Matrix, landmarks: Matrix, matrix: Matrix) -> Matrix:
-    """Apply a kernel alignment block by block: kernel(rows, landmarks) @ matrix.
-
-    rows: (n, d), landmarks: (m, d), matrix: (m, e). Returns (n, e) float32.
-    """
-    mapped = np.empty((len(rows), matrix.shape[1]), dtype=np.float32)
-    for part in iterate_blocks(len(rows), len(landmarks)):
-        mapped[part] = gaussian_kernel(rows[part], landmarks) @ matrix
-    return mapped
-
-
-def solve_kernel_ridge(x: FloatArray, y: FloatArray, weights: FloatArray, ridge: float) -> Matrix:
-    """Return the coefficients A (n, e) float32 of kernel ridge regression of y on x.
-
-    Solves (K + λ/weights) A = y (Saunders et al. 1998) for x (n, d) and y (n, e). float32 suffices:
-    K has a unit diagonal and λ keeps its condition number small. Memory: n² · 4 bytes.
-    """
-    from scipy.linalg import cho_factor, cho_solve
-
-    single = x.astype(np.float32)
-    kernel = gaussian_kernel(single, single)
-    kernel.flat[:: len(kernel) + 1] += (ridge / weights).astype(np.float32)
-    factor = cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)
-    return np.asarray(cho_solve(factor, y.astype(np.float32), check_finite=False))

@@ -1,0 +1,203 @@
+"""A small multilayer perceptron beside a linear map, trained to retrieve the own wordpiece.
+
+    f(x) = x·A + relu(x·B + b)·C
+
+A starts from least squares, C from zero: training starts at the linear map. The loss of a batch is
+the cross-entropy of the own wordpiece among the batch's wordpieces, by cosine, and of the own word
+among the batch's words (InfoNCE, van den Oord et al. 2018, both directions as in Radford et al.
+2021). Gradients are written out, because this floor has no torch.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from numpy.typing import NDArray
+
+from vocadapt.spaces.alignment.least_squares import solve_least_squares
+from vocadapt.spaces.neighbors.search import iterate_blocks
+from vocadapt.spaces.space import FloatArray, Matrix
+
+HIDDEN = 1024
+DROPOUT = 0.5
+TEMPERATURE = 0.05
+BATCH = 2048
+NORM_WEIGHT = 0.1  # of the two columns of the log norm
+# Learning rate of each parameter, for inputs and outputs of length 1.
+RATES = {"matrix": 1e-3, "hidden": 1e-3, "bias": 1e-3, "output": 1e-4}
+BETAS = (0.9, 0.999)  # of Adam (Kingma and Ba 2015)
+WARM_UP = 0.1  # fraction of the steps
+TINY = 1e-8
+SMALLEST_SD = 1e-3  # of the log norms; below, they carry no information
+
+Parameters = dict[str, Matrix]
+
+
+def fit_mlp(
+    x: FloatArray,
+    y: FloatArray,
+    norms: FloatArray,
+    weights: FloatArray,
+    ridge: float,
+    epochs: int,
+    seed: int,
+) -> Parameters:
+    """Return the parameters of the network, trained on x (n, d) and y (n, e).
+
+    norms: (n,), of the source vectors before normalizing: they depend on the frequency, as the
+    wordpieces do, so the network reads their logarithm too. weights: (n,), of the anchors in the
+    loss. Deterministic by `seed`, except for the rounding of products in other numbers of threads.
+
+    1. Append the logarithm of the norm; scale the inputs to a mean length of 1.
+    2. Start A from ridge regression, scaled to a mean output of length 1, B at random and C from 0.
+    3. In each epoch, split the anchors into batches and take a step of Adam on each. The learning
+       rate rises in the first tenth of the steps, then falls to zero by a cosine.
+    4. Scale the outputs back to the length that ridge regression gives.
+    """
+    rng = np.random.default_rng(seed)
+    targets = _normalize(y.astype(np.float32))[0]
+    weights = weights.astype(np.float32)
+
+    # 1. Inputs.
+    logs = np.log(np.maximum(norms, TINY))
+    scale = float(np.linalg.norm(x, axis=1).mean()) or 1.0
+    sd = logs.std() if logs.std() > SMALLEST_SD else 1.0
+    frame = np.array([logs.mean(), sd, scale], dtype=np.float32)
+    inputs = _build_inputs(x.astype(np.float32), norms, frame)
+    n, dim = inputs.shape
+
+    # 2. Initial parameters.
+    roots = np.sqrt(weights)[:, None]
+    start = solve_least_squares(
+        (inputs * roots).astype(np.float64), (y * roots).astype(np.float64), ridge
+    )
+    length = float(np.linalg.norm(inputs @ start, axis=1).mean()) or 1.0
+    parameters = {
+        "matrix": (start / length).astype(np.float32),
+        "hidden": rng.normal(size=(dim, HIDDEN)).astype(np.float32),
+        "bias": np.zeros(HIDDEN, dtype=np.float32),
+        "output": np.zeros((HIDDEN, y.shape[1]), dtype=np.float32),
+    }
+
+    # 3. Training.
+    adam = _Adam(parameters)
+    n_batches = max(1, round(n / BATCH))
+    for epoch in range(epochs):
+        for i, batch in enumerate(np.array_split(rng.permutation(n), n_batches)):
+            done = (epoch * n_batches + i + 1) / (epochs * n_batches)
+            decay = 0.5 * (1 + np.cos(np.pi * max(0.0, done - WARM_UP) / (1 - WARM_UP)))
+            gradients = _compute_gradients(
+                parameters, inputs[batch], targets[batch], weights[batch], rng
+            )
+            adam.step(parameters, gradients, min(done / WARM_UP, 1.0) * decay)
+
+    # 4. Back to the length of the targets.
+    trained = np.linalg.norm(_apply(inputs, parameters), axis=1).mean()
+    for name in ("matrix", "output"):
+        parameters[name] *= np.float32(length / max(float(trained), TINY))
+    return {**parameters, "frame": frame}
+
+
+def apply_mlp(rows: Matrix, norms: Matrix, parameters: Mapping[str, Matrix]) -> Matrix:
+    """Apply the network to rows (n, d) with the norms (n,) of their vectors before normalizing.
+
+    Returns (n, e) float32.
+    """
+    mapped = np.empty((len(rows), parameters["matrix"].shape[1]), dtype=np.float32)
+    for part in iterate_blocks(len(rows), HIDDEN):
+        inputs = _build_inputs(rows[part], norms[part], parameters["frame"])
+        mapped[part] = _apply(inputs, parameters)
+    return mapped
+
+
+def _build_inputs(rows: Matrix, norms: NDArray[np.floating], frame: Matrix) -> Matrix:
+    """Return scaled rows with two more columns: the standardized log norm and its square."""
+    mean, sd, scale = frame
+    logs = (np.log(np.maximum(norms, TINY)) - mean) / sd
+    more = np.column_stack([logs, logs**2 - 1]) * NORM_WEIGHT
+    return np.hstack([rows / scale, more.astype(np.float32)])
+
+
+def _apply(inputs: Matrix, parameters: Mapping[str, Matrix]) -> Matrix:
+    active = np.maximum(inputs @ parameters["hidden"] + parameters["bias"], 0)
+    return np.asarray(inputs @ parameters["matrix"] + active @ parameters["output"])
+
+
+def compute_retrieval_loss(
+    mapped: Matrix, targets: Matrix, weights: Matrix
+) -> tuple[float, Matrix]:
+    """Return the loss of a batch and its gradient by the mapped vectors (n, e).
+
+    mapped: (n, e), targets: (n, e) unit vectors, weights: (n,).
+    """
+    unit, norms = _normalize(mapped)
+    scores = unit @ targets.T / np.float32(TEMPERATURE)
+    own = np.arange(len(scores))
+    shares = weights / max(float(weights.sum()), TINY)
+    loss, by_scores = 0.0, np.zeros_like(scores)
+    for axis in (1, 0):
+        chances = np.exp(scores - scores.max(axis=axis, keepdims=True))
+        chances /= chances.sum(axis=axis, keepdims=True)
+        loss -= float(shares @ np.log(chances[own, own] + TINY))
+        chances[own, own] -= 1
+        by_scores += chances * np.expand_dims(shares, axis)
+    by_unit = by_scores @ targets / np.float32(TEMPERATURE)
+    along = np.einsum("ij,ij->i", by_unit, unit)[:, None]
+    return loss, (by_unit - along * unit) / norms
+
+
+def _compute_gradients(
+    parameters: Parameters,
+    rows: Matrix,
+    targets: Matrix,
+    weights: Matrix,
+    rng: np.random.Generator,
+) -> Parameters:
+    """Return the gradient of the loss of a batch by each parameter, with dropout."""
+    # 1. Forward, with dropout on the inputs of the hidden layer and on its outputs.
+    kept_inputs = rows * _draw_mask(rows.shape, DROPOUT / 2, rng)
+    before = kept_inputs @ parameters["hidden"] + parameters["bias"]
+    mask = _draw_mask(before.shape, DROPOUT, rng) * (before > 0)
+    active = before * mask
+    mapped = rows @ parameters["matrix"] + active @ parameters["output"]
+    # 2. Backward.
+    _, by_mapped = compute_retrieval_loss(mapped, targets, weights)
+    by_before = (by_mapped @ parameters["output"].T) * mask
+    return {
+        "matrix": rows.T @ by_mapped,
+        "hidden": kept_inputs.T @ by_before,
+        "bias": by_before.sum(axis=0),
+        "output": active.T @ by_mapped,
+    }
+
+
+class _Adam:
+    """Adam: a step divided by the running size of each parameter's gradients."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._means = {name: np.zeros_like(value) for name, value in parameters.items()}
+        self._squares = {name: np.zeros_like(value) for name, value in parameters.items()}
+        self._steps = 0
+
+    def step(self, parameters: Parameters, gradients: Parameters, factor: float) -> None:
+        """Change the parameters in place."""
+        self._steps += 1
+        first, second = (np.float32(1 - beta**self._steps) for beta in BETAS)
+        for name, gradient in gradients.items():
+            mean, square = self._means[name], self._squares[name]
+            mean += np.float32(1 - BETAS[0]) * (gradient - mean)
+            square += np.float32(1 - BETAS[1]) * (gradient * gradient - square)
+            size = np.sqrt(square / second) + np.float32(TINY)
+            parameters[name] -= np.float32(factor * RATES[name]) * (mean / first) / size
+
+
+def _draw_mask(shape: tuple[int, ...], dropout: float, rng: np.random.Generator) -> Matrix:
+    """Return 0 for dropped values, and 1/(1 − dropout) for the others."""
+    kept = rng.random(shape, dtype=np.float32) >= dropout
+    return kept.astype(np.float32) / np.float32(1 - dropout)
+
+
+def _normalize(rows: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the rows (n, d) scaled to length 1, and their norms (n, 1), at least TINY."""
+    norms = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(TINY))
+    return rows / norms, norms

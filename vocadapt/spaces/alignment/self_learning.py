@@ -1,0 +1,95 @@
+"""Self-learning: a map from few anchors, extended by pairs that it finds itself.
+
+Artetxe et al. 2017, Learning bilingual word embeddings with (almost) no bilingual data, and Artetxe
+et al. 2018, A robust self-learning method for fully unsupervised cross-lingual mappings, sections
+3.2 to 3.4 (stochastic dictionary induction, CSLS, frequency cutoff, re-weighting). Pairs are found
+by vectors alone: the spelling of words is not read.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from vocadapt.spaces.alignment.multi_step import fit_multi_step
+from vocadapt.spaces.space import FloatArray, IntArray, Matrix, normalize_rows
+
+NEIGHBORS = 10  # k of CSLS
+FIRST_KEPT = 0.3  # fraction of the similarities that the first round keeps
+SEED_WEIGHT = 5.0  # of a given anchor, relative to an induced pair
+REWEIGHTING = 0.5  # of the map of each round
+
+Fit = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+
+def fit_self_learning(
+    x: FloatArray,
+    y: FloatArray,
+    all_x: Matrix,
+    all_y: Matrix,
+    rounds: int,
+    seed: int,
+    fit: Fit | None = None,
+    first_kept: float = FIRST_KEPT,
+) -> FloatArray:
+    """Return the matrix W (d, e) of self-learning from the anchors x (n, d) and y (n, e).
+
+    all_x: (m, d), all_y: (p, e): the most frequent words of both spaces, from which pairs are
+    induced. first_kept: fraction of the similarities that the first round keeps. fit: the function from (x, y, weights) to a matrix (default: orthogonal with
+    re-weighting).
+
+    1. Fit on the anchors.
+    2. In each round, map all words, and compute CSLS with a random part of the similarities dropped:
+       fewer in each round, none in the last. This escapes from poor local optima.
+    3. Pairs of mutual nearest neighbors, and the anchors with a greater weight, are the dictionary
+       of the next fit.
+    """
+    rng = np.random.default_rng(seed)
+    fit = fit or fit_orthogonal
+    # 1. The anchors alone.
+    matrix = fit(x, y, np.ones(len(x)))
+    targets = normalize_rows(all_y.astype(np.float32))
+    for i in range(rounds):
+        # 2. Pairs by CSLS; the kept fraction rises to 1.
+        kept = first_kept ** ((rounds - 1 - i) / max(rounds - 1, 1))
+        mapped = normalize_rows(all_x.astype(np.float32) @ matrix.astype(np.float32))
+        rows, columns = find_mutual_neighbors(mapped, targets, kept, rng)
+        # 3. Fit on the anchors and the pairs.
+        weights = np.r_[np.full(len(x), SEED_WEIGHT), np.ones(len(rows))]
+        matrix = fit(np.vstack([x, all_x[rows]]), np.vstack([y, all_y[columns]]), weights)
+    return matrix
+
+
+def fit_orthogonal(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the re-weighted orthogonal map of weighted pairs."""
+    roots = np.sqrt(weights)[:, None]
+    return fit_multi_step(x * roots, y * roots, 0.0, REWEIGHTING)
+
+
+def find_mutual_neighbors(
+    mapped: Matrix, targets: Matrix, kept: float, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return the rows of `mapped` (m, e) and of `targets` (p, e) that are each other's nearest by CSLS.
+
+    Both are unit vectors. kept: the fraction of the similarities that is considered, drawn by `rng`.
+
+    Example, kept 1: CSLS [[.9 .1], [.8 .2]] -> row 0 and column 0 choose each other; row 1 chooses
+    column 0, which does not choose it -> rows [0], columns [0].
+    """
+    if not len(mapped) or not len(targets):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    similarity = mapped @ targets.T
+    k_columns, k_rows = min(NEIGHBORS, len(targets)), min(NEIGHBORS, len(mapped))
+    split = len(targets) - k_columns
+    of_mapped = np.partition(similarity, split, axis=1)[:, split:].mean(axis=1)
+    split = len(mapped) - k_rows
+    of_targets = np.partition(similarity, split, axis=0)[split:].mean(axis=0)
+    similarity *= 2
+    similarity -= of_mapped[:, None]
+    similarity -= of_targets
+    if kept < 1:
+        dropped = rng.random(similarity.shape, dtype=np.float32) >= kept
+        similarity[dropped] = -np.inf
+    best_column, best_row = similarity.argmax(axis=1), similarity.argmax(axis=0)
+    rows = np.arange(len(mapped))
+    mutual = (best_row[best_column] == rows) & np.isfinite(similarity[rows, best_column])
+    return rows[mutual], best_column[mutual]
