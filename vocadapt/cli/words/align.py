@@ -82,8 +82,10 @@ HEADER = (
     "P@1",
     "P@5",
     "P@10",
+    "P@1 CSLS",
     "P@5 CSLS",
     "chance@5",
+    "length",
     "all: P@5",
     "all: P@5 CSLS",
     "all: chance@5",
@@ -155,15 +157,19 @@ def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) ->
     for found in alignments:
         held, csls = found["held_out"], found["held_out"]["csls"]
         pieces = held["all_pieces"]
-        scores = (*(held[name] for name in RANKS), csls["p@5"], held["chance@5"])
+        scores = (*(held[name] for name in RANKS), csls["p@1"], csls["p@5"], held["chance@5"])
+        length = held.get("length", {}).get("ratio")  # earlier versions did not measure it
         wide = (pieces["p@5"], csls["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
-        rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
+        rows.append(
+            (_name_alignment(found), found["anchors"], *scores, length, *wide, held["verdict"])
+        )
     # 2. How it was measured, which one is best, what is missing, and whether it beats chance.
     chosen = alignments[0]["held_out"]
     lines = [
         format_table(HEADER, rows),
         "",
-        f"Scores are means over {chosen['folds']} folds of held-out anchors.",
+        f"Scores are means over {chosen['folds']} folds of held-out anchors. Length: median norm of"
+        " mapped words relative to their own wordpieces.",
     ]
     lines += [
         _describe_best(found, len(alignments))

@@ -1,7 +1,7 @@
 """Saved alignments of word vectors to a model, and their held-out scores."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 
 
@@ -81,9 +82,10 @@ def find_saved_scores(
     if workspace is None:
         return None
     alignments = list_alignments(workspace, open_artifact(vectors.resolve()), model)
-    wanted = asdict(settings)
-    lines = (line for line in load_score_lines(alignments) if line["settings"] == wanted)
-    return next(lines, None)
+    for line in load_score_lines(alignments):
+        if build_settings(AlignmentSettings, line["settings"]) == settings:
+            return line
+    return None
 
 
 def find_workspace_of_vectors(vectors: Path) -> Workspace | None:

@@ -36,6 +36,12 @@ ADDED_SETTINGS: Mapping[str, object] = {
     "cover": 0.0,
     "keep": 0,
     "characters": "text",
+    "vector_length": "method",
+    "whitening": 1.0,
+    "reweighting": 0.7,
+    "mlp_epochs": 20,
+    "induction_rounds": 10,
+    "induction_cutoff": 4000,
 }
 
 

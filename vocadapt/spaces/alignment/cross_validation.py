@@ -4,7 +4,7 @@
 2. Fit on all folds but one; map the held-out words.
 3. Rank all wordpieces by similarity to each mapped word; its own wordpiece is the correct answer.
 
-The results are the cosine to the own wordpiece and P@k: the fraction of words whose own wordpiece is
+The results are the cosine to the own wordpiece, the length relative to it, and P@k: the fraction of words whose own wordpiece is
 among the k nearest. The candidates are the anchors' wordpieces or all wordpieces, ranked by cosine
 or by CSLS. Similarities are computed in the prepared target space (centered by the means of the
 training anchors).
@@ -52,7 +52,8 @@ class HeldOutQuality:
 
     fold: (n,) int64, the fold in which the anchor was held out. cosine: (n,) float32, between the
     mapped word and its own wordpiece; random_cosine: (n,) float32, between the mapped word and
-    another anchor's wordpiece. ranks: for each ranking ("anchors",
+    another anchor's wordpiece. length: (n,) float32, the norm of the embedding that the mapped word
+    would get, divided by the norm of its own wordpiece. ranks: for each ranking ("anchors",
     "pieces", "csls anchors", "csls pieces") an (n,) int64 array: the number of candidates nearer
     than the own wordpiece. candidates: the number of candidates of each ranking.
     """
@@ -62,6 +63,7 @@ class HeldOutQuality:
     fold: IntArray
     cosine: Matrix
     random_cosine: Matrix
+    length: Matrix
     ranks: Mapping[str, IntArray]
     candidates: Mapping[str, int]
     seconds: float
@@ -109,7 +111,11 @@ class HeldOutQuality:
             "all_pieces": self._summarize("pieces"),
         }
         csls = {**self._summarize("csls anchors"), "all_pieces": self._summarize("csls pieces")}
-        facts = {"folds": self.folds, "verdict": self.verdict}
+        length = {
+            "ratio": float(np.median(self.length)),
+            "error": float(np.abs(self.length - 1).mean()),
+        }
+        facts = {"length": length, "folds": self.folds, "verdict": self.verdict}
         return {
             "method": self.settings.method,
             "anchors": len(self.anchors),
@@ -152,7 +158,7 @@ def cross_validate(
     fold = assign_folds(n, folds, seed)
 
     # 2. Evaluate each fold; store its results at the positions of its held-out anchors.
-    cosine, random_cosine = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    cosine, random_cosine, length = np.empty((3, n), dtype=np.float32)
     sizes = dict(zip(RANKINGS, 2 * (n, len(target)), strict=True))
     ranks = {ranking: np.empty(n, dtype=np.int64) for ranking in RANKINGS}
     for i in range(folds):
@@ -160,14 +166,15 @@ def cross_validate(
             progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}"
         )
         test = fold == i
-        cosine[test], random_cosine[test], ranks_of_fold = _evaluate_fold(
+        cosine[test], random_cosine[test], length[test], ranks_of_fold = _evaluate_fold(
             anchors, test, source, target, settings, fold_progress
         )
         for ranking, values in ranks_of_fold.items():
             ranks[ranking][test] = values
     progress(1.0, "evaluated")
+    seconds = time.perf_counter() - start
     return HeldOutQuality(
-        settings, anchors, fold, cosine, random_cosine, ranks, sizes, time.perf_counter() - start
+        settings, anchors, fold, cosine, random_cosine, length, ranks, sizes, seconds
     )
 
 
@@ -188,8 +195,9 @@ def _evaluate_fold(
     target: EmbeddingSpace,
     settings: AlignmentSettings,
     progress: Progress,
-) -> tuple[Matrix, Matrix, dict[str, IntArray]]:
-    """Fit on the training anchors; return cosines, random cosines and ranks of the test anchors.
+) -> tuple[Matrix, Matrix, Matrix, dict[str, IntArray]]:
+    """Fit on the training anchors; return cosines, random cosines, lengths and ranks of the test
+    anchors.
 
     test: (n,) bool, the anchors of the held-out fold.
     """
@@ -208,7 +216,16 @@ def _evaluate_fold(
     cosine = np.einsum("ij,ij->i", mapped[test], pieces[own])
     random_cosine = np.einsum("ij,ij->i", mapped[test], pieces[np.roll(own, 1)])
     ranks = _rank_own_pieces(mapped[test], pieces, hubness, own, anchors.target_rows)
-    return cosine, random_cosine, ranks
+
+    # 4. Compare the norm of the embedding with that of the own wordpiece.
+    rows = anchors.source_rows[test]
+    counts = None
+    if source.counts is not None:
+        counts = source.counts[rows]
+    norms = np.linalg.norm(alignment.apply(source.matrix[rows], counts), axis=1)
+    own_norms = np.linalg.norm(target.matrix[own], axis=1)
+    length = np.divide(norms, own_norms, out=np.ones_like(norms), where=own_norms > 0)
+    return cosine, random_cosine, length, ranks
 
 
 def _rank_own_pieces(

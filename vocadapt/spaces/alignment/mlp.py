@@ -11,7 +11,6 @@ among the batch's words (InfoNCE, van den Oord et al. 2018, both directions as i
 from collections.abc import Mapping
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from vocadapt.spaces.alignment.least_squares import solve_least_squares
@@ -56,7 +55,7 @@ def fit_mlp(
     """
     rng = np.random.default_rng(seed)
     targets = _normalize(y.astype(np.float32))[0]
-    weights = weights.astype(np.float32)
+    single = weights.astype(np.float32)
 
     # 1. Inputs.
     logs = np.log(np.maximum(norms, TINY))
@@ -87,7 +86,7 @@ def fit_mlp(
             done = (epoch * n_batches + i + 1) / (epochs * n_batches)
             decay = 0.5 * (1 + np.cos(np.pi * max(0.0, done - WARM_UP) / (1 - WARM_UP)))
             gradients = _compute_gradients(
-                parameters, inputs[batch], targets[batch], weights[batch], rng
+                parameters, inputs[batch], targets[batch], single[batch], rng
             )
             adam.step(parameters, gradients, min(done / WARM_UP, 1.0) * decay)
 

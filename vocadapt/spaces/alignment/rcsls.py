@@ -26,7 +26,7 @@ def fit_rcsls(x: FloatArray, y: FloatArray, weights: FloatArray, start: FloatArr
     """
     unit_x = normalize_rows(x.astype(np.float32))
     unit_y = normalize_rows(y.astype(np.float32))
-    weights = (weights / weights.sum()).astype(np.float32)
+    shares = (weights / weights.sum()).astype(np.float32)
     matrix: Matrix = start.astype(np.float32)
     spread = float(np.linalg.norm(unit_x @ matrix, axis=1).mean())
     if spread == 0:
@@ -37,7 +37,7 @@ def fit_rcsls(x: FloatArray, y: FloatArray, weights: FloatArray, start: FloatArr
     best, best_loss, step = matrix, np.inf, np.zeros_like(matrix)
     for _ in range(ITERATIONS):
         # 1. The loss and its gradient under the current W.
-        loss, gradient = _compute_loss(unit_x, unit_y, weights, matrix)
+        loss, gradient = _compute_loss(unit_x, unit_y, shares, matrix)
         # 3. Undo a bad step.
         if loss > best_loss:
             rate *= SHRINK

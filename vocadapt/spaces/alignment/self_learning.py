@@ -34,8 +34,8 @@ def fit_self_learning(
     """Return the matrix W (d, e) of self-learning from the anchors x (n, d) and y (n, e).
 
     all_x: (m, d), all_y: (p, e): the most frequent words of both spaces, from which pairs are
-    induced. first_kept: fraction of the similarities that the first round keeps. fit: the function from (x, y, weights) to a matrix (default: orthogonal with
-    re-weighting).
+    induced. fit: the function from (x, y, weights) to a matrix (default: `fit_orthogonal`).
+    first_kept: fraction of the similarities that the first round keeps.
 
     1. Fit on the anchors.
     2. In each round, map all words, and compute CSLS with a random part of the similarities dropped:

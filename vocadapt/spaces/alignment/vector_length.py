@@ -39,4 +39,4 @@ def read_norm_curve(curve: Matrix, counts: IntArray | None, n: int) -> Matrix:
     if counts is None:
         return np.full(n, curve[1].mean(), dtype=np.float32)
     logs = np.log(np.maximum(counts, 1))
-    return np.interp(logs, curve[0], curve[1]).astype(np.float32)
+    return np.asarray(np.interp(logs, curve[0], curve[1]), dtype=np.float32)

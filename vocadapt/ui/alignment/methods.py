@@ -1,7 +1,7 @@
 """Alignment methods of the page Alignment: their names, and their saved evaluations."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from vocadapt.lab.steps.alignment import AlignmentStep
@@ -63,7 +63,7 @@ class MethodScores:
 
 def describe_method(settings: AlignmentSettings) -> str:
     """Return the display name of an alignment: its method and all non-default settings."""
-    anchors = settings.anchors
+    anchors, default = settings.anchors, AlignmentSettings()
     named = {
         "normalized": settings.unit,
         "centered": settings.center,
@@ -73,7 +73,17 @@ def describe_method(settings: AlignmentSettings) -> str:
         "no digits": anchors.digits,
         "no continuation pieces": anchors.continuation,
         f"anchors from {anchors.min_count} occurrences": anchors.min_count,
-        f"seed {settings.seed}": settings.seed != AlignmentSettings().seed,
+        f"seed {settings.seed}": settings.seed != default.seed,
+        f"length {settings.vector_length}": settings.vector_length != default.vector_length,
+        f"whitening {settings.whitening:g}": settings.whitening != default.whitening,
+        f"re-weighting {settings.reweighting:g}": settings.reweighting != default.reweighting,
+        f"{settings.mlp_epochs} epochs": settings.mlp_epochs != default.mlp_epochs,
+        f"{settings.induction_rounds} rounds": (
+            settings.induction_rounds != default.induction_rounds
+        ),
+        f"cutoff {settings.induction_cutoff}": (
+            settings.induction_cutoff != default.induction_cutoff
+        ),
     }
     extras = [name for name, differs in named.items() if differs]
     return " · ".join([settings.method.replace("-", " ").capitalize(), *extras])
@@ -119,14 +129,16 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings; None if there is none."""
     for found in alignments:
-        if evaluation_of(found).maps[0]["settings"] == asdict(settings):
+        saved = evaluation_of(found).maps[0]["settings"]
+        if build_settings(AlignmentSettings, saved) == settings:
             return found
     return None
 
 
 def is_slow(settings: AlignmentSettings) -> bool:
     """Return whether fitting takes too long for a page."""
-    return METHODS[settings.method].kernel
+    method = METHODS[settings.method]
+    return method.kernel or method.iterative
 
 
 def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import select_top_k
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 from vocadapt.vocabulary.initializers.materials import (
     DistilSettings,
     Initialized,
@@ -36,6 +36,8 @@ from vocadapt.vocabulary.initializers.mixing import (
 # Default numbers of neighbors, as published.
 SEMANTIC_NEIGHBORS, WECHSEL_NEIGHBORS = 3, 10
 ROUNDING = 1e-6  # of a cosine in float32
+# From vectors (n, d) and counts (n,), None if unknown, to embeddings (n, e).
+Change = Callable[[Matrix, IntArray | None], Matrix]
 
 
 def initialize_aligned(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -62,7 +64,9 @@ def initialize_identity(materials: Materials, settings: InitializerSettings) -> 
             f" have {space.dim}.",
             f"Train vectors of {materials.model.dim} dimensions, or choose the initializer aligned.",
         )
-    return _copy_vectors(materials, space, "its word vector, not aligned", lambda vectors: vectors)
+    return _copy_vectors(
+        materials, space, "its word vector, not aligned", lambda vectors, _: vectors
+    )
 
 
 def initialize_target(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -78,7 +82,7 @@ def initialize_target(materials: Materials, settings: InitializerSettings) -> In
             f"The target's embeddings have {space.dim} dimensions, the model's {materials.model.dim}.",
             "Choose the initializer aligned, which maps them, or a target model of the same width.",
         )
-    return _copy_vectors(materials, space, "the target's embedding", lambda vectors: vectors)
+    return _copy_vectors(materials, space, "the target's embedding", lambda vectors, _: vectors)
 
 
 def initialize_random_normal(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -120,9 +124,11 @@ def _add_provenance(rows: NDArray[np.floating], how: str) -> Initialized:
 
 
 def _copy_vectors(
-    materials: Materials, space: EmbeddingSpace | None, how: str, change: Callable[[Matrix], Matrix]
+    materials: Materials, space: EmbeddingSpace | None, how: str, change: Change
 ) -> Initialized:
-    """Apply `change` to each token's vector in a space, or average its pieces if it has none."""
+    """Apply `change` to the vectors and counts of the tokens in a space, or average the pieces of a
+    token that it lacks.
+    """
     if space is None:
         raise InputError(
             "These embeddings are computed from word vectors, but none were given.",
@@ -131,7 +137,11 @@ def _copy_vectors(
 
     def make(tokens: tuple[str, ...]) -> Initialized:
         provenance = tuple(Provenance(how, ((token, 1.0),)) for token in tokens)
-        return change(space.matrix[space.rows(tokens)]), provenance
+        rows = space.rows(tokens)
+        counts = None
+        if space.counts is not None:
+            counts = space.counts[rows]
+        return change(space.matrix[rows], counts), provenance
 
     return initialize_with_fallback(materials, space, make)
 
