@@ -166,7 +166,7 @@ def cross_validate(
             progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}"
         )
         test = fold == i
-        cosine[test], random_cosine[test], length[test], ranks_of_fold = _evaluate_fold(
+        cosine[test], random_cosine[test], length[test], ranks_of_fold = evaluate_split(
             anchors, test, source, target, settings, fold_progress
         )
         for ranking, values in ranks_of_fold.items():
@@ -188,13 +188,13 @@ def assign_folds(n: int, folds: int, seed: int) -> IntArray:
     return np.random.default_rng(seed).permutation(n) % folds
 
 
-def _evaluate_fold(
+def evaluate_split(
     anchors: Anchors,
     test: BoolArray,
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     settings: AlignmentSettings,
-    progress: Progress,
+    progress: Progress = silent,
 ) -> tuple[Matrix, Matrix, Matrix, dict[str, IntArray]]:
     """Fit on the training anchors; return cosines, random cosines, lengths and ranks of the test
     anchors.

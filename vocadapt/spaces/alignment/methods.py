@@ -5,7 +5,7 @@ of its own that applies them. The algorithms have a module each.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from vocadapt.spaces.alignment.mlp import apply_mlp, fit_mlp
 from vocadapt.spaces.alignment.multi_step import fit_multi_step
 from vocadapt.spaces.alignment.rcsls import fit_rcsls
 from vocadapt.spaces.alignment.self_learning import fit_self_learning
-from vocadapt.spaces.space import FloatArray, Matrix
+from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
 
 DEFAULT_RIDGE = 0.01
 DEFAULT_KERNEL_RIDGE = 0.1
+# Weight of kernel ridge in the ensemble; chosen on encyclopedia text.
+KERNEL_SHARE = 0.3
 HALF_RELIABLE = 50  # count at which the weight "reliability" is 1/2
 MAPPED, FREQUENCY = "mapped", "frequency"
 
@@ -242,6 +244,24 @@ def _fit_mlp(pairs: AnchorPairs, settings: AlignmentSettings) -> dict[str, Matri
     )
 
 
+def _fit_ensemble(pairs: AnchorPairs, settings: AlignmentSettings) -> Arrays:
+    coefficients = solve_kernel_ridge(pairs.x, pairs.y, pairs.weights, DEFAULT_KERNEL_RIDGE)
+    return {
+        **_fit_mlp(pairs, replace(settings, ridge=0.0)),
+        "coefficients": coefficients,
+        "landmarks": pairs.x,
+    }
+
+
+def _apply_ensemble(rows: Matrix, norms: Matrix, arrays: Mapping[str, Matrix]) -> Matrix:
+    """Return the weighted mean of the directions of mlp and kernel ridge, with mlp's mean length."""
+    by_mlp = apply_mlp(rows, norms, arrays)
+    by_kernel = apply_kernel_alignment(rows, arrays["landmarks"], arrays["coefficients"])
+    mixed = (1 - KERNEL_SHARE) * normalize_rows(by_mlp) + KERNEL_SHARE * normalize_rows(by_kernel)
+    lengths = np.linalg.norm(by_mlp, axis=1, keepdims=True)
+    return np.asarray(normalize_rows(mixed) * lengths)
+
+
 def _fit_self_learning(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     return fit_self_learning(
         pairs.x,
@@ -335,6 +355,16 @@ METHODS: dict[str, AlignmentMethod] = {
         "van den Oord et al. 2018 (loss)",
         penalty=True,
         apply=apply_mlp,
+        weighting="reliability",
+        length=FREQUENCY,
+        iterative=True,
+    ),
+    "ensemble": AlignmentMethod(
+        _fit_ensemble,
+        "the mean direction of mlp and kernel ridge: the most accurate, and the slowest",
+        "Breiman 1996 (averaging)",
+        kernel=True,
+        apply=_apply_ensemble,
         weighting="reliability",
         length=FREQUENCY,
         iterative=True,

@@ -2,8 +2,8 @@
 
 Artetxe et al. 2017, Learning bilingual word embeddings with (almost) no bilingual data, and Artetxe
 et al. 2018, A robust self-learning method for fully unsupervised cross-lingual mappings, sections
-3.2 to 3.4 (stochastic dictionary induction, CSLS, frequency cutoff, re-weighting). Pairs are found
-by vectors alone: the spelling of words is not read.
+3.2 and 3.3 (stochastic dictionary induction, CSLS, frequency cutoff). Pairs are found by vectors
+alone: the spelling of words is not read.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,6 @@ from vocadapt.spaces.space import FloatArray, IntArray, Matrix, normalize_rows
 NEIGHBORS = 10  # k of CSLS
 FIRST_KEPT = 0.3  # fraction of the similarities that the first round keeps
 SEED_WEIGHT = 5.0  # of a given anchor, relative to an induced pair
-REWEIGHTING = 0.5  # of the map of each round
 
 Fit = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
@@ -60,9 +59,9 @@ def fit_self_learning(
 
 
 def fit_orthogonal(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the re-weighted orthogonal map of weighted pairs."""
+    """Return the orthogonal map of weighted pairs: less sensitive to wrong pairs than least squares."""
     roots = np.sqrt(weights)[:, None]
-    return fit_multi_step(x * roots, y * roots, 0.0, REWEIGHTING)
+    return fit_multi_step(x * roots, y * roots, 0.0, 0.0)
 
 
 def find_mutual_neighbors(
