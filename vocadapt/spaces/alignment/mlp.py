@@ -158,9 +158,11 @@ def _compute_gradients(
     # 1. Forward, with dropout on the inputs of the hidden layer and on its outputs.
     kept_inputs = rows * _draw_mask(rows.shape, DROPOUT / 2, rng)
     before = kept_inputs @ parameters["hidden"] + parameters["bias"]
-    mask: Matrix = _draw_mask(before.shape, DROPOUT, rng) * (before > 0)
+    mask = _draw_mask(before.shape, DROPOUT, rng) * (before > 0)
     active = before * mask
-    mapped: Matrix = rows @ parameters["matrix"] + active @ parameters["output"]
+    mapped = np.asarray(
+        rows @ parameters["matrix"] + active @ parameters["output"], dtype=np.float32
+    )
     # 2. Backward.
     _, by_mapped = compute_retrieval_loss(mapped, targets, weights)
     by_before = (by_mapped @ parameters["output"].T) * mask
