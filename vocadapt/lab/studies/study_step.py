@@ -39,7 +39,7 @@ ADDED_SETTINGS: Mapping[str, object] = {
     "vector_length": "method",
     "whitening": 1.0,
     "reweighting": 0.7,
-    "mlp_epochs": 20,
+    "mlp_epochs": 40,
     "induction_rounds": 10,
     "induction_cutoff": 4000,
 }

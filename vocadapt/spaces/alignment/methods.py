@@ -79,7 +79,7 @@ class AlignmentSettings(CheckedSettings):
         label="Re-weighting",
     )
     mlp_epochs: int = setting(
-        20, "passes over the anchors of the method mlp", high=10_000, label="MLP epochs"
+        40, "passes over the anchors of the method mlp", high=10_000, label="MLP epochs"
     )
     induction_rounds: int = setting(
         10,
