@@ -55,6 +55,7 @@ from vocadapt.spaces.alignment.alignment import (
     fit_alignment,
 )
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.methods import METHODS
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
     ALL_PIECES,
@@ -135,6 +136,10 @@ def _align(options: Options) -> Answer:
         skipped = find_infeasible_methods(
             space, target.word_space, alignments[0]["anchors"], step.folds
         )
+        evaluated = {found["method"] for found in alignments}
+        for name, method in METHODS.items():
+            if method.iterative and name not in evaluated:
+                skipped.setdefault(name, "takes minutes: add --iterative")
         answer |= {"maps": alignments, "left_out": skipped}
     written = [f"{key}: {value}" for key, value in place.items()]
     answer |= {**place, "seconds": time.perf_counter() - start}

@@ -47,9 +47,15 @@ class AlignmentStep(CheckedSettings):
     folds: int = setting(10, "number of cross-validation folds", low=2, high=1_000)
     compare: bool = setting(
         False,
-        "evaluate all alignment methods, not only the chosen one",
+        "evaluate all alignment methods that are not iterative, not only the chosen one",
         flag="--all",
         label="All methods",
+    )
+    iterative: bool = setting(
+        False,
+        "with all methods, evaluate the iterative ones, too, which take minutes",
+        flag="--iterative",
+        label="Iterative methods, too",
     )
 
 
@@ -127,7 +133,9 @@ def list_alignments(
     chosen = settings.alignment
     if not settings.compare:
         return [chosen]
-    able = list_feasible_alignments(space, model.word_space, settings.folds, chosen.anchors)
+    able = list_feasible_alignments(
+        space, model.word_space, settings.folds, chosen.anchors, settings.iterative
+    )
     first = [chosen] if chosen.method in {other.method for other in able} else []
     return [*first, *(other for other in able if other != chosen)]
 

@@ -270,15 +270,18 @@ class FoldComparison:
 
 
 def list_alignment_settings(
-    source: EmbeddingSpace, target: EmbeddingSpace, anchors: AnchorFilter = ALL
+    source: EmbeddingSpace,
+    target: EmbeddingSpace,
+    anchors: AnchorFilter = ALL,
+    iterative: bool = True,
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments, without and with normalizing and centering.
 
-    The default of Poerner et al. 2020 comes first.
+    The default of Poerner et al. 2020 comes first. iterative: include the methods that take minutes.
     """
-    names = list(METHODS)
+    names = [name for name, method in METHODS.items() if iterative or not method.iterative]
     if source.dim != target.dim:
-        names = [name for name, method in METHODS.items() if not method.equal_dimensions]
+        names = [name for name in names if not METHODS[name].equal_dimensions]
     plain = [AlignmentSettings(method=name, anchors=anchors) for name in names]
     varied = [settings for settings in plain if not METHODS[settings.method].baseline]
     return (*plain, *(replace(settings, unit=True, center=True) for settings in varied))
@@ -313,13 +316,17 @@ def list_feasible_alignments(
     target: EmbeddingSpace,
     folds: int = 10,
     anchors: AnchorFilter = ALL,
+    iterative: bool = False,
 ) -> tuple[AlignmentSettings, ...]:
-    """Return the settings of all alignments that can be cross-validated on these anchors."""
+    """Return the settings of all alignments that can be cross-validated on these anchors.
+
+    iterative: include the methods that take minutes.
+    """
     n_anchors = len(find_anchors(source, target, anchors))
     infeasible = find_infeasible_methods(source, target, n_anchors, folds)
     return tuple(
         settings
-        for settings in list_alignment_settings(source, target, anchors)
+        for settings in list_alignment_settings(source, target, anchors, iterative)
         if settings.method not in infeasible
     )
 

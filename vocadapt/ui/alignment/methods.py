@@ -142,13 +142,15 @@ def is_slow(settings: AlignmentSettings) -> bool:
 
 
 def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
-    """Return the methods that can be evaluated on the available anchors, the default first."""
+    """Return the methods that can be evaluated on the available anchors, the default first; without
+    the iterative ones, which take minutes.
+    """
     infeasible = find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, FOLDS
     )
     return [
         settings
-        for settings in list_alignment_settings(spaces.words, spaces.pieces)
+        for settings in list_alignment_settings(spaces.words, spaces.pieces, iterative=False)
         if settings.method not in infeasible
     ]
 
