@@ -113,9 +113,24 @@ def _choose_mode(recipe: Recipe, given: Given, add_by: str | None) -> str:
     is_named = given.get("preset") or given.get("recipe")
     if is_named and recipe.vocabulary.kind == "extend" and add_by == recipe.vocabulary.refill:
         return recipe.tokenizer
+    return find_mode_of_heuristic(add_by)
+
+
+def find_mode_of_heuristic(add_by: str | None) -> str:
+    """Return how the tokens of a heuristic enter the tokenizer: whole words as exact-word tokens,
+    parts of words by insertion.
+    """
     if add_by is not None and AUGMENTATIONS[add_by].makes_words:
         return "exact-word"
     return "insertion"
+
+
+def change_heuristic(recipe: Recipe, add_by: str) -> Recipe:
+    """Return a recipe that appends tokens, with another heuristic that chooses them."""
+    if add_by == recipe.vocabulary.refill:
+        return recipe
+    plan = replace(recipe.vocabulary, refill=add_by)
+    return replace(recipe, vocabulary=plan, tokenizer=find_mode_of_heuristic(add_by))
 
 
 def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | None, bool]:

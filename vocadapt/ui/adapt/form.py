@@ -21,6 +21,7 @@ from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
 from vocadapt.recipe import Recipe
+from vocadapt.recipe_changes import change_heuristic
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.advise.recommendation import (
     describe_alignment,
@@ -39,6 +40,7 @@ from vocadapt.ui.initializers.view import draw_own_settings
 from vocadapt.ui.pretraining import view as pretraining_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
+from vocadapt.vocabulary.plan.augmentation import list_augmentations
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
@@ -415,8 +417,8 @@ def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) ->
 
 
 def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
-    """Draw the coverage of a trim, and the extension size and initial gate, if the recipe has them;
-    return the changed recipe.
+    """Draw the coverage of a trim, and the heuristic and size of an extension and its initial gate,
+    if the recipe has them; return the changed recipe.
     """
     if recipe.kind.keeps_text and recipe.vocabulary.cover:
         cover = draw_setting(
@@ -430,6 +432,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
     if recipe.vocabulary.kind == "extend":
+        recipe = _choose_heuristic(recipe, cache.model_of(model).vocabulary.family)
         size = draw_setting(
             st,
             PlanSettings(max_added=EXTENSION),
@@ -440,8 +443,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
             step=1000,
             bind="query-params",
             help=(
-                "Number of wordpieces to train on the text and add. Published (Tai et al."
-                " 2020): 17 748."
+                "Number of tokens to add, chosen on the text. Published (Tai et al. 2020): 17 748."
             ),
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
@@ -464,3 +466,22 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
             f" the layer, {count(parameters)} parameters in total.]"
         )
     return recipe
+
+
+def _choose_heuristic(recipe: Recipe, family: str) -> Recipe:
+    """Draw the heuristics that can add tokens to models of a tokenizer family; return the recipe with
+    the selected one. The default is that of the recipe, or else the trainer of the family.
+    """
+    offered = list_augmentations(family, recipe.needs)
+    usual = recipe.vocabulary.refill
+    if usual not in offered:
+        usual = next(iter(offered))
+    add_by = draw_setting(
+        st,
+        replace(recipe.vocabulary, refill=usual),
+        "refill",
+        f"adapt_add_by_{recipe.name}_{family}",
+        label="Tokens added by",
+        choices=offered,
+    )
+    return change_heuristic(recipe, add_by)

@@ -30,6 +30,7 @@ def draw_setting(
     toggle: bool = False,
     buttons: bool = False,
     bounded: bool = True,
+    choices: Collection[str] = (),
     **options: Any,
 ) -> Any:
     """Draw the input of a setting and return its value.
@@ -38,8 +39,9 @@ def draw_setting(
     least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
     draw a toggle instead of a checkbox. buttons: draw the choices side by side instead of as a
     menu. bounded: False accepts any number, which the settings then check: the browser does not
-    send a number outside of the bounds of its input, so the page could not report it. options:
-    other arguments of the widget.
+    send a number outside of the bounds of its input, so the page could not report it. choices: the
+    ones to offer, if not all; the initial value is one of them. options: other arguments of the
+    widget.
     """
     declared, value = get_settings(settings)[name], getattr(settings, name)
     label = label or declared.label
@@ -56,14 +58,20 @@ def draw_setting(
         return _draw_several(place, declared, label, value, options)
     if not declared.choices:
         return str(place.text_input(label, value, **options)).strip()
-    return _draw_choice(place, declared, label, value, buttons, options)
+    offered = [name for name in declared.choices if not choices or name in choices]
+    return _draw_choice(place, declared, offered, label, value, buttons, options)
 
 
 def _draw_choice(
-    place: Any, declared: Setting, label: str, value: Any, buttons: bool, options: dict[str, Any]
+    place: Any,
+    declared: Setting,
+    choices: list[str],
+    label: str,
+    value: Any,
+    buttons: bool,
+    options: dict[str, Any],
 ) -> Any:
-    """Draw the choices of a setting as a menu, or side by side."""
-    choices = list(declared.choices)
+    """Draw choices of a setting as a menu, or side by side."""
     if buttons:
         options.setdefault("format_func", str.capitalize)
         return place.segmented_control(label, choices, default=value, required=True, **options)

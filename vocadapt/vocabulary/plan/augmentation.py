@@ -7,7 +7,7 @@ takes candidates from the front until there are enough.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,6 +105,18 @@ class Proposal:
             reasons = (f"{reason}: {len(tokens):,}" for reason, tokens in self.left_out.items())
             note += f" Left out: {'; '.join(reasons)}."
         return note
+
+
+def list_augmentations(family: str, sources: Collection[str]) -> dict[str, Augmentation]:
+    """Return the heuristics that fit models of a tokenizer family and need only these sources: its
+    own trainers first, because they determine the usual one.
+    """
+    fitting = {
+        name: one
+        for name, one in AUGMENTATIONS.items()
+        if one.family in ("", family) and set(one.needs) <= set(sources)
+    }
+    return dict(sorted(fitting.items(), key=lambda item: not item[1].family))
 
 
 def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Proposal:
