@@ -27,7 +27,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.model_files import read_headers
 from vocadapt.models.network_class import convert_library_errors
 from vocadapt.text.tokenization import encode, encode_batch
-from vocadapt.vocabulary.families import tokenizer_trial
+from vocadapt.vocabulary.families.files import tokenizer_trial
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 Damage = Callable[[Path], object]
@@ -607,7 +607,7 @@ def test_only_one_place_calls_the_library_on_text() -> None:
     assert calling == {
         "text/tokenization.py",
         "text/splitter.py",
-        "vocabulary/families/tokenizer_trial.py",
+        "vocabulary/families/files/tokenizer_trial.py",
         *(f"models/loaders/{name}.py" for name in in_other_processes),
     }
 

@@ -53,7 +53,7 @@ class AlignmentStep(CheckedSettings):
     )
     iterative: bool = setting(
         False,
-        "with all methods, evaluate the iterative ones, too, which take minutes",
+        "evaluate the iterative methods, too, which take minutes",
         flag="--iterative",
         label="Iterative methods, too",
     )

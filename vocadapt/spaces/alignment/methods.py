@@ -70,11 +70,14 @@ class AlignmentSettings(CheckedSettings):
         "method", "length of mapped vectors", choices=LENGTHS, label="Vector length"
     )
     whitening: float = setting(
-        1.0, "strength of the whitening of multi-step; 0: none", high=1, label="Whitening"
+        1.0,
+        "strength of the whitening of multi-step: from none at 0 to full at 1",
+        high=1,
+        label="Whitening",
     )
     reweighting: float = setting(
         0.7,
-        "exponent of the re-weighting of multi-step; 0: none",
+        "exponent of the singular values in the re-weighting of multi-step",
         high=4,
         label="Re-weighting",
     )
