@@ -106,7 +106,7 @@ def measure(table, model):
             continue
         start = time.perf_counter()
         corpus = open_corpus([TEXTS / f"{text}.txt.gz"], CorpusSettings(sample=sample, seed=SEED))
-        space = train_domain_vectors(corpus, model, Word2VecSettings(dim=dim))
+        space = train_domain_vectors(corpus, model, Word2VecSettings(dim=dim)).space
         anchors, p5, p5_pieces = precision(space, model.word_space)
         if (
             len(anchors) < 3000 and not done

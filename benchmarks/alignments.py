@@ -52,7 +52,7 @@ def train(model: str) -> EmbeddingSpace:
         with gzip.open(TEXT) as file:
             start.write_bytes(file.read(MEGABYTES * 10**6))
         corpus = open_corpus([start])
-        return train_domain_vectors(corpus, open_model(model), Word2VecSettings(seed=1))
+        return train_domain_vectors(corpus, open_model(model), Word2VecSettings(seed=1)).space
 
 
 def build_settings(name: str) -> AlignmentSettings:

@@ -45,7 +45,7 @@ def minilm() -> str:
 
 def train(model: LanguageModel) -> EmbeddingSpace:
     corpus = open_corpus([SHARED / "text/biomedical-fulltext.txt.gz"])
-    return train_domain_vectors(corpus, model, Word2VecSettings())
+    return train_domain_vectors(corpus, model, Word2VecSettings()).space
 
 
 def mentions(path: Path) -> Iterator[tuple[str, ...]]:

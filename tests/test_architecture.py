@@ -58,6 +58,7 @@ HEAVY = {
 }
 NETWORKS = (  # classes that derive from those of torch and transformers, and weigh as much
     "vocadapt.models.exbert",
+    "vocadapt.spaces.word2vec.block_kernel",  # compiled by numba
     "vocadapt.training.separated_embeddings",
     "vocadapt.training.trainers",
 )
@@ -101,6 +102,8 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/lab/jobs/worker.py",  # its own log
     "vocadapt/spaces/io/tensors.py",  # maps what its header, read through the door, describes
     "vocadapt/spaces/word2vec/trainer.py",  # sentences in a draft
+    "vocadapt/spaces/word2vec/gensim_trainer.py",
+    "vocadapt/spaces/word2vec/block_trainer.py",  # word ids beside them, and checkpoints
     "vocadapt/training/masked/blocks.py",
     "vocadapt/training/masked/trainer.py",
     "vocadapt/training/distillation.py",

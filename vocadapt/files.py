@@ -350,3 +350,10 @@ def temporary_folder() -> "TemporaryDirectory[str]":
 def create_temporary_folder() -> Path:
     """Create a temporary folder that the caller removes."""
     return Path(mkdtemp(prefix="vocadapt-", dir=_scratch.get()))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a small text file so that readers see either the old or the whole new content."""
+    draft = path.with_name(f"{path.name}.part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

@@ -128,7 +128,7 @@ def load_domain_space(
             f"The recipe {recipe.name} needs a text or word vectors of the domain, and got neither.",
             "Give one of them.",
         )
-    return train_domain_vectors(sources.corpus, model, recipe.vectors, progress)
+    return train_domain_vectors(sources.corpus, model, recipe.vectors, progress).space
 
 
 def plan_adaptation(

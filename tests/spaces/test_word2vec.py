@@ -10,12 +10,13 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.progress import silent
+from vocadapt.spaces.word2vec import slices as slices_module
 from vocadapt.spaces.word2vec import trainer
+from vocadapt.spaces.word2vec.gensim_trainer import split_into_slices
+from vocadapt.spaces.word2vec.slices import TextSlice, interleave_slices, train_in_threads
 from vocadapt.spaces.word2vec.trainer import (
-    TextSlice,
     Word2VecSettings,
     estimate_word2vec_seconds,
-    split_into_slices,
     train_word2vec,
 )
 from vocadapt.text.words import WordCounts
@@ -39,6 +40,10 @@ def two_topics(sentences=4000, seed=0):
     return [[topics[n % 2][k] for k in rng.integers(0, 11, 8)] for n in range(sentences)]
 
 
+def train(*given):
+    return train_word2vec(*given).space
+
+
 SMALL = Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0)
 
 
@@ -47,7 +52,7 @@ def test_words_that_occur_together_get_similar_vectors(tmp_path):
         SMALL,
         Word2VecSettings(dim=16, epochs=3, workers=1, skip_gram=True, sample=0),
     ):
-        space = train_word2vec(*words_file(tmp_path, two_topics()), settings)
+        space = train(*words_file(tmp_path, two_topics()), settings)
         heart, tax = (
             space.unit[space.rows(f"{topic}{n}" for n in range(10))] for topic in ("heart", "tax")
         )
@@ -57,7 +62,7 @@ def test_words_that_occur_together_get_similar_vectors(tmp_path):
 def test_the_space_has_every_frequent_word_in_order_with_its_count(tmp_path):
     sentences = [["b", "a", "é"], ["b", "a", "rare"], ["c", "b"], ["c", "é"], ["c"]]
     path, counts = words_file(tmp_path, sentences * 3)
-    space = train_word2vec(path, counts, Word2VecSettings(dim=4, min_count=4, workers=1))
+    space = train(path, counts, Word2VecSettings(dim=4, min_count=4, workers=1))
     assert space.words == ("b", "c", "a", "é")
     assert space.counts.tolist() == [9, 9, 6, 6]
     assert space.matrix.dtype == np.float32 and space.matrix.shape == (4, 4)
@@ -65,22 +70,22 @@ def test_the_space_has_every_frequent_word_in_order_with_its_count(tmp_path):
 
 def test_one_worker_gives_the_same_bits_whatever_the_global_seeds(tmp_path):
     path, counts = words_file(tmp_path, two_topics())
-    first = train_word2vec(path, counts, SMALL)
+    first = train(path, counts, SMALL)
     random.seed(7)
     np.random.seed(7)  # noqa: NPY002
     state = np.random.get_state()[1].copy()  # noqa: NPY002
-    second = train_word2vec(path, counts, SMALL)
+    second = train(path, counts, SMALL)
     assert first.words == second.words
     np.testing.assert_array_equal(first.matrix, second.matrix)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-    other = train_word2vec(
+    other = train(
         path, counts, Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0, seed=2)
     )
     assert not np.array_equal(first.matrix, other.matrix)
 
 
 def test_several_threads_learn_as_well(tmp_path):
-    space = train_word2vec(
+    space = train(
         *words_file(tmp_path, two_topics(20_000)),
         Word2VecSettings(dim=16, epochs=3, workers=4, sample=0),
     )
@@ -97,9 +102,7 @@ def test_what_is_learned_is_as_good_as_gensims_own(tmp_path):
     from gensim.models import Word2Vec
 
     path, counts = words_file(tmp_path, chain(60_000))
-    ours = train_word2vec(
-        path, counts, Word2VecSettings(dim=32, window=2, workers=1, epochs=2, sample=0)
-    )
+    ours = train(path, counts, Word2VecSettings(dim=32, window=2, workers=1, epochs=2, sample=0))
     model = Word2Vec(
         corpus_file=str(path), vector_size=32, window=2, workers=1, epochs=2, sample=0, seed=1
     )
@@ -171,7 +174,7 @@ def test_gensim_stops_where_the_slice_ends(tmp_path, monkeypatch):
         return result
 
     monkeypatch.setattr(compiled, "train_epoch_cbow", counting)
-    train_word2vec(path, counts, Word2VecSettings(dim=4, workers=1, epochs=2))
+    train(path, counts, Word2VecSettings(dim=4, workers=1, epochs=2))
     assert seen == [part.words for part in split_into_slices(path)] * 2
     assert len(seen) > 10
 
@@ -181,7 +184,7 @@ def test_a_line_over_the_limit_and_blank_lines_do_not_break_the_training(tmp_pat
     path.write_text("\n\n" + "a b " * 30_000 + "\n\n \nb a\n\n")
     counts = WordCounts({"a": 30_001, "b": 30_001}, 2, 0)
     assert sum(part.words for part in split_into_slices(path)) == 60_002
-    assert train_word2vec(path, counts, Word2VecSettings(dim=4, workers=2)).words == ("a", "b")
+    assert train(path, counts, Word2VecSettings(dim=4, workers=2)).words == ("a", "b")
 
 
 def test_the_learning_rate_falls_evenly(tmp_path, monkeypatch):
@@ -193,7 +196,7 @@ def test_the_learning_rate_falls_evenly(tmp_path, monkeypatch):
         compiled, "train_epoch_cbow", lambda *args: calls.append((args[0].epochs, args[4]))
     )
     path, counts = words_file(tmp_path, [["a"] * 1000] * 220)
-    train_word2vec(path, counts, Word2VecSettings(dim=4, workers=1, epochs=3))
+    train(path, counts, Word2VecSettings(dim=4, workers=1, epochs=3))
     assert calls == [(3 * len(split_into_slices(path)), number) for number in range(12)]
 
 
@@ -202,12 +205,10 @@ def test_the_learning_rate_falls_evenly(tmp_path, monkeypatch):
 
 
 def test_progress_within_epochs_with_speed_and_time_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "REPORT", 0.0)
+    monkeypatch.setattr(slices_module, "REPORT", 0.0)
     told = []
     path, counts = words_file(tmp_path, [["a", "b"] * 500] * 200)
-    train_word2vec(
-        path, counts, SMALL, lambda fraction, message="": told.append((fraction, message))
-    )
+    train(path, counts, SMALL, lambda fraction, message="": told.append((fraction, message)))
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0 and len(fractions) >= 6
     assert any(0 < fraction < 1 / 3 for fraction in fractions)
@@ -226,7 +227,7 @@ def test_canceling_ends_the_training_at_once(tmp_path, workers):
 
     start = time.perf_counter()
     with pytest.raises(Canceled):
-        train_word2vec(path, counts, Word2VecSettings(dim=300, epochs=2000, workers=workers), stop)
+        train(path, counts, Word2VecSettings(dim=300, epochs=2000, workers=workers), stop)
     assert time.perf_counter() - start < 10  # the whole would take minutes
     assert threading.active_count() == before
 
@@ -234,7 +235,7 @@ def test_canceling_ends_the_training_at_once(tmp_path, workers):
 def test_gensim_logs_nothing(tmp_path, caplog, capfd):
     logging.getLogger("gensim").setLevel(logging.INFO)
     with caplog.at_level(logging.DEBUG):
-        train_word2vec(*words_file(tmp_path, two_topics(100)), Word2VecSettings(dim=7, workers=1))
+        train(*words_file(tmp_path, two_topics(100)), Word2VecSettings(dim=7, workers=1))
     assert not [record for record in caplog.records if record.name.startswith("gensim")]
     assert logging.getLogger("gensim").level == logging.INFO
     logging.getLogger("gensim").setLevel(logging.NOTSET)
@@ -250,19 +251,19 @@ def test_too_little_text(tmp_path):
     with pytest.raises(
         InputError, match=r"5 words, and none of the 4 different ones occurs 5 times \(at most 2\)"
     ) as caught:
-        train_word2vec(path, counts, Word2VecSettings(dim=4))
+        train(path, counts, Word2VecSettings(dim=4))
     assert "lower min_count to 2" in caught.value.remedy
 
 
 def test_an_empty_file_and_an_unknown_width(tmp_path):
     path, counts = words_file(tmp_path, [["a"] * 9])
     with pytest.raises(InputError, match="dimension"):
-        train_word2vec(path, counts, Word2VecSettings())
+        train(path, counts, Word2VecSettings())
     path.write_text("\n \n")
     with pytest.raises(InputError, match="words file is empty"):
-        train_word2vec(path, counts, Word2VecSettings(dim=4))
+        train(path, counts, Word2VecSettings(dim=4))
     with pytest.raises(InputError, match="0 words"):
-        train_word2vec(path, WordCounts({}, 0, 0), Word2VecSettings(dim=4))
+        train(path, WordCounts({}, 0, 0), Word2VecSettings(dim=4))
 
 
 @pytest.mark.parametrize(
@@ -289,9 +290,7 @@ def test_impossible_settings_are_refused(wrong):
 
 
 def test_one_word_can_be_trained(tmp_path):
-    assert train_word2vec(*words_file(tmp_path, [["a"] * 9]), Word2VecSettings(dim=4)).words == (
-        "a",
-    )
+    assert train(*words_file(tmp_path, [["a"] * 9]), Word2VecSettings(dim=4)).words == ("a",)
 
 
 # --- how long it will take
@@ -339,10 +338,10 @@ def test_slices_compare_by_value():
 
 def test_threads_work_in_different_parts_of_the_text():
     slices = [TextSlice(n, 1) for n in range(7)]
-    assert [part.offset for part in trainer.interleave_slices(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
-    assert trainer.interleave_slices(slices, 1) == slices
-    assert sorted(part.offset for part in trainer.interleave_slices(slices, 3)) == list(range(7))
-    assert trainer.interleave_slices(slices[:2], 8) == slices[:2]
+    assert [part.offset for part in interleave_slices(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
+    assert interleave_slices(slices, 1) == slices
+    assert sorted(part.offset for part in interleave_slices(slices, 3)) == list(range(7))
+    assert interleave_slices(slices[:2], 8) == slices[:2]
 
 
 def test_an_exception_in_a_thread_ends_the_training():
@@ -352,5 +351,5 @@ def test_an_exception_in_a_thread_ends_the_training():
     one_thread = Word2VecSettings(workers=1)
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="slice 0"):
-        trainer._train_in_threads(broken, [TextSlice(0, 5)] * 3, one_thread, silent)
+        train_in_threads(broken, [TextSlice(0, 5)] * 3, one_thread, silent)
     assert threading.active_count() == before

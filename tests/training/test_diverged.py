@@ -131,12 +131,12 @@ def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch
 
 def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
     from tests.spaces.test_word2vec import words_file
-    from vocadapt.spaces.word2vec import trainer
+    from vocadapt.spaces.word2vec import gensim_trainer, trainer
 
     def ruin(model, *given):
         model.wv.vectors[0, 0] = np.nan
 
-    monkeypatch.setattr(trainer, "_train_epochs", ruin)
+    monkeypatch.setattr(gensim_trainer, "_train_epochs", ruin)
     with pytest.raises(InputError, match="diverged"):
         trainer.train_word2vec(*words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import write_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -60,13 +61,6 @@ def read_history(
 ) -> tuple[tuple[int, float], ...]:
     """Return the (step, value) pairs of a metric in a Trainer's log."""
     return tuple((int(row["step"]), float(row[name])) for row in history if name in row)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a small text file so that readers see either the old or the whole new content."""
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
 
 
 def find_checkpoint(folder: Path) -> str | None:

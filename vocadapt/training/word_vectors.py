@@ -13,7 +13,12 @@ from vocadapt.files import temporary_folder
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_resampled, train_word2vec
+from vocadapt.spaces.word2vec.trainer import (
+    TrainedVectors,
+    Word2VecSettings,
+    train_resampled,
+    train_word2vec,
+)
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts, write_sentences
@@ -30,12 +35,14 @@ def train_domain_vectors(
     settings: Word2VecSettings,
     progress: Progress = silent,
     resample: int = 0,
-) -> EmbeddingSpace:
+    checkpoint: Path | None = None,
+) -> TrainedVectors:
     """Train word vectors on a text.
 
     Their default dimension is that of the model's embeddings. resample: seed of a bootstrap
-    resample of the lines to train on; 0 trains on the text as it is. Raises InputError if neither
-    the settings nor the model define a dimension.
+    resample of the lines to train on; 0 trains on the text as it is. checkpoint: a folder for
+    checkpoints, from which an interrupted training resumes. Raises InputError if neither the
+    settings nor the model define a dimension.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(
@@ -51,8 +58,8 @@ def train_domain_vectors(
         counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, counted))
         report = part(progress, counted, 1.0)
         if resample:
-            return train_resampled(sentences, counts, training, resample, report)
-        return train_word2vec(sentences, counts, training, report)
+            return train_resampled(sentences, counts, training, resample, report, checkpoint)
+        return train_word2vec(sentences, counts, training, report, checkpoint)
 
 
 def train_token_vectors(
@@ -99,6 +106,6 @@ def train_on_prepared_text(
     try:
         return train_word2vec(
             file, WordCounts(regular, text.lines, file.stat().st_size), settings, progress
-        )
+        ).space
     finally:
         file.unlink()

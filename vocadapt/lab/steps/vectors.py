@@ -43,12 +43,23 @@ class VectorsStep(TextStep):
 
 def train_vectors(context: StepContext, settings: VectorsStep) -> Numbers:
     """Train word vectors on a text, with a model's words and dimension."""
-    space = train_domain_vectors(
-        context.text, context.model, settings.word2vec, context.progress, settings.resample
+    trained = train_domain_vectors(
+        context.text,
+        context.model,
+        settings.word2vec,
+        context.progress,
+        settings.resample,
+        context.checkpoint,
     )
+    space = trained.space
     save_space(space, context.draft)
     new = sum(map(context.model.vocabulary.lacks_word, space.words))
-    return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
+    return {
+        **summarize_space(space),
+        "new_words": new,
+        "workers": settings.word2vec.threads,
+        "training_seconds": trained.training_seconds,
+    }
 
 
 def estimate_training(artifact: Artifact) -> float:

@@ -42,6 +42,8 @@ ADDED_SETTINGS: Mapping[str, object] = {
     "mlp_epochs": 40,
     "induction_rounds": 10,
     "induction_cutoff": 4000,
+    "trainer": "gensim",
+    "cbow_sum": False,
 }
 
 

@@ -1,1 +1,5 @@
-"""Training of word vectors: `trainer` (word2vec by gensim, also on bootstrap resamples of a text)."""
+"""Training of word vectors.
+
+Modules: trainer (the registry of trainers, resampling, estimates); settings; gensim_trainer;
+block_trainer and block_kernel (a faster trainer, compiled by numba); slices (threads, progress).
+"""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import write_atomically
 from vocadapt.models.config_sizes import POSITIONS_AFTER_PADDING
 from vocadapt.progress import Progress
 from vocadapt.training.callbacks import (
@@ -20,7 +21,6 @@ from vocadapt.training.callbacks import (
     check_weights,
     find_checkpoint,
     read_history,
-    write_atomically,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import FinetuningDataset

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocadapt.files import write_atomically
 from vocadapt.models.contextual.masked_loss import check_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.training.callbacks import (
@@ -17,7 +18,6 @@ from vocadapt.training.callbacks import (
     check_weights,
     find_checkpoint,
     read_history,
-    write_atomically,
 )
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.losses import compute_losses

@@ -1,0 +1,58 @@
+"""Settings of word2vec that all trainers have."""
+
+from dataclasses import dataclass
+
+from vocadapt.cores import count_cores
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
+
+
+@dataclass(frozen=True)
+class TrainingSettings(CheckedSettings):
+    """Settings of word2vec training; the defaults are word2vec's own, CBOW with negative sampling
+    (Mikolov et al. 2013).
+
+    With one thread, training is bit-reproducible.
+    """
+
+    dim: int = setting(
+        0,
+        "dimension of the vectors",
+        high=20_000,
+        label="Dimension",
+        empty="the model's own",
+    )
+    window: int = setting(5, "context words on either side", low=1, high=1_000)
+    min_count: int = setting(
+        5, "minimum number of occurrences: rarer words get no vector", low=1, label="Min count"
+    )
+    negative: int = setting(
+        5, "negative samples for each word", low=1, high=1_000, label="Negative samples"
+    )
+    skip_gram: bool = setting(
+        False, "train skip-gram instead of CBOW", label="Skip-gram instead of CBOW"
+    )
+    cbow_sum: bool = setting(
+        False,
+        "in CBOW, sum the context vectors instead of averaging them",
+        label="Sum instead of mean",
+    )
+    alpha: float = setting(
+        0.025, "initial learning rate", low=ABOVE_ZERO, high=1, label="Learning rate"
+    )
+    epochs: int = setting(5, "passes over the text", low=1, high=100_000)
+    sample: float = setting(
+        1e-3,
+        "threshold above which frequent words are downsampled",
+        high=1,
+        flag="--subsample",
+        label="Subsampling threshold",
+    )
+    seed: int = setting(1, "random seed of the training", high=MAX_SEED)
+    workers: int = setting(
+        0, "threads; 1: bit-reproducible", high=256, label="Threads", empty="all cores"
+    )
+
+    @property
+    def threads(self) -> int:
+        """Number of threads: `workers`, or one for each core that this process may use."""
+        return self.workers or count_cores()
