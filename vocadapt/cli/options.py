@@ -110,12 +110,15 @@ def write_artifact(spec: Spec, options: Options) -> Artifact:
 
 
 def describe_place(artifact: Artifact) -> dict[str, Any]:
-    """Return where an artifact was written, and how long that took."""
-    return {
+    """Return where an artifact was written, how long that took, and how long its training took."""
+    place = {
         "out": str(artifact.folder),
         "seconds": artifact.manifest.seconds,
         "manifest": str(artifact.folder / "manifest.json"),
     }
+    if "training_seconds" in artifact.manifest.numbers:
+        place["training_seconds"] = artifact.manifest.numbers["training_seconds"]
+    return place
 
 
 def build_answer(artifact: Artifact) -> Answer:

@@ -97,4 +97,5 @@ STEP = Step(
     start_up=3.0,
     estimate=estimate_training,
     seed="word2vec.seed",
+    resumes=True,
 )

@@ -275,8 +275,10 @@ def choose_settings() -> Word2VecSettings:
         window=draw_setting(more, DEFAULTS, "window"),
         negative=draw_setting(more, DEFAULTS, "negative"),
         skip_gram=draw_setting(more, DEFAULTS, "skip_gram"),
+        cbow_sum=draw_setting(more, DEFAULTS, "cbow_sum"),
         alpha=draw_setting(more, DEFAULTS, "alpha", step=0.001, format="%.3f"),
         seed=draw_setting(more, DEFAULTS, "seed"),
+        trainer=draw_setting(more, DEFAULTS, "trainer"),
         workers=int(
             more.checkbox(
                 "Single thread",
