@@ -69,7 +69,7 @@ def measure(text, words, settings, rounds):
             lambda: write_sentences(open_corpus([text]), Splitter.bert(), words)
         )
         split.append(seconds)
-        space, seconds = timed(lambda counts=counts: train_word2vec(words, counts, settings))
+        space, seconds = timed(lambda counts=counts: train_word2vec(words, counts, settings).space)
         trained.append(seconds)
         bare.append(bare_gensim(words, counts, settings))
     return (
