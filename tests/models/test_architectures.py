@@ -312,20 +312,27 @@ def build_sentencepiece() -> TinyTokenizer:
     return TinyTokenizer(build(), special, "LlamaTokenizer")
 
 
+# Faults that any architecture may have.
+COMMON = {
+    "kept embeddings": swap_rows,
+    "other tensors": nudge_other,
+    "new embeddings": nudge_new_row,
+    "outputs": nudge_other,
+    "reload": add_special_word,
+}
+MASKED = {
+    **COMMON,
+    "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
+    "tied head": untie,
+    "output bias": roll_bias,
+    "vocabulary size": nudge_free_row,
+}
 # Byte-level BPE: ModernBERT, RoBERTa, GPT-2; Unigram: XLM-R; BPE of SentencePiece: Llama.
 FAULTS = {
     "modernbert": {
-        "kept embeddings": swap_rows,
+        **MASKED,
         "token ids": lambda f: edit_json(f / "config.json", cls_token_id=3),
-        "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
-        "tied head": untie,
-        "output bias": roll_bias,
-        "vocabulary size": nudge_free_row,
-        "other tensors": nudge_other,
         "added tokens reachable": merge_again,
-        "new embeddings": nudge_new_row,
-        "outputs": nudge_other,
-        "reload": add_special_word,
     },
     "roberta": {
         "kept embeddings": swap_rows,
@@ -347,27 +354,15 @@ FAULTS = {
         "reload": lambda f: edit_json(f / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer"),
     },
     "xlm-roberta": {
-        "kept embeddings": swap_rows,
+        **MASKED,
         "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
-        "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
-        "tied head": untie,
-        "output bias": roll_bias,
-        "vocabulary size": nudge_free_row,
-        "other tensors": nudge_other,
         "added tokens reachable": lower_score,
-        "new embeddings": nudge_new_row,
-        "outputs": nudge_other,
-        "reload": add_special_word,
     },
     "llama": {
-        "kept embeddings": swap_rows,
+        **COMMON,
         "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
         "vocabulary size": lambda f: edit_json(f / "config.json", vocab_size=300),
-        "other tensors": nudge_other,
         "added tokens reachable": merge_whole_texts,
-        "new embeddings": nudge_new_row,
-        "outputs": nudge_other,
-        "reload": add_special_word,
     },
 }
 OTHER_TOKENIZERS = {"llama": build_sentencepiece}

@@ -193,12 +193,8 @@ def fit_on_anchors(
     other_x, other_y = np.empty((0, source.dim), np.float32), np.empty((0, target.dim), np.float32)
     if method.induces:
         cutoff = settings.induction_cutoff
-        other_x = _prepare_others(
-            source, _list_frequent(source, anchors.source_rows, cutoff), x_mean, settings.unit
-        )
-        other_y = _prepare_others(
-            target, _list_frequent(target, anchors.target_rows, cutoff), y_mean, settings.unit
-        )
+        other_x = _prepare_others(source, anchors.source_rows, cutoff, x_mean, settings.unit)
+        other_y = _prepare_others(target, anchors.target_rows, cutoff, y_mean, settings.unit)
     weighting = settings.weights
     if weighting == "none" and source.counts is not None:
         weighting = method.weighting
@@ -231,11 +227,13 @@ def fit_on_anchors(
     )
 
 
-def _list_frequent(space: EmbeddingSpace, anchors: IntArray, cutoff: int) -> IntArray:
-    """Return the rows of the first `cutoff` ordinary words that are not anchors, by count if known.
+def _prepare_others(
+    space: EmbeddingSpace, anchors: IntArray, cutoff: int, mean: FloatArray, unit: bool
+) -> Matrix:
+    """Return the vectors of the first `cutoff` ordinary words that are not anchors, prepared as these.
 
-    Without counts the order of the space is that of frequency, as in files of word vectors and in
-    most vocabularies.
+    Words are ordered by count. Without counts the order of the space is that of frequency, as in
+    files of word vectors and in most vocabularies. mean: that of the anchors.
     """
     excluded = space.kinds.special | space.kinds.placeholders | space.kinds.continuations
     ordinary = np.array([word not in excluded for word in space.words])
@@ -243,12 +241,7 @@ def _list_frequent(space: EmbeddingSpace, anchors: IntArray, cutoff: int) -> Int
     rows = np.flatnonzero(ordinary)
     if space.counts is not None:
         rows = rows[np.argsort(-space.counts[rows], kind="stable")]
-    return rows[:cutoff]
-
-
-def _prepare_others(space: EmbeddingSpace, rows: IntArray, mean: FloatArray, unit: bool) -> Matrix:
-    """Return the selected rows of a space as the anchors are prepared."""
-    vectors = space.matrix[rows]
+    vectors = space.matrix[rows[:cutoff]]
     if unit:
         vectors = normalize_rows(vectors)
     return np.asarray(vectors - mean.astype(np.float32))

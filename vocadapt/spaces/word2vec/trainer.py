@@ -64,7 +64,9 @@ TRAINERS: dict[str, Trainer] = {
         train_by_gensim, "gensim's word2vec, the reference implementation", _estimate_gensim
     ),
     "blocks": Trainer(
-        train_in_blocks, "trains blocks of tokens at once, resumes from the last epoch, needs numba", _estimate_blocks
+        train_in_blocks,
+        "trains blocks of tokens at once, resumes from the last epoch, needs numba",
+        _estimate_blocks,
     ),
 }
 
