@@ -107,7 +107,7 @@ def main() -> None:
         words = new_words(text, known, n)
         start = time.process_time()
         tokens = [vocabulary.spell(word) for word in words if not vocabulary.has_word(word)]
-        left_out = set(vocabulary.find_not_whole(tokens))
+        left_out = set(vocabulary.find_split_words(tokens))
         tokens = [token for token in tokens if token not in left_out]
         changed = family.add_exact_words(original, tokens)
         built = time.process_time() - start

@@ -145,18 +145,18 @@ def plan_adaptation(
     if counts is None and "counts" in recipe.needs:
         corpus = require_corpus(recipe, sources, "the words of a text")
         counts = count_words(corpus, model.splitter, progress).counts
-    # 2. Lines with added tokens, whose tokens the pre-tokens do not show.
+    # 2. Count the tokens of lines with added tokens separately: pre-tokens do not determine them.
     added, text = AddedTokenLines(), sources.corpus
     if counts and recipe.kind.keeps_text and text is not None and text.counted_by is None:
         added = read_added_token_lines(text, model.fast_tokenizer, model.splitter, progress)
         counts = added.subtract_from(counts)
-    # 3. Tokens of another casing would never match the text.
+    # 3. Check the casing: tokens of another casing would never match the text.
     if target is not None and target.splitter.lowercase != model.splitter.lowercase:
         raise InputError(
             f"{target.name} and {model.name} differ in casing: one is cased, the other uncased.",
             "Choose two models of the same casing, or give the casing of a vocab.txt.",
         )
-    # 4. The plan.
+    # 4. Make the plan.
     target_vocabulary = target.vocabulary if target else None
     given = PlanSources(domain, target_vocabulary, counts, recipe.tokenizer, added.tokens)
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)

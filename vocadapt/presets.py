@@ -1,7 +1,7 @@
 """Presets: recipes of published methods, by name.
 
-In addition to those in PRESETS there are `reduced-HEURISTIC-PERCENT` and `combined-HEURISTIC-PERCENT` with any
-removal heuristic and percentage.
+In addition to those in PRESETS there are `reduced-HEURISTIC-PERCENT` and
+`combined-HEURISTIC-PERCENT` with any removal heuristic and percentage.
 """
 
 import re
@@ -28,8 +28,8 @@ def _build_transfer(how: str, method: str, title: str, about: str, renew: bool =
 
 
 def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
-    """Return the preset of a reduction: `reduced-last-25` removes a quarter of the vocabulary, the tokens
-    that were added last (Fast 2023, section 4.4.4).
+    """Return the preset of a reduction: `reduced-last-25` removes a quarter of the vocabulary, the
+    tokens that were added last (Fast 2023, section 4.4.4).
 
     The ## of a continuation counts as part of its length, as in Fast 2023, section 3.3.3. That
     decides which tokens are "shorter than four characters" and always kept: 6,414 of PubMedBERT's
@@ -65,9 +65,11 @@ def build_reduction(settings: ReductionSettings) -> Recipe:
 
 
 def build_trim(cover: float = 0.0, keep: int = 0, characters: str = "text") -> Recipe:
-    """Return the recipe of a trim: the tokens that cover a fraction of a text, or a number of tokens.
+    """Return the recipe of a trim to the tokens that cover a fraction of a text, or to a number of
+    tokens.
 
-    Two of them are presets: `trim` keeps all tokens of the text, `trim-99.99` those of 99.99 % of it.
+    Two of these are presets: `trim` keeps all tokens of the text, `trim-99.99` those of 99.99 % of
+    it.
     """
     percent = f"{100 * cover:g}"
     if keep:
@@ -75,13 +77,13 @@ def build_trim(cover: float = 0.0, keep: int = 0, characters: str = "text") -> R
     elif cover == 1:
         name, kept = "trim", "only the tokens of a text"
     else:
-        name, kept = f"trim-{percent}", f"the most frequent tokens of a text, {percent} % of it"
+        name, kept = f"trim-{percent}", f"the most frequent tokens that cover {percent} % of a text"
     if characters == "all":
         name = f"{name}-all-characters"
     return Recipe(
         name,
-        f"keeps {kept}, and what they are made from; other tokens are removed, and the remaining"
-        " embeddings are unchanged",
+        f"keeps {kept}, and the tokens that they are made from; other tokens are removed, and the"
+        " remaining embeddings are unchanged",
         title=f"Smaller vocabulary: {kept}",
         vocabulary=PlanSettings("trim", cover=cover, keep=keep, characters=characters),
         tokenizer="replacement",
@@ -89,8 +91,8 @@ def build_trim(cover: float = 0.0, keep: int = 0, characters: str = "text") -> R
 
 
 def build_combination_preset(heuristic: str, percent: int) -> Recipe:
-    """Return the preset of a reduction with refill: `combined-last-50` removes half of the vocabulary and
-    adds the target's first tokens (Fast 2023, section 4.4.6).
+    """Return the preset of a reduction with refill: `combined-last-50` removes half of the
+    vocabulary and adds the target's first tokens (Fast 2023, section 4.4.6).
 
     Lengths include the ##, as in `build_reduction_preset`.
     """
@@ -124,8 +126,8 @@ def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
 def _build_exbert(
     name: str, title: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3"
 ) -> Recipe:
-    """Return an exBERT preset: `exbert-s3` appends wordpieces trained on the text, with random embeddings,
-    and adds an extension module to every layer.
+    """Return an exBERT preset: `exbert-s3` appends wordpieces trained on the text, with random
+    embeddings, and adds an extension module to every layer.
     """
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"

@@ -1,5 +1,5 @@
-"""A recipe by its name, with the changes that a user gives: the options of the command adapt, or the
-keys of a variant in a study.
+"""A recipe by its name, with the changes that a user gives: the options of the command adapt, or
+the keys of a variant in a study.
 """
 
 from collections.abc import Collection
@@ -69,8 +69,8 @@ def choose_recipe(given: Given) -> Recipe:
 def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     """Return the recipe with the heuristics that remove and add tokens.
 
-    With both, the size of the vocabulary stays the same. Whole words that are only added are
-    exact-word tokens, unless the recipe names another tokenizer mode.
+    With both, the size of the vocabulary stays the same. If tokens are only added, whole words are
+    added as exact words, unless the recipe has another tokenizer mode.
     """
     remove_by, add_by, count_marks = _find_heuristics(recipe, given)
 
@@ -107,8 +107,8 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
 
 
 def _choose_mode(recipe: Recipe, given: Given, add_by: str | None) -> str:
-    """Return how added tokens enter the tokenizer: as a named recipe says, or else whole words as
-    exact-word tokens and parts of words by insertion.
+    """Return the tokenizer mode of added tokens: that of a named recipe, or else that of the
+    heuristic.
     """
     is_named = given.get("preset") or given.get("recipe")
     if is_named and recipe.vocabulary.kind == "extend" and add_by == recipe.vocabulary.refill:
@@ -117,8 +117,8 @@ def _choose_mode(recipe: Recipe, given: Given, add_by: str | None) -> str:
 
 
 def find_mode_of_heuristic(add_by: str | None) -> str:
-    """Return how the tokens of a heuristic enter the tokenizer: whole words as exact-word tokens,
-    parts of words by insertion.
+    """Return the tokenizer mode of a heuristic: exact-word for whole words, insertion for parts of
+    words.
     """
     if add_by is not None and AUGMENTATIONS[add_by].makes_words:
         return "exact-word"
@@ -126,7 +126,7 @@ def find_mode_of_heuristic(add_by: str | None) -> str:
 
 
 def change_heuristic(recipe: Recipe, add_by: str) -> Recipe:
-    """Return a recipe that appends tokens, with another heuristic that chooses them."""
+    """Return a recipe that appends tokens with another heuristic, and with its tokenizer mode."""
     if add_by == recipe.vocabulary.refill:
         return recipe
     plan = replace(recipe.vocabulary, refill=add_by)

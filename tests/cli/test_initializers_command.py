@@ -122,7 +122,7 @@ def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors,
         "--methods",
         "focus",
     )
-    assert found["masked"] is None and "no masked-word head" in found["masked_why_not"]
+    assert found["masked"] is None and "no masked-language-model head" in found["masked_why_not"]
 
 
 def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vectors):

@@ -63,10 +63,10 @@ def test_the_answer_in_words(tiny_bert, text, tmp_path, capsys):
     shown = capsys.readouterr().out
     for part in (
         f"of {len(TINY_TOKENS)} tokens are kept",
-        "parameters less",
+        "fewer parameters",
         "of 300 lines (",
         "Probabilities and losses change",
-        "Characters that the text does not have were removed",
+        "Characters that the text does not contain were removed",
     ):
         assert part in shown
 

@@ -218,7 +218,7 @@ def test_a_model_without_a_masked_word_head_is_refused_at_once(
     capsys.readouterr()
     assert main([*command, "--length", "16", "--out", str(tmp_path / "m")]) == 2
     found = capsys.readouterr().err
-    assert "no masked-word head" in found, found
+    assert "no masked-language-model head" in found, found
 
 
 def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):

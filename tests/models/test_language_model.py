@@ -121,7 +121,10 @@ def test_unused_rows_of_a_padded_matrix_are_no_tokens(make_bert: Callable[..., P
         ),
         (lambda f: (f / "config.json").unlink(), "expected a config.json"),
         (lambda f: (f / "config.json").write_text("[1]"), "expected a JSON object"),
-        (lambda f: save_file({"w": torch.ones(2)}, f / "model.safetensors"), "no tensor named"),
+        (
+            lambda f: save_file({"w": torch.ones(2)}, f / "model.safetensors"),
+            "no tensor with the name",
+        ),
         (
             lambda f: edit_json(f / "tokenizer.json", added_tokens=[_added(900)]),
             "do not belong together",

@@ -114,7 +114,7 @@ def test_windows_longer_than_the_network_are_left_out_and_counted(tiny_bert):
 def test_a_network_without_a_head_and_a_text_without_words_are_refused(make_bert, tiny_bert):
     model = open_model(make_bert(head="BertModel"))
     asked = list(build_loss_windows(["heart pain"], model.splitter, model.vocabulary, ALL))
-    with pytest.raises(InputError, match="no masked-word head"):
+    with pytest.raises(InputError, match="no masked-language-model head"):
         compute_masked_loss(model.network, model.vocabulary, asked)
     whole = open_model(tiny_bert)
     with pytest.raises(InputError, match="No word"):

@@ -25,7 +25,7 @@ def test_words_in_the_ids_of_reserved_tokens_follow_the_base_in_a_pack(
     vectors = np.random.default_rng(3).normal(size=(3, base.dim)).astype(np.float32)
     domain = EmbeddingSpace(MEDICAL, vectors)
     plan = plan_from_words(base.vocabulary, base.splitter, domain, PlanSettings("append"))
-    plan = replace(plan, slots=("[unused0]",))
+    plan = replace(plan, reserved_tokens=("[unused0]",))
     new = initialize(Materials(plan, base.space, domain), InitializerSettings("identity"))
     apply_plan(base, plan, new).save(tmp_path / "adapted")
     adapted = open_model(tmp_path / "adapted")

@@ -153,7 +153,7 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
         ({"departures": 2, "added_occurrences": 900}, "2, compared with 900 occurrences"),
         (
             {"departures": 9, "added_occurrences": 900, "within_words": 7},
-            "In 7 of them a new word is part of a longer one.",
+            "In 7 of them, a new word is part of a longer word.",
         ),
         ({"departures": 0, "added_occurrences": 900}, "All 900 occurrences"),
         (

@@ -583,7 +583,7 @@ def test_mistakes_are_one_message_and_leave_nothing(
 def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp_path):
     source = make_bert(head="BertModel")
     for stage in ("continued", "embeddings"):
-        with pytest.raises(InputError, match="no masked-word head"):
+        with pytest.raises(InputError, match="no masked-language-model head"):
             continue_pretraining(
                 open_model(source),
                 open_corpus([long_text]),

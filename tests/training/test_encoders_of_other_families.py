@@ -99,7 +99,7 @@ def test_packed_tokens_are_those_of_the_tokenizer_on_real_lines(kind, shared, tm
     tokenizer = build_gpt2(shared)
     vocabulary = vocabulary_of(tokenizer)
     special = {"cls": vocabulary.tokens[0], "sep": vocabulary.tokens[1]}
-    vocabulary = replace(vocabulary, declared=special)
+    vocabulary = replace(vocabulary, declared_roles=special)
     splitter = family_of(tokenizer).make_splitter(tokenizer)
     with gzip.open(shared / "data" / "text" / f"{kind}.txt.gz", "rt", encoding="utf-8") as file:
         lines = [line.rstrip("\n") for line, _ in zip(file, range(400), strict=False)]
@@ -125,7 +125,7 @@ def test_packed_tokens_are_those_of_the_tokenizer_on_real_lines(kind, shared, tm
 def test_whole_pretokens_are_masked_also_without_a_mark_at_their_start(tmp_path):
     tokenizer = build_tiny()
     roles = {"cls": "<s>", "sep": "</s>", "mask": "<mask>", "pad": "<pad>"}
-    vocabulary = replace(vocabulary_of(tokenizer), declared=roles)
+    vocabulary = replace(vocabulary_of(tokenizer), declared_roles=roles)
     file = tmp_path / "sentences.txt"
     # hypertension at the start of a line, and inside one.
     file.write_text("hypertension Ġhypertension ( hypertension )\n", encoding="utf-8")
@@ -160,7 +160,7 @@ def test_blocks_without_starts_begin_words_where_no_token_continues_one(tiny_ber
 
 def test_sentences_end_at_pretokens_with_an_end_mark(tmp_path):
     roles = {"cls": "<s>", "sep": "</s>", "mask": "<mask>", "pad": "<pad>"}
-    vocabulary = replace(vocabulary_of(build_tiny()), declared=roles)
+    vocabulary = replace(vocabulary_of(build_tiny()), declared_roles=roles)
     file = tmp_path / "sentences.txt"
     file.write_text("a Ġb .) Ġc .\nd . Ġe 3.5 Ġf ...\n", encoding="utf-8")
     pairs = pack_pairs(file, vocabulary, 24)
@@ -172,7 +172,7 @@ def test_sentences_end_at_pretokens_with_an_end_mark(tmp_path):
 def test_characters_and_bytes_of_masked_words_are_those_of_words_without_the_space():
     tokenizer = build_tiny()
     roles = {"cls": "<s>", "sep": "</s>", "mask": "<mask>", "pad": "<pad>"}
-    vocabulary = replace(vocabulary_of(tokenizer), declared=roles)
+    vocabulary = replace(vocabulary_of(tokenizer), declared_roles=roles)
     splitter = family_of(tokenizer).make_splitter(tokenizer)
     settings = WindowSettings(share=1.0)
     (window,) = build_loss_windows(["naïve  café, 7"], splitter, vocabulary, settings)
@@ -202,7 +202,7 @@ def test_scores_at_some_positions_are_those_of_the_network(name, folders):
 
 @pytest.mark.parametrize("name", NOT_MASKED)
 def test_networks_without_such_a_head_are_refused(name, folders):
-    with pytest.raises(InputError, match="has no masked-word head"):
+    with pytest.raises(InputError, match="has no masked-language-model head"):
         check_masked_head(folders(name).network)
 
 

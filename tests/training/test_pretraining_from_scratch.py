@@ -191,7 +191,7 @@ def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path
 
 def test_a_network_without_a_head_is_refused(text, tmp_path, make_bert):
     network = open_model(make_bert(head="BertModel")).network
-    with pytest.raises(InputError, match="no masked-word head"):
+    with pytest.raises(InputError, match="no masked-language-model head"):
         train_masked(network, blocks_of(text, tmp_path), QUICK, tmp_path)
 
 

@@ -465,7 +465,7 @@ def test_insertion_of_2000_words(shared: Path) -> None:
     assert find_unreachable(adapted) == ()
     n_parts = len(plan.added) - 2000
     assert n_parts > 1000  # every part is in the plan, and is told
-    assert f"{n_parts:,} more tokens are added" in plan.note
+    assert f"{n_parts:,} intermediate tokens are added" in plan.note
     # Insertion is not exact: other pre-tokens have the new tokens as parts.
     new = frozenset(plan.added_tokens)
     changed = list_changed(plan.base, after, counts, new)

@@ -39,7 +39,7 @@ def test_the_first_tokens_take_reserved_ids_and_the_others_follow() -> None:
     before = vocabulary_of(tokenizer)
     plan = make_plan(tokenizer, EXTEND, "exact-word")
     assert [word.token for word in plan.added] == ["Ġfever", "Fever", "Ġpain", "Ġof"]
-    assert plan.slots == ("[unused0]", "[unused1]") == plan.removed_tokens
+    assert plan.reserved_tokens == ("[unused0]", "[unused1]") == plan.removed_tokens
     assert plan.summary()["reserved_filled"] == 2 and len(plan.tokens) == len(before) + 2
 
     after = adapt_tokenizer(tokenizer, plan, "exact-word")
@@ -60,7 +60,7 @@ def test_reserved_tokens_stay_on_request(mode: str) -> None:
     tokenizer = build_tokenizer()
     before = vocabulary_of(tokenizer)
     plan = make_plan(tokenizer, replace(EXTEND, fill_reserved=False), mode)
-    assert plan.slots == () and plan.tokens[: len(before)] == before.tokens
+    assert plan.reserved_tokens == () and plan.tokens[: len(before)] == before.tokens
     assert vocabulary_of(adapt_tokenizer(tokenizer, plan, mode)).ids == plan.after.ids
 
 
@@ -68,5 +68,5 @@ def test_inserted_tokens_take_reserved_ids_too() -> None:
     tokenizer = build_tokenizer()
     plan = make_plan(tokenizer, EXTEND, "insertion")
     after = adapt_tokenizer(tokenizer, plan, "insertion")
-    assert vocabulary_of(after).ids == plan.after.ids and len(plan.slots) == 2
+    assert vocabulary_of(after).ids == plan.after.ids and len(plan.reserved_tokens) == 2
     assert after.encode(" fever fevers").tokens[1:-1] == ["Ġfever", "Ġfever", "s"]

@@ -157,10 +157,10 @@ def test_a_file_of_another_model_is_left_to_other_families(tmp_path: Path) -> No
     ],
 )
 def test_a_broken_file_is_refused(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(UnfitError, match="it is no SentencePiece model"):
+    with pytest.raises(UnfitError, match="it is not a SentencePiece model"):
         read_sentencepiece_file(data)
     (tmp_path / "spiece.model").write_bytes(data)
-    with pytest.raises(InputError, match=r"spiece\.model: it is no SentencePiece model"):
+    with pytest.raises(InputError, match=r"spiece\.model: it is not a SentencePiece model"):
         read_tokenizer(tmp_path)
 
 

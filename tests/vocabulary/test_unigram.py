@@ -239,7 +239,7 @@ def test_a_word_with_an_unknown_character_is_whole() -> None:
 def test_scores_of_words_with_unknown_characters_do_not_fall_without_end() -> None:
     words = [f"▁{first}{second}" for first in "☃☂☀☎" for second in "☃☂☀☎"]
     vocabulary = read_vocabulary(build_tiny())
-    assert vocabulary.find_not_whole(words) == ()
+    assert vocabulary.find_split_words(words) == ()
     scores = score_new_pieces(vocabulary.scores, words)
     assert set(scores.values()) == {-2 - 2 * (12 + 10) + 0.001}
 
@@ -309,7 +309,7 @@ def test_a_word_that_would_be_split_is_left_out_and_named(monkeypatch: pytest.Mo
     assert NOT_WHOLE not in whole.left_out
     monkeypatch.setattr(
         UnigramVocabulary,
-        "find_not_whole",
+        "find_split_words",
         lambda self, tokens: tuple(token for token in tokens if token == "▁cab"),
     )
     plan = plan_for(tokenizer, counts, **BY_WORDS)
@@ -319,11 +319,11 @@ def test_a_word_that_would_be_split_is_left_out_and_named(monkeypatch: pytest.Mo
 
 def test_a_word_that_is_not_whole_is_found() -> None:
     vocabulary = read_vocabulary(build_tiny())
-    assert vocabulary.find_not_whole(["▁abc", "▁cab", "▁abcs"]) == ()
+    assert vocabulary.find_split_words(["▁abc", "▁cab", "▁abcs"]) == ()
     # Only a word that is there already, with a score that is too low, can be split.
     low = read_vocabulary(build_tiny({**PIECES, "▁cab": -30.0}))
     assert low.tokenize("▁cab") == ("▁c", "ab")
-    assert low.find_not_whole(["▁cab"]) == ("▁cab",)
+    assert low.find_split_words(["▁cab"]) == ("▁cab",)
 
 
 def test_departures_from_the_exact_word_rule_by_hand() -> None:
@@ -531,7 +531,7 @@ def test_a_long_chain_of_words_is_whole_in_any_order() -> None:
     chain = ["▁" + "ab" * n for n in range(1, 60)]
     vocabulary = read_vocabulary(build_tiny())
     new = [token for token in reversed(chain) if token not in vocabulary]
-    assert vocabulary.find_not_whole(new) == ()
+    assert vocabulary.find_split_words(new) == ()
     scores = score_new_pieces(vocabulary.scores, new)
     assert list(scores) == new
     # Each is .001 better than the shorter word with two more letters.

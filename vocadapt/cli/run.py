@@ -126,7 +126,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "pack remove": (
         STEP,
         "remove-pack",
-        "remove a vocabulary pack; without its last pack a model is its base again, byte by byte",
+        "remove a vocabulary pack; removing the last pack restores the base model byte by byte",
     ),
     "pack show": ("vocabulary.packs", "SHOW", "show the tokens of a vocabulary pack and its base"),
     "pretrain": (

@@ -2,10 +2,10 @@
 
 Read in this order: `model_folder` (everything except the network), `language_model` (open a
 model), `loading` (load its network) and `transformers_tokenizer` (load and save its tokenizer),
-`abilities` (what can be done with an architecture), `adapted_model` (apply a vocabulary plan and
+`abilities` (the steps that an architecture supports), `adapted_model` (apply a vocabulary plan and
 save the result), `embedding_matrix` (the tensors with one entry for each token), `certificate`
 (checks that nothing else changed), `loaders` (which other programs load the result), `packs`
-(added tokens in a file of their own), `contextual`
+(added tokens in a separate file), `contextual`
 (contextual vectors and masked-token loss), `add_extension`, `extension_size` and `exbert`
 (extension modules). The others are small: `model_files` (stored tensors), `checks` (of a folder),
 `config_sizes` and `network_class` (sizes and class of an architecture), `layers` (the parts that

@@ -1,5 +1,5 @@
-"""What can be done with a model, by its architecture: fine-tuning, masked-language-model training,
-and extension modules.
+"""The steps that not every architecture supports: fine-tuning, masked-language-model training and
+extension modules.
 
 Everything else (vectors, alignment, plans, initializers, certificate, trimming) works for every
 model with token embeddings. This module does not import torch.
@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.extension_size import MODEL_TYPE
 from vocadapt.models.model_folder import ModelFolder
 
-# Model types with a head for tokens, sequences, questions and masked tokens in transformers.
+# Model types for which transformers has heads for tokens, sequences, questions and masked tokens.
 ENCODERS = frozenset(
     {
         MODEL_TYPE,
@@ -43,7 +43,7 @@ ENCODERS = frozenset(
 MASKED_PRETRAINING = frozenset(
     {MODEL_TYPE, "albert", "bert", "ernie", "megatron-bert", "mobilebert"}
 )
-# Classes to whose layers an extension module can be added (Tai et al. 2020).
+# Classes to which extension modules can be added (Tai et al. 2020).
 EXTENDABLE = (
     "BertModel",
     "BertForMaskedLM",
@@ -56,9 +56,10 @@ EXTENDABLE = (
 
 @dataclass(frozen=True)
 class Ability:
-    """Something that not every model can do.
+    """A step that not every model supports.
 
-    title: the step in a sentence; explain: returns why a model cannot do it, "" if it can.
+    title: name of the step in a message. explain: returns why a model does not support it, "" if it
+    does. remedy: the remedy in the message.
     """
 
     title: str
@@ -97,12 +98,15 @@ def can_extend(model: ModelFolder) -> bool:
 
 
 def explain_inability(model: ModelFolder, ability: str) -> str:
-    """Return why a model cannot do something, a key of ABILITIES; "" if it can."""
+    """Return why a model does not support a step; "" if it does.
+
+    ability: a key of ABILITIES.
+    """
     return ABILITIES[ability].explain(model)
 
 
 def check_ability(model: ModelFolder, ability: str) -> None:
-    """Raise InputError if a model cannot do something, a key of ABILITIES."""
+    """Raise InputError if a model does not support a step; `ability` is a key of ABILITIES."""
     reason = explain_inability(model, ability)
     if reason:
         kind = ABILITIES[ability]
@@ -124,7 +128,7 @@ def _explain_no_encoder(model: ModelFolder) -> str:
 def _explain_no_masked_training(model: ModelFolder) -> str:
     reason = _explain_no_encoder(model)
     if not reason and not has_masked_head(model):
-        return f"has no masked-word head ({model.architecture})"
+        return f"has no masked-language-model head ({model.architecture})"
     return reason
 
 

@@ -49,7 +49,7 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-
 class AdaptedModel:
     """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
-    matrix: rows of the embedding matrix before and after; new tokens take rows without a token first.
+    matrix: numbers of rows of the embedding matrix before and after the change.
     domain: the word vectors that the plan or the new embeddings were computed from, if any.
     """
 
@@ -161,8 +161,8 @@ def apply_plan(
 
     Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast
     to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
-    the embeddings gets the same new ones. Raises InputError for a model with another table of the
-    tokens.
+    the embeddings gets the same new ones. Raises InputError for a model with another tensor that
+    has an entry for each token.
     """
     # The tokenizers library assigns the ids of added tokens: each must be the id in the plan, or
     # the model would look up the embedding of another token.
@@ -246,14 +246,14 @@ def copy_unused_tensors(
     """Copy tensors that the network's class does not have (such as a next-sentence head) from the
     source folder to the saved files.
 
-    change: other values for some of them.
+    change: new values of tensors that are not copied as they are, by name.
     """
     from safetensors import safe_open
     from safetensors.torch import save_file
 
     if not unused:
         return
-    # 1. Collect them, and the tensors of the saved file to which they are added.
+    # 1. Collect these tensors, and those of the saved file to which they are added.
     target = list_weight_files(folder)[-1]
     tensors: dict[str, torch.Tensor] = {}
     for file in (target, *list_weight_files(source)):
@@ -263,7 +263,7 @@ def copy_unused_tensors(
     tensors |= dict(change or {})
     save_file(tensors, target, metadata={"format": "pt"})
 
-    # 2. An index of several files must list them, too.
+    # 2. If there are several files, list the tensors in the index.
     index = folder / INDEX
     if index.is_file():
         content = json.loads(index.read_text(encoding="utf-8"))

@@ -101,7 +101,9 @@ def render_snippet(record: Mapping[str, Any], folder: str = ".") -> str:
 
 
 def render_model_card(record: Mapping[str, Any]) -> str:
-    """Return the text of README.md for a record; it also states what is unknown, such as the data."""
+    """Return the text of README.md for a record; it also states what is unknown, such as the
+    data.
+    """
     plan, name = record["plan"], str(record["base_model"])
     values = {
         "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
@@ -129,8 +131,8 @@ def render_model_card(record: Mapping[str, Any]) -> str:
 
 
 def list_new_words(record: Mapping[str, Any], limit: int) -> list[str]:
-    """Return the first new words that are reachable, each in its main form; those that are probably
-    whole words come first.
+    """Return the first new words that are reachable, each in its main form; tokens that are
+    probably whole words come first.
     """
     plan, family = record["plan"], FAMILIES[record.get("family", DEFAULT)]
     left_out = {*plan.get("silent_tokens", ()), *plan.get("forms", ())}
@@ -242,7 +244,7 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
         tokens = "a single token with its own embedding"
         if forms:
             tokens = (
-                "a single token in each of the forms in which the text has it"
+                "a single token in each form in which it occurs in the text"
                 f" ({plan['added']:,} tokens in all)"
             )
         filled = ""
@@ -285,14 +287,15 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[str]:
-    """Describe what a trim keeps of its text, and what it cannot keep of others."""
-    kept = f"The tokens that are left are {trim['coverage']:.4%} of those of the text."
+    """Describe how much of its text a trim keeps, and its effect on other texts."""
+    kept = f"The kept tokens are {trim['coverage']:.4%} of the tokens of the text."
     if "lines" in lines:
         kept += f" {lines['changed_lines']:,} of its {lines['lines']:,} lines are tokenized differently."
     return [
         kept,
-        "A text whose tokens are all left has the same tokens and hidden states as before, and the same"
-        " logits but for rounding. Probabilities and losses change: they are over fewer tokens.",
+        "A text whose tokens are all kept has the same tokens and hidden states as before, and the"
+        " same logits except for rounding. Probabilities and losses change, because the softmax is"
+        " over fewer tokens.",
         "Other texts are tokenized differently; characters that were removed become unknown tokens"
         " or bytes.",
     ]
@@ -336,7 +339,9 @@ def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> st
 
 
 def _describe_loads(certificate: Mapping[str, Any] | None) -> str:
-    """Return a table of the programs that load the model correctly; "" if there is no certificate."""
+    """Return a table of the programs that load the model correctly; "" if there is no
+    certificate.
+    """
     loads = (certificate or {}).get("loads", ())
     if not loads:
         return ""

@@ -1,4 +1,4 @@
-"""Sizes of a network, read from a config.json under whatever name an architecture gives them.
+"""Sizes of a network in a config.json, whose keys depend on the architecture.
 
 This module does not import torch.
 """
@@ -11,7 +11,7 @@ WIDTHS = ("hidden_size", "dim", "n_embd", "d_model")
 INNER_WIDTHS = ("intermediate_size", "hidden_dim", "n_inner", "d_ff")
 HEADS = ("num_attention_heads", "n_heads", "n_head", "num_heads")
 POSITIONS = ("max_position_embeddings", "n_positions")
-# Architectures whose first position has the number of the padding token, plus one.
+# Architectures whose first position is the id of the padding token plus 1.
 POSITIONS_AFTER_PADDING = frozenset(
     {
         "camembert",
@@ -27,7 +27,7 @@ POSITIONS_AFTER_PADDING = frozenset(
         "xmod",
     }
 )
-PADDING_OF_ROBERTA = 1  # the default of these architectures
+PADDING_OF_ROBERTA = 1  # default padding id of these architectures
 
 
 def find_size(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:

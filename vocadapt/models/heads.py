@@ -64,8 +64,8 @@ def load_with_new_head(
                 ignore_mismatched_sizes=True,
             )
         _check_body(model, network, report)
-        # A pretrained part of a masked-language-model head is kept where it is a part of the new
-        # head, too (ModernBERT).
+        # Keep pretrained parts of the masked-language-model head that the new head has, too
+        # (ModernBERT).
         keep = head == QUESTION or has_masked_head(model)
         _draw_weights(network, seed, {*report["missing_keys"]}, keep)
     align_memory(network)

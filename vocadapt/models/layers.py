@@ -1,7 +1,7 @@
 """The parts of a network that depend on the vocabulary: embeddings, output layer, output bias.
 
-They are found by `get_input_embeddings` and `get_output_embeddings` of transformers, whatever an
-architecture calls them.
+They are found by `get_input_embeddings` and `get_output_embeddings` of transformers, because their
+names depend on the architecture.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +17,7 @@ def find_input_embeddings(network: "transformers.PreTrainedModel") -> "torch.nn.
         layer = cast("torch.nn.Embedding", network.get_input_embeddings())
     except NotImplementedError:
         return None
-    if getattr(layer, "weight", None) is None:  # the patches of an image
+    if getattr(layer, "weight", None) is None:  # embeddings of image patches
         return None
     return layer
 
@@ -28,7 +28,7 @@ def get_embeddings(network: "transformers.PreTrainedModel") -> "torch.nn.Paramet
 
 
 def get_output_layer(network: "transformers.PreTrainedModel") -> Any:
-    """Return the output layer, which computes the logits of tokens; None if there is none, and if
+    """Return the output layer, which computes the logits of tokens; None if there is none, or if
     the head multiplies by the input embeddings themselves (DeBERTa-v2 without `legacy`).
     """
     layer = cast(Any, network).get_output_embeddings()
@@ -41,7 +41,7 @@ def get_output_layer(network: "transformers.PreTrainedModel") -> Any:
 def get_output_bias(network: "transformers.PreTrainedModel") -> "torch.nn.Parameter | None":
     """Return the bias of the logits of tokens, (rows,); None if there is none.
 
-    It belongs to the output layer, or to the head if that has no such layer.
+    It belongs to the output layer, or to the head if there is no output layer.
     """
     layer = get_output_layer(network)
     if layer is not None:

@@ -31,7 +31,7 @@ class StoredTensor:
 
 
 class ModelFiles(Protocol):
-    """A model folder, as far as its class and its embeddings are found by it."""
+    """The properties of a model folder that are needed to find its class and its embeddings."""
 
     @property
     def path(self) -> Path:
@@ -128,7 +128,7 @@ def build_value_error(path: Path, key: str, value: Any, expected: str) -> InputE
 
 
 def build_mismatch_error(folder: Path, problem: str) -> InputError:
-    """Return the error for a config.json that contradicts the weights."""
+    """Return the error for a config.json that does not match the weights."""
     return InputError(
         f"{show_path(folder)}: config.json and weights do not match: {problem}.", REMEDY
     )

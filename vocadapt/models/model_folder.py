@@ -67,7 +67,7 @@ class ModelFolder:
     def vocabulary(self) -> Vocabulary:
         """The tokens by id, and the special tokens that the files declare."""
         declared = read_roles(self.path, self.fast_tokenizer)
-        return replace(vocabulary_of(self.fast_tokenizer), declared=declared)
+        return replace(vocabulary_of(self.fast_tokenizer), declared_roles=declared)
 
     @cached_property
     def splitter(self) -> Splitter:

@@ -59,8 +59,8 @@ def run_quietly(work: Any) -> Any:
 
 
 def get_network_class(model: ModelFiles) -> Any:
-    """Return the transformers class that config.json names; the one without a head if config.json
-    has no `architectures`. Raises InputError if it is unknown or no network.
+    """Return the transformers class that config.json names, or the class without a head if
+    config.json has no `architectures`. Raises InputError if the class is unknown or not a network.
     """
     import transformers
 
@@ -109,7 +109,7 @@ def build_without_weights(
 ) -> "transformers.PreTrainedModel":
     """Build a network of the model's class on the meta device, which allocates no memory.
 
-    vocab_size: another number of tokens than that of config.json.
+    vocab_size: number of tokens; None for that of config.json.
     """
     import torch
 

@@ -1,5 +1,5 @@
-"""The files by which sentence-transformers makes sentence vectors from token vectors, such as the
-mean over tokens. An adapted model keeps those of its original.
+"""Copy the files of sentence-transformers, which define how sentence vectors are computed from
+token vectors, such as the mean over tokens.
 """
 
 import json
@@ -31,7 +31,7 @@ def copy_sentence_modules(source: Path, folder: Path) -> None:
 
 
 def _list_module_folders(file: Path) -> list[str]:
-    """Return the folders that a modules.json names; the model itself has none."""
+    """Return the folders that a modules.json names, without that of the model itself."""
     try:
         modules = json.loads(read_whole(file))
     except ValueError:  # a damaged file is copied as it is

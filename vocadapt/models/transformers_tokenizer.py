@@ -1,9 +1,9 @@
 """Load and save the tokenizer of a model folder with transformers.
 
 Some classes of transformers 5 rebuild a tokenizer from its vocabulary and lose parts of it:
-RobertaTokenizer switches `ignore_merges` off, XLMRobertaTokenizer fixes the id of the unknown token.
-A WordPiece tokenizer is rebuilt correctly; any other is saved for a class that reads tokenizer.json
-as it is.
+RobertaTokenizer switches `ignore_merges` off, XLMRobertaTokenizer fixes the id of the unknown
+token. A WordPiece tokenizer is rebuilt correctly; any other is saved for a class that reads
+tokenizer.json as it is.
 """
 
 import json
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
-EXACT_CLASS = "TokenizersBackend"  # reads tokenizer.json, and changes nothing
+EXACT_CLASS = "TokenizersBackend"  # reads tokenizer.json without changes
 PARTS = ("normalizer", "pre_tokenizer", "model")
-# For some model types (Qwen2) AutoTokenizer of transformers 5 ignores the class in
-# tokenizer_config.json, unless `auto_map` names a class of the folder's own code; it then skips that
-# code, which is not there, and loads the class in tokenizer_config.json.
+# For some model types (Qwen2), AutoTokenizer of transformers 5 ignores the class in
+# tokenizer_config.json, unless `auto_map` names a class of custom code. It then skips this code,
+# which does not exist, and loads the class in tokenizer_config.json.
 NO_OTHER_CLASS = {"AutoTokenizer": [None, EXACT_CLASS]}
 
 
@@ -37,8 +37,8 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     """
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    # 1. Load it with the class that the folder names. To convert the files of an older model other
-    #    than a BERT, transformers needs packages that are not needed here.
+    # 1. Load it with the class that the folder names. Exception: to convert the files of an older
+    #    model that is not a BERT, transformers needs additional packages.
     stored = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
         _ = model.config  # raises InputError for an invalid config.json
@@ -80,9 +80,10 @@ def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
 
 
 def save_tokenizer(settings: "PreTrainedTokenizerFast", tokenizer: Tokenizer, folder: Path) -> None:
-    """Write a tokenizer into a folder, with the special tokens and the other settings of another.
+    """Write a tokenizer into a folder, with special tokens and settings of a transformers
+    tokenizer.
 
-    In a model folder, config.json must be written before.
+    settings: the transformers tokenizer. In a model folder, config.json must be written before.
     """
     settings.save_pretrained(folder)
     tokenizer.save(str(folder / FILE))

@@ -1,12 +1,12 @@
-"""How much smaller a model with fewer tokens is."""
+"""Size of a model before and after a trim."""
 
 from vocadapt.models.adapted_model import AdaptedModel
 from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 
 
 def measure_trimmed_size(adapted: AdaptedModel) -> dict[str, int]:
-    """Return the parameters of a network before and after its matrices lost rows, and the parameters
-    and bytes saved. Tied matrices count once.
+    """Return the number of parameters of a network before and after a trim, and the number of
+    parameters and bytes saved. Tied matrices count once.
     """
     rows = adapted.matrix
     parameters = saved = saved_bytes = 0

@@ -1,5 +1,6 @@
-"""Counting of pre-tokens and words: line by line for any splitter, by distinct parts of lines where
-lines can be divided (`line_division`), by distinct chunks for BERT's splitter, whose pre-tokens are words.
+"""Counting of pre-tokens and words: line by line for any splitter, by distinct parts of lines if
+lines can be divided (`line_division`), by distinct chunks for BERT's splitter, whose pre-tokens are
+words.
 
 Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
 whitespace, delete control characters and always split at ASCII punctuation:
@@ -44,11 +45,11 @@ class LineCounter:
             pass
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and yield each line's words joined by spaces."""
+        """Count the words of some lines, and yield the words of each line, joined by spaces."""
         return self._count_lines(text, self.splitter.words)
 
     def pretoken_lines(self, text: str) -> Iterator[str]:
-        """Count the pre-tokens of some lines, and yield each line's joined by spaces."""
+        """Count the pre-tokens of some lines, and yield those of each line, joined by spaces."""
         return self._count_lines(text, self.splitter.pretokens)
 
     def _count_lines(self, text: str, split: Callable[[str], list[str]]) -> Iterator[str]:
@@ -63,7 +64,9 @@ class LineCounter:
 
 
 class PartCounter(LineCounter):
-    """Counts distinct parts of lines before splitting them, for splitters whose lines can be divided."""
+    """Counts distinct parts of lines before it splits them, for splitters whose lines can be
+    divided.
+    """
 
     def __init__(self, splitter: Splitter, boundary: re.Pattern[str]) -> None:
         super().__init__(splitter)
@@ -78,11 +81,11 @@ class PartCounter(LineCounter):
             self.word_counts()
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and yield each line's words joined by spaces."""
+        """Count the words of some lines, and yield the words of each line, joined by spaces."""
         return self._join_lines(text, self.word_parts)
 
     def pretoken_lines(self, text: str) -> Iterator[str]:
-        """Count the pre-tokens of some lines, and yield each line's joined by spaces."""
+        """Count the pre-tokens of some lines, and yield those of each line, joined by spaces."""
         return self._join_lines(text, self.pretoken_parts)
 
     def _join_lines(self, text: str, parts: "LineParts") -> Iterator[str]:
@@ -102,7 +105,8 @@ class PartCounter(LineCounter):
 class LineParts:
     """Distinct parts of lines with their counts.
 
-    split: splits a line into pre-tokens or words. boundary: where a line is divided (`find_boundary`).
+    split: splits a line into pre-tokens or words. boundary: pattern at which a line is divided
+    (`find_boundary`).
     """
 
     def __init__(self, split: Callable[[str], list[str]], boundary: re.Pattern[str]) -> None:
@@ -121,11 +125,13 @@ class LineParts:
         self.others.update(others)
 
     def is_full(self) -> bool:
-        """Return whether there are too many distinct parts for the memory."""
+        """Return whether there are more than MAX_CHUNKS distinct parts."""
         return len(self.others) + len(self.firsts) > MAX_CHUNKS
 
     def add_to(self, counts: Counter[str]) -> None:
-        """Split and clear the distinct parts; add the counts of what they consist of."""
+        """Split the distinct parts, add the counts of their pre-tokens or words, and clear the
+        parts.
+        """
         for part, count in self.firsts.items():
             for one in self.split(part):
                 counts[one] += count
@@ -135,17 +141,17 @@ class LineParts:
             by_count[count].append(part)
         for count, parts in by_count.items():
             for group in self._group(parts):
-                for one in self._split_after_cut(" ".join(group)):
+                for one in self._split_after_context(" ".join(group)):
                     counts[one] += count
         self.firsts.clear()
         self.others.clear()
         self.joined.clear()
 
-    def _split_after_cut(self, part: str) -> list[str]:
+    def _split_after_context(self, part: str) -> list[str]:
         return self.split(CONTEXT + part)[self.n_context :]
 
     def _group(self, parts: list[str]) -> Iterator[list[str]]:
-        """Group parts that a line may consist of."""
+        """Yield groups of parts that can be joined by spaces and split together."""
         inner = [part for part in parts if may_be_divided_after(self.boundary, part)]
         for start in range(0, len(inner), GROUP):
             yield inner[start : start + GROUP]
@@ -153,21 +159,23 @@ class LineParts:
             yield from ([part] for part in set(parts).difference(inner))
 
     def join(self, line: str) -> str:
-        """Return what a line is split into, joined by spaces."""
+        """Return the pre-tokens or words of a line, joined by spaces."""
         first, *others = self.boundary.split(line)
         found: list[str] = []
         if first or not others:
             found += self.split(first)
         for part in others:
             if part not in self.joined:
-                self.joined[part] = " ".join(self._split_after_cut(part))
+                self.joined[part] = " ".join(self._split_after_context(part))
             if self.joined[part]:
                 found.append(self.joined[part])
         return " ".join(found)
 
 
 class ChunkCounter(LineCounter):
-    """Counts distinct chunks before splitting them; for splitters that never look across whitespace."""
+    """Counts distinct chunks before splitting them; for splitters that never look across
+    whitespace.
+    """
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
@@ -179,11 +187,13 @@ class ChunkCounter(LineCounter):
         self._count_chunks(text)
 
     def pretoken_lines(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, which are its pre-tokens, and yield each line's."""
+        """Count the words of some lines, which are their pre-tokens, and yield those of each line,
+        joined by spaces.
+        """
         return self.sentences(text)
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and yield each line's words joined by spaces."""
+        """Count the words of some lines, and yield the words of each line, joined by spaces."""
         for line in split_lines(self._count_chunks(text).decode()):
             chunks = line.split()
             if not line.isascii():
@@ -211,8 +221,8 @@ class ChunkCounter(LineCounter):
         return self.joined[chunk]
 
     def _count_chunks(self, text: str) -> bytes:
-        """Isolate the punctuation of some lines and count the chunks between ASCII whitespace; return
-        the lines.
+        """Isolate the punctuation of some lines and count the chunks between ASCII whitespace;
+        return the lines.
 
         Arrow splits and counts a block in a third of the time of str.split and Counter; only the
         distinct chunks are converted to str.

@@ -1,19 +1,20 @@
-"""Where a line can be divided so that its parts, split one by one, have the pre-tokens of the whole line.
+"""Find the places at which a line can be divided: split one by one, its parts have the same
+pre-tokens as the whole line.
 
-Dividing is exact for normalizers and pre-tokenizers of known forms only; for all others `find_boundary`
-returns None. There are two forms:
+Only for known normalizers and pre-tokenizers is this exact; for all others `find_boundary` returns
+None. There are two kinds:
 
-*Regular expressions* that begin a new pre-token at a space which another character follows. The line
-is divided before each such space. Of several spaces, such an expression takes all but the last one as a
-pre-token, so nothing before the boundary depends on what follows it. The normalizers of this form (NFC and
-lowercase) neither make spaces nor remove them.
+*Regular expressions* that begin a new pre-token at a space before another character. The line is
+divided before each such space. Of several spaces, such an expression takes all but the last one as
+a pre-token, so no pre-token before the boundary depends on the text after it. The normalizers of
+this kind (NFC and lowercase) neither insert nor remove spaces.
 
-*Marks* in place of spaces (Metaspace), or a split at whitespace. Normalizers of this form may turn a
-character into a space, and several spaces into one. So a line is divided only at single spaces between
-ASCII characters, of which they do neither.
+*Marks* in place of spaces (Metaspace), or a split at whitespace. Normalizers of this kind may turn
+a character into a space, or several spaces into one. So a line is divided only at single spaces
+between ASCII characters, which they do not change.
 
-A part that follows a boundary is split after CONTEXT, because pre-tokenizers treat the start of a line
-differently.
+A part that follows a boundary is split after CONTEXT, because pre-tokenizers treat the start of a
+line differently.
 
 Example: "a b  (c" → "a", "b ", "(c" for an expression; "a", "b  (c" for marks.
 """
@@ -29,19 +30,20 @@ CONTEXT = "a "
 BEFORE_ANY_SPACE = re.compile(r" (?=\S)")
 BETWEEN_ASCII = re.compile(r"(?<=[!-~]) (?=[!-~])")
 
-# Regular expressions that begin a pre-token at a space which another character follows.
-_GLUING = (
+# Expression of Llama 3, and of Qwen 2 with single digits.
+_LLAMA_3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+# Regular expressions that begin a pre-token at a space before another character.
 EXPRESSIONS = {
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    _GLUING % "",
-    _GLUING % "{1,3}",
+    _LLAMA_3 % "",
+    _LLAMA_3 % "{1,3}",
 }
-# Expressions of the marks before which a text is split, and one that isolates letters and other
-# characters, each with the marks before them. MARK stands for the mark.
+# Expressions of pre-tokenizers, in which MARK is replaced by the mark: the marks before which a
+# text is split; and runs of letters or of other characters, each with the marks before it.
 BEFORE_MARKS = ("MARK", "MARK+")
 LETTERS_AND_OTHERS = r"MARK*[\p{L}\p{M}]+|MARK*[^MARK\p{L}\p{M}]+|MARK+"
 
@@ -57,9 +59,10 @@ Steps = Sequence[Mapping[str, Any]]
 
 
 def find_boundary(splitter: Splitter) -> re.Pattern[str] | None:
-    """Return the pattern of the spaces at which a line can be divided; None if there are none.
+    """Return the pattern of the spaces at which a line can be divided; None if it cannot be
+    divided.
 
-    The words of the line can be divided there too.
+    The parts also have the same words as the whole line.
     """
     normalizers = _list_steps(splitter.normalizer)
     steps = _list_steps(splitter.pre_tokenizer)
@@ -78,7 +81,7 @@ def find_boundary(splitter: Splitter) -> re.Pattern[str] | None:
 
 
 def may_be_divided_after(boundary: re.Pattern[str], part: str) -> bool:
-    """Return whether a line could be divided after a part, if another part followed."""
+    """Return whether a line can be divided after a part if another part follows."""
     return boundary.search(f"{part} {CONTEXT}", len(part), len(part) + 2) is not None
 
 
@@ -103,7 +106,7 @@ def _read_expression(step: Mapping[str, Any]) -> str:
 
 
 def _are_known_expressions(steps: Steps) -> bool:
-    """Return whether the steps spell bytes after a known expression."""
+    """Return whether the steps split at a known expression and then spell bytes."""
     *others, last = steps or [{"type": ""}]
     if last["type"] != "ByteLevel":
         return False

@@ -1,7 +1,7 @@
-"""Find the lines of a text that contain some pre-tokens.
+"""Find the lines of a text that contain given pre-tokens.
 
-Lines are divided into parts where that is exact (`line_division`), and each distinct part is split and
-decided once.
+If lines can be divided exactly (`line_division`), each distinct part is split and checked only
+once.
 """
 
 import json
@@ -14,12 +14,12 @@ from vocadapt.text.line_division import CONTEXT, find_boundary
 from vocadapt.text.splitter import MINIMAL_SPEC, Splitter
 from vocadapt.text.tokenization import encode_batch
 
-OTHER = ""  # stands for all other pre-tokens: none is empty
+OTHER = ""  # entry for all other pre-tokens, which are never empty
 MAX_PARTS = 500_000  # distinct parts in memory
 
 
 class PretokenFinder:
-    """Finds the lines that contain one of some pre-tokens, exactly."""
+    """Finds the lines that contain one of the given pre-tokens."""
 
     def __init__(self, splitter: Splitter, pretokens: Collection[str]) -> None:
         self.splitter = splitter
@@ -36,8 +36,8 @@ class PretokenFinder:
         if self.splitter.never_crosses_whitespace:  # plain lines are split by a fast expression
             return [not self.pretokens.isdisjoint(self.splitter.words(line)) for line in lines]
         if self.boundary is None:
-            return self._decide(lines)
-        # 1. Divide the lines, and decide the parts that are new.
+            return self._check(lines)
+        # 1. Divide the lines, and check the parts that are new.
         divided = [self.boundary.split(line) for line in lines]
         self._add_firsts({parts[0] for parts in divided})
         self._add_others({part for parts in divided for part in parts[1:]})
@@ -48,30 +48,30 @@ class PretokenFinder:
         ]
 
     def _add_firsts(self, parts: Iterable[str]) -> None:
-        """Decide parts at the start of a line."""
+        """Check parts at the start of a line."""
         if len(self.firsts) > MAX_PARTS:
             self.firsts.clear()
         new = [part for part in parts if part not in self.firsts]
-        self.firsts.update(zip(new, self._decide(new), strict=True))
+        self.firsts.update(zip(new, self._check(new), strict=True))
 
     def _add_others(self, parts: Iterable[str]) -> None:
-        """Decide parts that follow a boundary: they are split after CONTEXT."""
+        """Check parts that follow a boundary: they are split after CONTEXT."""
         if len(self.others) > MAX_PARTS:
             self.others.clear()
         new = [part for part in parts if part not in self.others]
         n_context = len(self.splitter.pretokens(CONTEXT.strip()))
-        found = self._decide([CONTEXT + part for part in new], n_context)
+        found = self._check([CONTEXT + part for part in new], n_context)
         self.others.update(zip(new, found, strict=True))
 
-    def _decide(self, texts: Sequence[str], n_context: int = 0) -> list[bool]:
+    def _check(self, texts: Sequence[str], n_context: int = 0) -> list[bool]:
         """Return whether each text has one of the pre-tokens, without its first `n_context` ones."""
         encoded = encode_batch(self._tokenizer, texts, add_special_tokens=False)
         return [any(one.ids[n_context:]) for one in encoded]
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """A tokenizer with this splitter, for which each of the pre-tokens has an id above 0 and
-        all others have 0. It splits all texts of a block in parallel.
+        """A tokenizer with this splitter, in which the given pre-tokens have ids above 0, and all
+        others the id 0. It splits the texts of a block in parallel.
         """
         ids = {OTHER: 0} | {pretoken: 1 + i for i, pretoken in enumerate(sorted(self.pretokens))}
         spec = MINIMAL_SPEC | {

@@ -14,7 +14,8 @@ from vocadapt.progress import report_block
 from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
 
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
-# What a pre-token may follow in a line: "(" for a word without a space before it, "a" for a symbol.
+# Texts before a pre-token in a test line: "(" for a word without a space before it, "a" for a
+# symbol.
 BEFORE_A_PRETOKEN = ("(", "a")
 MINIMAL_SPEC: dict[str, object] = {
     "version": "1.0",
@@ -35,10 +36,10 @@ def is_encodable(text: str) -> bool:
 @dataclass(frozen=True)
 class Splitter:
     """A fast tokenizer's normalizer and pre-tokenizer, as the JSON text of its tokenizer.json
-    ("null" if it has none), and how its pre-tokens are read as words.
+    ("null" if it has none), and the settings to read its pre-tokens as words.
 
     word_pre_tokenizer: pre-tokenizer that outputs words; "" if it is the model's own.
-    word_start: mark that the pre-tokenizer writes in place of a space before a word; "" if none.
+    word_start: mark that the pre-tokenizer writes in place of a space before a word; "" for none.
     byte_alphabet: the character that spells each of the 256 bytes; "" if pre-tokens are plain text.
 
     Splitters with equal settings are equal. Raises InputError if `tokenizers` cannot build them.
@@ -143,7 +144,7 @@ class Splitter:
         return tuple(word for word, _ in self._punctuation.pre_tokenize_str(text))
 
     def count_words(self, pretokens: Mapping[str, int]) -> dict[str, int]:
-        """Return the counts of words from those of pre-tokens, most frequent first."""
+        """Compute the counts of words from those of pre-tokens, most frequent first."""
         if self.outputs_words:
             return dict(pretokens)
         counts: Counter[str] = Counter()
@@ -166,8 +167,8 @@ class Splitter:
             return [(word, *span) for word, span, _ in splits if word]
 
     def can_output(self, pretoken: str) -> bool:
-        """Return whether the splitter can output `pretoken`: alone in a line, or at its end after
-        one of the BEFORE_A_PRETOKEN.
+        """Return whether the splitter can output `pretoken`: alone in a line, or at the end of a
+        line after one of BEFORE_A_PRETOKEN.
 
         This suffices for an entry of a vocabulary. It holds for 与, although BERT's normalizer puts
         spaces around it.
@@ -224,7 +225,7 @@ class Splitter:
 
     @cached_property
     def _punctuation(self) -> PreTokenizer:
-        """The pre-tokenizer that splits a text at spaces and punctuation, as that of BERT."""
+        """The pre-tokenizer of BERT, which splits a text at spaces and punctuation."""
         return BertPreTokenizer()
 
 

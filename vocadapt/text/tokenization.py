@@ -98,7 +98,7 @@ def encode_batch(
 
 
 def normalize(tokenizer: Tokenizer, text: str) -> str:
-    """Normalize a text; a tokenizer without a normalizer returns it as it is."""
+    """Normalize a text; without a normalizer, return it unchanged."""
     if tokenizer.normalizer is None:
         return text
     with tokenizer_errors:

@@ -27,11 +27,11 @@ MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WO
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Number of occurrences of each pre-token (or word, see `write_sentences`) in a corpus: most
-    frequent first, ties by spelling. In WordPiece models pre-tokens are words.
+    """Number of occurrences of each pre-token (or word, see `write_sentences`) in a corpus, most
+    frequent first, ties by spelling. In WordPiece models, pre-tokens are words.
 
-    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. articles: numbers of
-    articles read from XML and CORD-19 files and left out.
+    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. articles: numbers
+    of articles read from XML and CORD-19 files and left out.
     """
 
     counts: Mapping[str, int]
@@ -134,8 +134,8 @@ def tally_words(
 ) -> WordCounts:
     """Count the pre-tokens of a corpus, in any order; there may be none.
 
-    If there is a file, write the lines of words to it and count the words, or the lines of
-    pre-tokens and count those.
+    file: if given, write the words of each line to it and count words; or, with `pretokens`, write
+    and count pre-tokens.
     """
     tally = build_word_counter(splitter)
     split_lines = tally.pretoken_lines if pretokens else tally.sentences

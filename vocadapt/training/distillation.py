@@ -6,7 +6,7 @@ under the new one (in WordPiece models, pre-tokens are words). Two positions cor
 tokens end at the same character. This holds for all unchanged tokens, and for a new token and the
 last of its old tokens. The embeddings are fitted so that the hidden states of a layer match at
 these positions. Only new embeddings change, dropout is off, and every embedding is updated equally
-often, however rare its token is. The forms of a word (Ġword, word, ĠWord) have one embedding.
+often, however rare its token is. All forms of a word (Ġword, word, ĠWord) share one embedding.
 
 Example: for the new token hypertension, "the hyper ##tension drugs" and "the hypertension drugs"
 correspond at the, at ##tension and hypertension, and at drugs; hyper has no counterpart.
@@ -162,12 +162,12 @@ class ContextTokenizer:
     ) -> None:
         self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
         self.whole_words, self.length = whole_words, length
-        # Some decoders have no special token at an end of a text.
+        # Some decoders have no special token at the start or end of a text.
         roles = model.vocabulary.role_ids
         self.start = [roles["cls"]] if "cls" in roles else []
         self.end = [roles["sep"]] if "sep" in roles else []
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
-        # Other forms of a word have the embedding of its main form.
+        # Other forms of a word share the embedding of its main form.
         for form, main in plan.forms.items():
             self.number[form] = self.number[main]
         # New tokens are numbered from the vocabulary size on.
@@ -189,8 +189,8 @@ class ContextTokenizer:
     def tokenize(self, pretoken: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Tokenize a pre-token under the old and the new tokenization.
 
-        A vocabulary that marks continuations has exact-word tokens as if they could also begin a
-        longer word, so they are looked up here.
+        If the vocabulary marks continuations, the vocabulary after the plan would also match exact
+        words at the beginning of longer words, so they are looked up here instead.
         """
         if pretoken not in self.cache:
             old = self.base.tokenize(pretoken)
@@ -206,7 +206,7 @@ class ContextTokenizer:
     def align_context(self, words: Sequence[str], at: int) -> AlignedContext:
         """Tokenize the pre-token at index `at` with as many pre-tokens around it as fit.
 
-        Only that one is tokenized under the new tokenization.
+        Only this pre-token is tokenized under the new tokenization.
 
         Example: "the hypertension drugs" with the new token hypertension gives old [CLS] the hyper
         ##tension drugs [SEP], new [CLS] the hypertension drugs [SEP], and the corresponding
@@ -234,9 +234,8 @@ class ContextTokenizer:
         return AlignedContext([*old, *self.end], [*new, *self.end], positions)
 
     def _find_window(self, words: Sequence[str], at: int) -> tuple[int, int]:
-        """Return the indices of the first and last pre-token of the longest context around one.
-
-        That one is in the middle of the context, as far as the line allows.
+        """Return the indices of the first and last pre-token of the longest context around the one
+        at index `at`, which is in the middle of the context if the line allows it.
         """
         first = last = at
         room = self.length - 2 - len(self.tokenize(words[at])[0])
@@ -353,7 +352,7 @@ class EmbeddingFitter:
 
         self.network, self.layer, self.pad = network.eval().requires_grad_(False), layer, pad
         self.original = network.get_input_embeddings()
-        # The gradient is sparse: it has the embeddings of the tokens in a batch only.
+        # The gradient is sparse: it contains only the embeddings of the tokens in a batch.
         self.lookup = PartlyTrainedEmbedding(
             self.original.weight,
             torch.arange(size, size + len(start)),
@@ -397,7 +396,7 @@ class EmbeddingFitter:
         return self.lookup.trained.detach()
 
     def close(self) -> None:
-        """Give the network its own embedding layer again."""
+        """Restore the embedding layer of the network."""
         from vocadapt.training.separated_embeddings import replace_module
 
         replace_module(self.network, self.lookup, self.original)

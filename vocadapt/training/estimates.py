@@ -19,7 +19,7 @@ from vocadapt.training.tasks.task import Task
 # trains on 46.9 sentences of NCBI-disease per second.
 FLOPS = 1.0e11
 WORDPIECES_PER_WORD = 1.4
-USUAL_LAYERS, USUAL_WIDTH = 12, 768  # of a config that does not state them
+USUAL_LAYERS, USUAL_WIDTH = 12, 768  # for a config without these sizes
 SCORING_COST = 1 / 3  # cost of scoring an example, relative to training on it
 
 

@@ -1,4 +1,4 @@
-"""Train the embeddings of some tokens only, and leave those of all other tokens unchanged.
+"""Train only the embeddings of some tokens, and leave those of all other tokens unchanged.
 
 Setting the gradient of the others to zero is not enough, because weight decay changes them as well,
 and the optimizer would still hold its state for the whole matrix. So the trained embeddings are a
@@ -10,11 +10,12 @@ separate, small parameter during training:
 3. `SeparatedEmbeddings.merge` writes the trained embeddings into the original matrix, whose other
    rows remain bit-identical.
 
-The layers are found by `get_input_embeddings` and `get_output_embeddings`, whatever their names. An
-output layer that is tied to the embeddings computes logits with the same trained embeddings. One
-that is not tied trains its own for the same tokens, and an output bias its entries of these tokens.
+The layers are found by `get_input_embeddings` and `get_output_embeddings`, because their names
+depend on the architecture. An output layer that is tied to the embeddings computes logits with the
+same trained embeddings. An untied output layer trains its own weights of these tokens, and an
+output bias its entries of these tokens.
 
-Import this module inside functions only: it loads torch and transformers.
+Import this module only inside functions: it loads torch and transformers.
 """
 
 from collections.abc import Iterator
@@ -36,9 +37,9 @@ class PartlyTrainedEmbedding(nn.Module):
     """An embedding matrix that is not trained (`fixed`), with trained embeddings for some ids
     (`trained`).
 
-    ids: (n,) int64. They may exceed the rows of `matrix`, (tokens, width): such a token has a
-    trained embedding only. start: initial values of the trained embeddings, (n, width); None takes
-    them from the matrix. scale: factor of the output, 1 for most models. sparse: whether the
+    matrix: (tokens, width). ids: (n,) int64; a token whose id exceeds the rows of the matrix has
+    only a trained embedding. start: (n, width), initial values of the trained embeddings; None
+    takes them from the matrix. scale: factor of the output, 1 for most models. sparse: whether the
     gradient is sparse.
     """
 
@@ -60,7 +61,7 @@ class PartlyTrainedEmbedding(nn.Module):
         size = max(len(fixed), int(ids.max()) + 1)
         place = torch.full((size,), -1, dtype=torch.long)
         place[ids] = torch.arange(len(ids))
-        # Buffers that are not stored: neither training nor a checkpoint contains them.
+        # Buffers that are not stored: they are neither trained nor part of a checkpoint.
         self.register_buffer("fixed", fixed, persistent=False)
         self.register_buffer("place", place, persistent=False)
         self.register_buffer("ids", ids.clone(), persistent=False)
@@ -72,8 +73,7 @@ class PartlyTrainedEmbedding(nn.Module):
         is_trained = place >= 0
         # Clamped, because a trained token may have no row in the fixed matrix.
         looked_up = embedding(ids.clamp(max=len(fixed) - 1), fixed)
-        # Only occurrences of trained tokens are looked up in `trained`: a sparse gradient then has
-        # no entries for others.
+        # Look up only trained tokens in `trained`, so that a sparse gradient has no other entries.
         own = embedding(place[is_trained], self.trained, sparse=self.sparse)
         found = looked_up.index_put((is_trained,), own.to(looked_up.dtype))
         if self.scale == 1.0:
@@ -92,7 +92,7 @@ class PartlyTrainedEmbedding(nn.Module):
 class PartlyTrainedOutput(nn.Module):
     """The output layer of a network with a PartlyTrainedEmbedding.
 
-    It uses the input embeddings if the two layers are tied (`tied`), else embeddings of its own.
+    tied: the input embeddings, if the output layer is tied to them; None for its own weights.
     """
 
     def __init__(self, layer: nn.Linear, ids: Tensor, tied: PartlyTrainedEmbedding | None) -> None:
@@ -151,8 +151,7 @@ class SeparatedEmbeddings:
     """A network whose embeddings and output biases of some ids can be separated for training, and
     merged again.
 
-    ids: (n,) int64, sorted. Raises InputError for an embedding or output layer of a kind that is
-    not known.
+    ids: (n,) int64, sorted. Raises InputError for an unknown kind of embedding or output layer.
     """
 
     def __init__(self, network: PreTrainedModel, ids: Tensor) -> None:
@@ -172,10 +171,10 @@ class SeparatedEmbeddings:
 
     @property
     def n_values(self) -> int:
-        """Number of values that are trained: embeddings, untied output embeddings, output biases."""
+        """Number of trained values: embeddings, untied output weights, output biases."""
         parts = [self.rows, self.output]
         modules = [module for module in parts if module is not None]
-        # A fixed bias is trained only together with the head, and belongs to that.
+        # Without `fixed_bias`: it is trained only with the head, and counts as part of the head.
         return sum(
             value.numel()
             for module in modules
@@ -191,7 +190,7 @@ class SeparatedEmbeddings:
 
     def merge(self) -> None:
         """Restore the layers of the network, with the trained embeddings of the ids."""
-        # While they are separated, the original layers do not move with the network to a GPU.
+        # The original layers did not move with the network to a GPU while they were separated.
         device = self.rows.trained.device
         self.original.to(device)
         _write_rows(self.original.weight, self.rows.trained, self.ids)
@@ -202,7 +201,7 @@ class SeparatedEmbeddings:
         if self.output.own is not None:
             _write_rows(self.layer.weight, self.output.own.trained, self.ids)
         if self.output.trained_bias is not None and self.output.fixed_bias is not None:
-            # If the heads are trained, the fixed bias is trained, too.
+            # If the heads were trained, the fixed bias was trained, too.
             with torch.no_grad():
                 self.layer.bias.copy_(self.output.fixed_bias)
             _write_rows(self.layer.bias, self.output.trained_bias, self.ids)
@@ -221,7 +220,7 @@ class SeparatedEmbeddings:
 def replace_module(network: nn.Module, old: nn.Module, new: nn.Module) -> None:
     """Replace a module of a network wherever it is registered.
 
-    The setters of transformers also set biases elsewhere, which would then be shared.
+    The setters of transformers would also set biases elsewhere, which would then be shared.
     """
     for parent in [*network.modules()]:
         for name, child in [*parent.named_children()]:

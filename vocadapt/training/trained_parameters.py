@@ -1,9 +1,7 @@
-"""The setting of which parameters are trained: all that are selected otherwise, or the embeddings of
-new tokens only.
+"""The setting `trained`: train all selected parameters, or only the embeddings of new tokens.
 
-It is declared once, here, and is a setting of continued pretraining and of fine-tuning. Distillation
-has no choice, because all other parameters are its target: it always trains the new embeddings
-only. All three use the modules of `separated_embeddings`.
+Continued pretraining and fine-tuning inherit the setting. Distillation does not have it: it always
+trains only the new embeddings. All three use the modules of `separated_embeddings`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,7 +86,9 @@ def require_new_ids(model: LanguageModel) -> list[int]:
 
 
 def measure_optimizer(optimizer: Any) -> int:
-    """Return the bytes of an optimizer's state: two values per trained parameter for AdamW."""
+    """Return the size of an optimizer's state in bytes: two values per trained parameter for
+    AdamW.
+    """
     import torch
 
     total = 0
@@ -102,10 +102,11 @@ def measure_optimizer(optimizer: Any) -> int:
 def compare_old_embeddings(
     model: LanguageModel, network: "transformers.PreTrainedModel", new: Sequence[int]
 ) -> dict[str, int]:
-    """Compare the embeddings of all tokens but the new ones with those in the model's folder.
+    """Compare the embeddings of all old tokens with those in the model's folder.
 
-    Returns the number of old embeddings ("of"), and of those with equal bits ("bit_equal"). Both
-    sides are compared in float32, into which every stored dtype converts exactly.
+    new: ids of the new tokens. Returns the number of old embeddings ("of"), and of those that are
+    bit-equal ("bit_equal"). Both are compared in float32, to which every stored dtype converts
+    exactly.
     """
     stored = model.space.matrix
     trained = get_embeddings(network).detach().cpu().float().numpy()[: len(stored)]
@@ -117,8 +118,8 @@ def compare_old_embeddings(
 
 
 def describe_old_embeddings(numbers: Mapping[str, Any]) -> str:
-    """Describe in a sentence what a training of new embeddings only left unchanged; "" if the report
-    is of another training.
+    """Describe how many old embeddings are unchanged after a training of only new embeddings; ""
+    for any other training.
     """
     old = numbers.get("old_embeddings")
     if not old:

@@ -80,8 +80,8 @@ class StepCallback(transformers.TrainerCallback):
 
 
 class ReportingTrainer(transformers.Trainer):
-    """Trainer on one device that reports through Progress instead of printing, saves checkpoints at
-    time intervals, and stores only the trainable parameters in them.
+    """Trainer on one device that reports through Progress instead of printing, and saves
+    checkpoints of the trainable parameters at time intervals.
 
     options: TrainingArguments in addition to those set here.
     """

@@ -93,9 +93,9 @@ class WordTokenizer:
     def tokenize(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
         """Return the tokens of distinct pre-tokens that `splitter` produced.
 
-        If `splitter` is not that of the model, the text of each one is first split by the model's
-        splitter; a word counts as if it followed a space. One that the model's normalizer removes
-        has no tokens.
+        If `splitter` is not that of the model, the text of each pre-token is first split by the
+        model's splitter; a word is read as if it followed a space. A pre-token that the model's
+        normalizer removes has no tokens.
         """
         tokenize = self.vocabulary.tokenize
         if splitter == self.splitter:

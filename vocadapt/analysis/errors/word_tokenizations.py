@@ -193,5 +193,5 @@ def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counte
 def _tokenize(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
     if tokenizer is None:
         return ()
-    # As after a space, which is where most words stand.
+    # Tokenize as after a space: most words follow one.
     return tuple(encode(tokenizer, f" {word}", add_special_tokens=False).tokens)

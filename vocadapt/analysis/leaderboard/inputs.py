@@ -25,7 +25,7 @@ from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
-USUAL_POSITIONS = 512  # tokens of an input, for a model whose config states no limit
+USUAL_POSITIONS = 512  # tokens of an input, if the config states no limit
 
 
 def build_target_materials(
@@ -86,8 +86,8 @@ class HeldOutLoss:
     def _after(self) -> tuple[Vocabulary, tuple[MaskedWindow, ...]]:
         tokenizer = adapt_tokenizer(self.model.fast_tokenizer, self.plan, self.mode)
         # A tokenizer does not declare the roles of its special tokens; the model's files do.
-        declared = self.model.vocabulary.declared
-        vocabulary = replace(vocabulary_of(tokenizer), declared=declared)
+        declared = self.model.vocabulary.declared_roles
+        vocabulary = replace(vocabulary_of(tokenizer), declared_roles=declared)
         return vocabulary, self._build_windows(vocabulary)
 
     def _build_windows(self, vocabulary: Vocabulary) -> tuple[MaskedWindow, ...]:

@@ -9,7 +9,7 @@ from vocadapt.models.packs.pack import VocabularyPack, find_pack_file, load_pack
 from vocadapt.models.packs.stored_weights import hash_file
 from vocadapt.settings import MAX_COUNT
 
-MAX_PIECES = 6  # former tokens of a word that the table shows
+MAX_PIECES = 6  # maximum number of previous tokens of a word in the table
 
 
 def _show(options: Options) -> Answer:
@@ -58,7 +58,9 @@ def _format_pieces(pieces: list[str]) -> str:
 
 
 def _flatten(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts with values on one line each, those of the base under their own names."""
+    """Return facts for a table: values on one line, and each fact of the base as a separate
+    entry.
+    """
     flat = {key: value for key, value in facts.items() if key not in ("base", "tokenizer_settings")}
     flat["tensors"] = ", ".join(facts["tensors"])
     flat |= {f"base {key}": value for key, value in facts["base"].items()}
@@ -69,7 +71,7 @@ def _flatten(facts: dict[str, Any]) -> dict[str, Any]:
 SHOW = Command(
     _show,
     (
-        option("pack", metavar="PACK", help="file of a pack, or the folder that holds it"),
+        option("pack", metavar="PACK", help="file of a pack, or its folder"),
         option(
             "--tokens",
             between=(0, MAX_COUNT),

@@ -1,4 +1,4 @@
-"""vocabulary trim."""
+"""The command vocabulary trim."""
 
 import time
 from collections.abc import Mapping
@@ -38,14 +38,15 @@ from vocadapt.recipe import Recipe
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.token_map import check_token_map_path, write_token_map
 
-ONE_OF_TWO = "none: one of the two is needed"  # shown in place of default values
+ONE_OF_TWO = "none; one of the two is required"  # shown in place of default values
 CHANGES = (
     "Lines whose tokens are all kept have the same tokens and hidden states as before, and the same"
-    " logits but for rounding. Probabilities and losses change: they are over fewer tokens."
+    " logits except for rounding. Probabilities and losses change, because the softmax is over"
+    " fewer tokens."
 )
 CHARACTERS_LOST = (
-    "Characters that the text does not have were removed: other texts may have unknown tokens or"
-    " bytes."
+    "Characters that the text does not contain were removed: in other texts they become unknown"
+    " tokens or bytes."
 )
 
 
@@ -58,7 +59,7 @@ def _trim(options: Options) -> Answer:
             "No output was given: use --out DIR or --name N for a model, --token-map FILE for a"
             " token map of the original model."
         )
-    # 1. A model, or only its plan.
+    # 1. Write the model, or only plan it.
     if folder is None:
         return _write_map_only(recipe, options, map_file)
     settings = read_settings(options, ModelStep, ModelStep(recipe))
@@ -68,7 +69,7 @@ def _trim(options: Options) -> Answer:
     answer = build_answer(artifact)
     numbers = artifact.manifest.numbers
     notes = [answer.text, *_describe(numbers, numbers["trim"], recipe)]
-    # 2. The token map.
+    # 2. Write the token map.
     values = dict(answer.json)
     if map_file is not None:
         tokens = open_model(artifact.folder).vocabulary.tokens
@@ -86,7 +87,7 @@ def _read_given(options: Options) -> dict[str, Any]:
 
 
 def _read_map_path(options: Options) -> Path | None:
-    """Return the file of the token map, before any long work; None if none was requested."""
+    """Check and return the path of the token map; None if none was requested."""
     if options.token_map is None:
         return None
     path = Path(options.token_map)
@@ -96,7 +97,7 @@ def _read_map_path(options: Options) -> Path | None:
 
 
 def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answer:
-    """Plan a trim, and write the token map of the model, which stays as it is."""
+    """Plan a trim, and write the token map of the unchanged model."""
     assert path is not None
     start = time.perf_counter()
     model = open_named_model(options)
@@ -113,7 +114,7 @@ def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answ
 
 
 def _count_rows(model: LanguageModel) -> int:
-    """Return the number of outputs of a model's head; of its tokens for a bare vocabulary."""
+    """Return the number of outputs of a model's head, or of tokens of a bare vocabulary."""
     if model.path.is_file():
         return len(model.vocabulary)
     return int(model.config.get("vocab_size", len(model.vocabulary)))
@@ -139,12 +140,12 @@ def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recip
     saved = numbers["parameters_saved"] / max(numbers["parameters_before"], 1)
     kept = (
         f"{numbers['tokens_after']:,} of {numbers['tokens_before']:,} tokens are kept;"
-        f" {numbers['parameters_saved']:,} parameters less ({saved:.1%}),"
+        f" {numbers['parameters_saved']:,} fewer parameters ({saved:.1%}),"
         f" {numbers['bytes_saved'] / 1e6:,.1f} MB."
     )
     stay = "; ".join(f"{count:,} {reason}" for reason, count in trim["stay"].items())
     if stay:
-        kept += f" Kept, though the text does not have them: {stay}."
+        kept += f" Kept although the text does not contain them: {stay}."
     covered = (
         f"{trim['kept_tokens']:,} of {trim['tokens']:,} tokens of the text ({trim['coverage']:.4%})"
     )
@@ -159,7 +160,7 @@ def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recip
             f"{numbers['changed_lines']:,} of {numbers['lines']:,} lines"
             f" ({numbers['changed_lines_fraction']:.2%})"
         )
-    changed = f"Kept are {covered}. Tokenized differently: {', in '.join(differing)}."
+    changed = f"{covered} are kept. Tokenized differently: {', in '.join(differing)}."
     if trim["unknown_after"] > trim["unknown_before"]:
         more = trim["unknown_after"] - trim["unknown_before"]
         changed += f" {more:,} words have an unknown token now."

@@ -127,7 +127,9 @@ def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float
 
 
 def check_model_step(context: StepContext, settings: ModelStep) -> None:
-    """Raise InputError, before any long work, for missing or unused sources and unsuitable models."""
+    """Raise InputError, before any long work, for missing or unused sources and unsuitable
+    models.
+    """
     recipe, needs = settings.recipe, settings.recipe.needs
     given = set(NAMES) & set(context.spec.inputs)
     both = {"vectors", "text"}
@@ -193,7 +195,9 @@ def _measure_result(
 
 
 def _measure_trim(text: Corpus | None, adapted: AdaptedModel, progress: Progress) -> Numbers:
-    """Return how much smaller a trimmed model is, and how many lines of the text it changes."""
+    """Measure the size of a trimmed model, and count the lines of the text that the trim
+    changes.
+    """
     size: Numbers = dict(measure_trimmed_size(adapted))
     if text is None or text.counted_by is not None:
         return size | {LINES_NOT_COUNTED: "there are only word counts, no text"}
@@ -216,7 +220,9 @@ def _describe_source(context: StepContext) -> Numbers:
 def _evaluate_alignment(
     context: StepContext, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
 ) -> Numbers:
-    """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few anchors."""
+    """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few
+    anchors.
+    """
     try:
         held_out = cross_validate(domain, context.model.word_space, settings, FOLDS, 1, progress)
     except InputError:

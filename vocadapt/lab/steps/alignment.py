@@ -53,9 +53,9 @@ class AlignmentStep(CheckedSettings):
     )
     iterative: bool = setting(
         False,
-        "evaluate the iterative methods, too, which take minutes",
+        "also evaluate the iterative methods, which take minutes",
         flag="--iterative",
-        label="Iterative methods, too",
+        label="Iterative methods",
     )
 
 

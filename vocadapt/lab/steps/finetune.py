@@ -123,8 +123,8 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
 
 
 def _describe_trained_parameters(run: SavedRun) -> Numbers:
-    """Return the size of the optimizer's state and, if only new embeddings were trained, how many of
-    the others are bit-equal.
+    """Return the size of the optimizer's state and, if only new embeddings were trained, the number
+    of old embeddings that are bit-equal.
     """
     found = {name: run.record.get(name) for name in ("optimizer_bytes", "old_embeddings")}
     return {name: value for name, value in found.items() if value}

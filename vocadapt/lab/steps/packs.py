@@ -7,7 +7,7 @@ from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext, mea
 from vocadapt.models.adapted_model import add_to_record
 from vocadapt.models.language_model import open_model
 from vocadapt.models.packs.apply import apply_pack, remove_pack
-from vocadapt.models.packs.base import open_base, read_applied
+from vocadapt.models.packs.base import open_base, read_applied_packs
 from vocadapt.models.packs.make import make_pack
 from vocadapt.models.packs.pack import PACK_FILE, load_pack
 from vocadapt.models.packs.stored_weights import hash_file
@@ -22,7 +22,7 @@ ADAPTED = Role(
     "models",
     help="folder of a model that only adds tokens to the base",
 )
-PACK = Role("pack", "--pack", "Pack", "packs", help="file of a pack, or the folder that holds it")
+PACK = Role("pack", "--pack", "Pack", "packs", help="file of a pack, or its folder")
 WITH_OTHERS = replace(MODEL, help="base model of the pack, or a model with other packs on it")
 PACKED = replace(MODEL, help="model folder to which packs were applied")
 CERTIFICATE = "Certificate"
@@ -30,7 +30,7 @@ CERTIFICATE = "Certificate"
 
 @dataclass(frozen=True)
 class MakePackStep(CheckedSettings):
-    """How a pack is named."""
+    """Settings of making a pack."""
 
     called: str = setting(
         "",
@@ -42,7 +42,7 @@ class MakePackStep(CheckedSettings):
 
 @dataclass(frozen=True)
 class ApplyPackStep(CheckedSettings):
-    """Whether the model with the pack is certified."""
+    """Settings of applying a pack."""
 
     certify: bool = setting(
         True, "skip the certificate of the result", flag="--no-certificate", label=CERTIFICATE
@@ -51,7 +51,7 @@ class ApplyPackStep(CheckedSettings):
 
 @dataclass(frozen=True)
 class RemovePackStep(CheckedSettings):
-    """Which pack is removed, and whether a model with other packs is certified."""
+    """Settings of removing a pack; only a model that still has other packs is certified."""
 
     pack: str = setting(
         "", "name or file of the pack to remove", label="Pack", empty="the only one"
@@ -81,7 +81,7 @@ def apply(context: StepContext, settings: ApplyPackStep) -> Numbers:
 
 
 def remove(context: StepContext, settings: RemovePackStep) -> Numbers:
-    """Remove a pack; without its last pack, a model is its base again, byte by byte."""
+    """Remove a pack; removing the last pack restores the base model byte by byte."""
     context.progress(0.0, "restoring the base model")
     result = remove_pack(context.model, settings.pack, context.draft)
     if result is None:
@@ -104,8 +104,8 @@ def _certify(context: StepContext) -> Numbers:
 
 
 def _list_restored(context: StepContext) -> dict[str, str]:
-    """Return the SHA-256 of each file of the base that was restored."""
-    applied = read_applied(context.model)
+    """Return the SHA-256 of each restored file of the base."""
+    applied = read_applied_packs(context.model)
     if applied is None:
         raise AssertionError("a model without packs cannot lose one")
     return {name: hash_file(Path(context.draft / name)) for name in applied.files}

@@ -20,7 +20,7 @@ from vocadapt.lab.jobs.worker import run_job
 from vocadapt.lab.workspace.locks import acquire_lock
 from vocadapt.processes import end_with_parent
 
-BEGUN, ENDED = "begun", "ended"  # answers of a worker about its cell
+BEGUN, ENDED = "begun", "ended"  # reports of a worker about its cell
 PATIENCE = 30.0  # seconds to wait for a cell that another process still writes
 THREADS = (  # variables that set the number of threads of the numerical libraries
     "OMP_NUM_THREADS",
@@ -46,7 +46,7 @@ def set_thread_variables(threads: int) -> Iterator[None]:
 
 
 def run_cells(connection: Connection) -> None:
-    """Run the cells whose folders arrive on a connection; report when each has begun and has ended.
+    """Run the cells whose folders arrive on a connection; report the start and the end of each.
 
     Ends with its parent process, even if that is killed.
     """

@@ -37,7 +37,7 @@ START_UP = 6.0  # seconds in which a worker imports its libraries, once
 # weights and 10,474 for 88 MB, with one thread.
 ADAPTING = 11.0
 ADAPTING_PER_MEGABYTE = 0.14  # of weights
-SAMPLE = 1 << 20  # characters at the begin of a text whose words are counted for an estimate
+SAMPLE = 1 << 20  # bytes at the beginning of a text whose words are counted for an estimate
 BYTES_PER_WORD = 6  # of running text
 Limited = tuple[str, int, int]  # task, limit of its examples, fold
 THREADS_OF_SPEED = 2  # number of threads that the speed of the cost model was measured with
@@ -45,8 +45,8 @@ THREADS_OF_SPEED = 2  # number of threads that the speed of the cost model was m
 
 @dataclass(frozen=True)
 class GridEstimate:
-    """Estimate for the remaining cells of a study. seconds_alone: one cell after the other; seconds:
-    on all workers; bytes: to write; basis: what the times are derived from.
+    """Estimate for the remaining cells of a study. seconds_alone: one cell after the other;
+    seconds: on all workers; bytes: to write; basis: what the times are derived from.
     """
 
     cells: int
@@ -60,8 +60,9 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     """Estimate the remaining cells of a study.
 
     The time of a cell is the mean time of the finished cells of its row and task; without one, a
-    cost model estimates it from the number of examples and the size of the network. The time of word
-    vectors and adapted models is that of a cost model, at the speed of the finished ones.
+    cost model estimates it from the number of examples and the size of the network. A cost model
+    also estimates the time of word vectors and adapted models, scaled by the speed of the finished
+    ones.
     """
     left = [cell for cell in grid.cells if not cell.step.is_whole(root)]
     missing = {step.name for step in grid.list_missing(root)}
@@ -103,7 +104,9 @@ def _estimate_steps(
     root: Path,
     model_cost: Callable[[StudyStep], float],
 ) -> float:
-    """Return the seconds of the missing steps by a cost model, at the speed of the finished ones."""
+    """Estimate the seconds of the missing steps by a cost model, scaled by the speed of the
+    finished ones.
+    """
     modeled = sum(model_cost(step) for step in steps if step.name in missing)
     finished = [step for step in steps if step.is_whole(root)]
     if not modeled or not finished:
@@ -113,8 +116,8 @@ def _estimate_steps(
 
 
 def _model_adaptation(step: StudyStep) -> float:
-    """Return the seconds of an adaptation by the cost model, from the size of the model, and of its
-    text if it is trained on it.
+    """Estimate the seconds of an adaptation by the cost model: from the size of the model and, if
+    it is trained on a text, from the size of the text.
     """
     spec, recipe = step.spec, step.spec.settings.recipe
     model = spec.inputs["model"][0]
@@ -130,8 +133,8 @@ def _model_adaptation(step: StudyStep) -> float:
 
 
 def _model_vectors(step: StudyStep) -> float:
-    """Return the seconds of the training of word vectors by the cost model, from the words at the
-    begin of the text and its size.
+    """Estimate the seconds of training word vectors by the cost model: from the words at the
+    beginning of the text, and from its size.
     """
     context = StepContext(step.spec, Path(), None, silent)
     words = Counter[str]()

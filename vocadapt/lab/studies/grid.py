@@ -185,7 +185,7 @@ def _build_model(
         if vectors is not None:
             made = {"vectors": vectors.digest}
             spec = replace(spec, inputs=_replace_text(spec, vectors.find_folder(root)))
-        seen = stamps.of(spec, made)
+        seen = stamps.find_all(spec, made)
     except InputError as error:
         raise InputError(
             f"Variant {variant.name}: {error.problem}", error.remedy, error.setting
@@ -198,10 +198,10 @@ def _build_model(
 def _build_vectors(
     study: Study, spec: Spec, text: str, stamps: Stamps, names: Names
 ) -> StudyStep | None:
-    """Return the step that trains the word vectors of a model on its text; None if they are given, or
-    if its recipe needs none. Models that need the same ones share the step.
+    """Build the step that trains the word vectors of a model on its text; None if they are given,
+    or if its recipe needs none. Models that need the same vectors share the step.
 
-    spec: of the step that adapts the model. text: name of the text.
+    spec: that of the step that adapts the model. text: name of the text.
     """
     settings = spec.settings
     if "vectors" not in settings.recipe.needs or "text" not in spec.inputs:
@@ -211,14 +211,14 @@ def _build_vectors(
     training = VectorsStep(corpus=settings.corpus, word2vec=settings.recipe.vectors)
     inputs = {role: spec.inputs[role] for role in ("text", "model")}
     own = Spec("vectors", training, inputs, casing=spec.casing)
-    seen = stamps.of(own)
+    seen = stamps.find_all(own)
     name = names.find((text, "vectors"), compute_digest(own, seen, study.threads))
     return StudyStep(name, own, study.threads, stamps=seen)
 
 
 def _replace_text(spec: Spec, vectors: Path) -> dict[str, tuple[str, ...]]:
-    """Return the inputs of an adaptation with word vectors, and with the text only if its recipe
-    needs it for anything else.
+    """Return the inputs of an adaptation with word vectors; with the text only if its recipe needs
+    it for something else.
     """
     inputs = {**spec.inputs, "vectors": (str(vectors),)}
     if not spec.settings.recipe.needs & {"counts", "text"}:
@@ -253,8 +253,8 @@ def _build_training(
     root: Path,
     stamps: Stamps,
 ) -> Training:
-    """Return the training of a variant on a task. Settings of the variant override those of the task,
-    and these override those of the study.
+    """Return the training of a variant on a task. Settings of the variant override those of the
+    task, and these override those of the study.
     """
     given: Given = {**study.settings, **task.training, **variant.training}
     place = variant.model
@@ -292,7 +292,7 @@ def identify_training(
     made = {}
     if model is not None:
         made = {"model": model.digest}
-    seen = stamps.of(spec, made)
+    seen = stamps.find_all(spec, made)
     digested = compute_digest(spec, seen, threads).encode()
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
     return Training(names, spec, digested, model, outside, threads)

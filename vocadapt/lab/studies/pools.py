@@ -38,8 +38,10 @@ class Pool(Protocol):
 
 @dataclass(eq=False)
 class _Worker:
-    """A process that runs cells. folder: of its cell, None if it is idle; has_begun: whether it has
-    reported the begin of that cell; is_new: whether it has not finished any cell yet.
+    """A process that runs cells.
+
+    folder: that of its cell, None if it is idle. has_begun: whether it has reported the start of
+    that cell. is_new: whether it has not finished any cell yet.
     """
 
     process: BaseProcess
@@ -48,14 +50,16 @@ class _Worker:
     has_begun: bool = False
     is_new: bool = True
 
-    def give(self, folder: Path) -> None:
-        """Give it a cell."""
+    def send_cell(self, folder: Path) -> None:
+        """Send a cell to the process."""
         self.folder, self.has_begun = folder, False
         with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
             self.connection.send(str(folder))
 
     def has_ended_cell(self) -> bool:
-        """Read its answers; return whether it has ended its cell. Raises EOFError if it has died."""
+        """Read the reports of the process; return whether its cell has ended. Raises EOFError if
+        the process has died.
+        """
         try:
             while self.connection.poll():
                 answer = self.connection.recv()
@@ -84,7 +88,7 @@ class LocalPool:
         if idle is None:
             idle = self._start()
             self._workers.append(idle)
-        idle.give(folder)
+        idle.send_cell(folder)
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
         """Return the folders of cells that have ended; wait for one, at most `seconds`."""

@@ -149,7 +149,9 @@ def _build_readings(variant: str, task: str, runs: RunSet | None) -> list[Readin
 
 
 def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:
-    """Return the word vectors, adapted models and cells without a result, each with its state and problem."""
+    """Return the word vectors, adapted models and cells without a result, each with its state and
+    problem.
+    """
     failures = {}
     if (root / MANIFEST).is_file():
         listed = read_manifest(root).numbers.get("failures", ())

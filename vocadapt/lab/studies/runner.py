@@ -85,7 +85,7 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     2. Keep the pool filled with steps whose inputs exist, until none is left.
     3. Count.
     """
-    # 1. The missing steps.
+    # 1. List the missing steps.
     workspace = Workspace(root)
     remove_remains(workspace)
     missing = grid.list_missing(root)
@@ -140,8 +140,8 @@ def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: 
 
 
 def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
-    """Take the first waiting step whose needed step is finished; fail those for which it failed or
-    was removed.
+    """Take the first waiting step whose needed step is finished; fail the steps whose needed step
+    failed or was removed.
     """
     unfinished = set[str]()  # models that thousands of cells may wait for: each is looked for once
     for step in tuple(schedule.waiting):

@@ -1,8 +1,9 @@
 """A study under SLURM: an array script, each of whose tasks runs a part of the cells.
 
 Array task i of n runs the cells i, i + n, i + 2n, … in the order of the file. If the adapted model
-of a cell is missing, or its word vectors, the task makes it; other tasks that need it wait. So jobs do not depend on each
-other, and a preempted task continues from its checkpoint when SLURM requeues it.
+of a cell or its word vectors are missing, the task makes them; other tasks that need them wait. So
+jobs do not depend on each other, and a preempted task continues from its checkpoint when SLURM
+requeues it.
 """
 
 import math

@@ -175,7 +175,9 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
 
 
 def _read_seeds(reader: TableReader, table: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Read the seeds of a study, 1 by default; raise InputError if there are none, or one twice."""
+    """Read the seeds of a study, 1 by default; raise InputError if there are none, or if one is
+    repeated.
+    """
     if "seeds" not in table:
         return (1,)
     seeds = tuple(reader.read_list(table, "seeds"))

@@ -1,8 +1,8 @@
-"""The steps of a study, which are identified by a digest of all that determines their result.
+"""The steps of a study, identified by a digest of everything that determines their result:
+settings, contents of the inputs, and number of threads.
 
-That is: settings, contents of the inputs, and number of threads. The name of a step ends in its
-digest, so after a change of the file all results that did not change are found again. A result keeps
-its first name, even if its variant is renamed.
+The name of a step ends in its digest, so after a change of the file all results that did not change
+are found again. A result keeps its first name, even if its variant is renamed.
 """
 
 import json
@@ -28,8 +28,9 @@ STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; gro
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
 VECTORS = "vectors"  # name of the step that trains word vectors
-# Settings that came after the first studies → the value that changes nothing. With it, a setting is
-# left out of digests, so that studies are not computed again after an update: add new settings here.
+# Settings added after the first studies → the value with which results do not change. With this
+# value, a setting is excluded from digests, so that an update does not repeat studies: add new
+# settings here.
 ADDED_SETTINGS: Mapping[str, object] = {
     "trained": "all",
     "fill_reserved": False,
@@ -49,11 +50,11 @@ ADDED_SETTINGS: Mapping[str, object] = {
 
 @dataclass(frozen=True)
 class StudyStep:
-    """A step of a study: what it runs, and the name of its artifact.
+    """A step of a study.
 
-    `threads`: number of threads that it is computed with. `needs`: the step that makes one of its
-    inputs (word vectors for a model, a model for a cell); None if the study makes none. `stamps`:
-    role → stamp of the other inputs.
+    `name`: name of its artifact. `threads`: number of threads. `needs`: the step that makes one of
+    its inputs (word vectors for a model, a model for a cell); None if the study makes none.
+    `stamps`: role → stamp of the other inputs.
     """
 
     name: str
@@ -64,7 +65,7 @@ class StudyStep:
 
     @property
     def digest(self) -> str:
-        """The digest of all that determines its result."""
+        """The digest of everything that determines its result."""
         return self.name[-DIGEST:]
 
     @property
@@ -97,7 +98,7 @@ class StudyStep:
 
     @property
     def given_spec(self) -> Spec:
-        """Its spec as the file of the study gives it: for a model, the text instead of the word
+        """Its spec as in the file of the study: for a model, with the text instead of the word
         vectors that the study trains on it.
         """
         if self.needs is None or self.needs.spec.step != VECTORS:
@@ -107,7 +108,7 @@ class StudyStep:
 
 
 def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
-    """Return a digest of what determines the result of a step.
+    """Return a digest of everything that determines the result of a step.
 
     stamps: role → stamp of its input. Seeds of a fine-tuning are left out: cells add their own.
     """
@@ -119,7 +120,9 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
 
 
 def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without those of ADDED_SETTINGS that change nothing, in all groups."""
+    """Return settings, also nested ones, without those of ADDED_SETTINGS that do not change
+    results.
+    """
     found: dict[str, Any] = {}
     for name, value in settings.items():
         if name in ADDED_SETTINGS and value == ADDED_SETTINGS[name]:
@@ -131,7 +134,9 @@ def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Names:
-    """Names of steps in the folder of a study: a step whose digest is known there keeps its name."""
+    """Names of steps in the folder of a study: a step whose digest is found there keeps its
+    name.
+    """
 
     def __init__(self, root: Path | None = None) -> None:
         self._known: dict[str, str] = {}
@@ -160,7 +165,7 @@ class Stamps:
         self.workspace = workspace
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
 
-    def of(self, spec: Spec, made: Mapping[str, str] | None = None) -> dict[str, str]:
+    def find_all(self, spec: Spec, made: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return role → stamp. made: stamps of inputs that the study makes itself."""
         stamps = dict(made or {})
         for role, paths in spec.inputs.items():

@@ -1,5 +1,5 @@
 """Certificate: checks that a change of the vocabulary changed nothing else in a model.
 
-Read in this order: `edit` (the two models), `certificate` (the checks), `comparisons` (what they
-share), `reload_process` (loading the adapted model in a process without vocadapt).
+Read in this order: `edit` (the two models), `certificate` (the checks), `comparisons` (functions
+that the checks share), `reload_process` (loading the adapted model in a process without vocadapt).
 """

@@ -5,8 +5,8 @@ embeddings of kept tokens, special tokens, padding, output layer, all other weig
 texts without new tokens. The certificate checks each of these, bit by bit if possible. A check is a
 function of the two models. All checks are always run, and the certificate passes if all pass.
 
-Beside the checks, it lists which other programs load the adapted model correctly. These results do not
-count for the verdict.
+The certificate also lists which other programs load the adapted model correctly. These results do
+not count for the verdict.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from vocadapt.models.certificate.comparisons import (
     view_bits,
 )
 from vocadapt.models.certificate.edit import LINES, Edit
-from vocadapt.models.certificate.reload_process import build_input, reload_elsewhere
+from vocadapt.models.certificate.reload_process import build_input, reload_in_new_process
 from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import is_extension_tensor
@@ -94,7 +94,7 @@ def certify(
     """Run every check on an edited model, and load it in other programs.
 
     lines: lines of text on which the outputs are compared (None: four built-in sentences).
-    loaders: which programs; None: the quick ones.
+    loaders: programs to load the edited model in; None: the quick ones.
     Raises InputError if either model has no weights.
     """
     for model in (before, after):
@@ -203,8 +203,9 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
 
 
 def check_size(edit: Edit) -> tuple[bool, str]:
-    """Check that `vocab_size` is the number of embeddings, that every token id has one, and that a
-    padded matrix is padded to the same multiple, its rows without a token unchanged.
+    """Check that `vocab_size` is the number of embeddings, that every token id has an embedding,
+    that a padded matrix is padded to the same multiple, and that its rows without a token are
+    unchanged.
     """
     old, new = (get_embeddings(model.network) for model in (edit.before, edit.after))
     tokens, rows = len(edit.after.vocabulary), len(new)
@@ -245,7 +246,7 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     if edit.extended:
         extension = set(filter(is_extension_tensor, set(new) - set(old)))
     if extension:
-        detail += f", {len(extension)} came with the extension"
+        detail += f", {len(extension)} belong to the extension"
     wrong = [name for name in names if name not in same]
     wrong += sorted(set(old) ^ set(new) - extension)
     if wrong:
@@ -254,8 +255,8 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
 
 
 def check_added_tokens(edit: Edit) -> tuple[bool, str]:
-    """Check that each added word is tokenized into its token, alone and before another word, and
-    each added continuation is reachable.
+    """Check that the tokenizer produces the token of each added word, alone and before another
+    word, and that each added continuation is reachable.
 
     Unreachable tokens of a vocabulary that was taken over from a target model are listed in the
     record, and accepted.
@@ -278,8 +279,8 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
         )
         if one.ids != [vocabulary.ids[token]] or line.ids[:1] != one.ids
     }
-    # 2. No text is known for the others, such as continuations and parts of characters, so compute
-    #    whether they are reachable.
+    # 2. For the others, such as continuations and parts of characters, compute whether they are
+    #    reachable.
     others = set(edit.added).difference(words)
     unreachable |= set(vocabulary.find_unreachable(splitter, others))
     # 3. Accept the tokens that are unreachable in the vocabulary of the target, too.
@@ -295,9 +296,9 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
 
 
 def _find_text(token: str, splitter: Splitter) -> str | None:
-    """Return a text that is a token as a single pre-token; None if there is none.
+    """Return a text whose only pre-token is a token; None if there is none.
 
-    Some tokenizers write the space before the first word themselves.
+    Some tokenizers add the space before the first word themselves.
     """
     text = splitter.read_pretoken(token)
     found = (one for one in (text, text.removeprefix(" ")) if splitter.pretokens(one) == [token])
@@ -360,7 +361,7 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     for line in edit.lines:
         old = encode(edit.before.fast_tokenizer, line).ids
         new = encode(edit.after.fast_tokenizer, line).ids
-        # An encoding has the text of an unknown character, so tokens are read from the ids.
+        # An encoding contains the text of an unknown character instead of its token: use the ids.
         tokens = [edit.before.vocabulary.tokens[i] for i in old]
         same_tokens = tokens == [edit.after.vocabulary.tokens[i] for i in new]
         if old and same_tokens and not edit.replaced.intersection(tokens):
@@ -392,7 +393,7 @@ def check_reload(edit: Edit) -> tuple[bool, str]:
     For a network with extension modules the process imports only the module that the card names.
     """
     words = map(edit.after.splitter.read_pretoken, edit.added[:20])
-    return reload_elsewhere(edit.after, (*edit.lines, " ".join(" ".join(words).split())))
+    return reload_in_new_process(edit.after, (*edit.lines, " ".join(" ".join(words).split())))
 
 
 CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {

@@ -1,4 +1,4 @@
-"""Comparisons of two models that the checks of the certificate share."""
+"""Comparisons of two models, for the checks of the certificate."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +36,16 @@ def is_same_special(edit: Edit, key: str) -> bool:
 
 
 def _describe_ids(model: LanguageModel, value: Any) -> list[str]:
-    """Return the tokens of an id, or of a list of ids, in config.json; a removed token is "none"."""
+    """Return the tokens of an id, or of a list of ids, in config.json; a removed token is
+    "none".
+    """
     values = value if isinstance(value, list) else [value]
     return [_describe_id(model, one) for one in values]
 
 
 def _describe_id(model: LanguageModel, value: Any) -> str:
-    """Return the token with an id; without one, its place after the tokens, which moves with them,
-    or the id itself if it has no embedding.
+    """Describe an id in config.json: by its token; by its row after the tokens if the embedding has
+    no token; or by the id itself if there is no embedding.
     """
     if not isinstance(value, int):
         return "none"
@@ -71,7 +73,9 @@ def describe_tie(network: Any) -> str:
 
 
 def list_token_tensor_names(model: LanguageModel) -> set[str]:
-    """List all names of the tensors with one entry for each token; tied ones have several."""
+    """List all names of the tensors with one entry for each token; tied tensors have several
+    names.
+    """
     values = list_token_tensors(model.network).values()
     return {
         name
@@ -99,8 +103,8 @@ def compare_outputs(
 ) -> str:
     """Compare all output tensors of the two networks: BIT_EQUAL, EQUAL_TO_ROUNDING or DIFFERENT.
 
-    A product with a matrix of another size may sum in another order, so logits over tokens may
-    differ in rounding. The hidden states of such an input must be bit-equal.
+    The order of summation in a matrix product may depend on the size of the matrix, so logits over
+    tokens may differ in rounding. The hidden states of such an input must be bit-equal.
     """
     import torch
 
@@ -127,8 +131,8 @@ def compare_outputs(
 
 
 def is_equal_to_rounding(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    """Return whether two tensors differ by no more than ROUNDING_STEPS rounding errors of their
-    largest value; NaN never does.
+    """Return whether two tensors differ by at most ROUNDING_STEPS rounding errors of their largest
+    value; false if a value is NaN.
     """
     import torch
 
@@ -165,7 +169,8 @@ def compare_free_rows(
     """Compare the rows without a token that both matrices have; return how many are bit-identical,
     and their number.
 
-    New tokens take the first of them; if the plan moves tokens, they follow the last token.
+    If the plan keeps all ids, new tokens take the first rows without a token; if it moves tokens,
+    all rows without a token move to the end.
     """
     first = rows.new_tokens
     if rearranged:

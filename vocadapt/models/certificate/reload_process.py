@@ -1,4 +1,4 @@
-"""Compare a model's outputs with those of a process that uses transformers without vocadapt."""
+"""Compare a model's outputs with those of a new process that uses transformers without vocadapt."""
 
 import json
 import subprocess
@@ -66,16 +66,16 @@ json.dump({"answer": answer, "vocadapt": "vocadapt" in sys.modules}, sys.stdout)
 """
 
 
-def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
+def reload_in_new_process(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
     """Compare ids, special ids, embeddings and outputs on `lines` with those of a new process."""
     # 1. Compute them in the new process, which imports the classes of an exBERT, and in this one.
     texts, module = list(lines), ""
     if is_extended(model.config):
         module = MODULE
-    found = _compute_elsewhere(model, texts, module)
+    found = _compute_in_new_process(model, texts, module)
     if isinstance(found, str):
         return False, found
-    own = _compute_here(model, texts)
+    own = _compute_in_this_process(model, texts)
 
     # 2. Compare them.
     same = {part: found["answer"][part] == own[part] for part in own}
@@ -112,7 +112,7 @@ def list_tensors(output: Any) -> "list[torch.Tensor]":
     return [part for part in output.to_tuple() if torch.is_tensor(part)]
 
 
-def _compute_elsewhere(model: LanguageModel, texts: list[str], module: str) -> Any:
+def _compute_in_new_process(model: LanguageModel, texts: list[str], module: str) -> Any:
     """Compute the answer of a new process; return the reason if it failed.
 
     module: a module that it imports first; "" for none.
@@ -135,7 +135,7 @@ def _compute_elsewhere(model: LanguageModel, texts: list[str], module: str) -> A
     return json.loads(done.stdout)
 
 
-def _compute_here(model: LanguageModel, texts: Sequence[str]) -> dict[str, Any]:
+def _compute_in_this_process(model: LanguageModel, texts: Sequence[str]) -> dict[str, Any]:
     """Compute the same answer in this process: ids, special ids, and hashes of the embeddings and
     the outputs.
     """

@@ -47,7 +47,7 @@ def check_network(
 
     Imports torch, because transformers' table of activations does.
     """
-    # 1. Check that config.json is consistent in itself.
+    # 1. Check that the values of config.json are consistent.
     _check_activation(folder / CONFIG, config)
     _check_heads(folder / CONFIG, config)
 
@@ -91,7 +91,7 @@ def _check_sizes(
 def _check_axis(
     folder: Path, key: str, size: int, shapes: list[tuple[int, ...]], axis: int
 ) -> None:
-    """Raise InputError if the first of these shapes has another size on an axis."""
+    """Raise InputError if the first shape has a different size on an axis."""
     if not key or not shapes or len(shapes[0]) <= axis:
         return
     if shapes[0][axis] != size:
@@ -103,8 +103,8 @@ def _check_axis(
 def _check_projections(
     folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]
 ) -> None:
-    """Raise InputError if the queries or keys of a Llama-type layer have another size than heads
-    times units of a head.
+    """Raise InputError if the size of the queries or keys of a Llama-type layer is not the number
+    of heads times the units of a head.
     """
     heads, width = find_size(config, HEADS)[1], find_size(config, WIDTHS)[1]
     units = config.get("head_dim") or (width // heads if heads else 0)

@@ -2,7 +2,7 @@
 
 Pre-tokens (in WordPiece models words), not single tokens, are masked, and the loss is divided by
 their characters or bytes, so that models with different vocabularies can be compared. The space
-before a pre-token is none of its characters: it is no part of a word.
+before a pre-token is not counted as a character.
 
 Only masked positions are predicted, so the head of a model runs only there (`compute_scores_at`),
 and so does the last layer of a BERT (`compute_states_at`). The lower layers run at every position,
@@ -62,8 +62,8 @@ class WindowSettings(CheckedSettings):
 class MaskedWindow:
     """A window of a text with masked words.
 
-    ids: (n,) int64, tokens with special tokens; hidden: (n,) bool, which of them are masked. words,
-    characters, bytes: number of masked words, and of their characters and bytes in UTF-8.
+    ids: (n,) int64, tokens with special tokens. hidden: (n,) bool, which of them are masked.
+    words, characters, bytes: number of masked words, of their characters, and of their UTF-8 bytes.
     """
 
     ids: Ids
@@ -75,9 +75,9 @@ class MaskedWindow:
 
 @dataclass(frozen=True)
 class MaskedLoss:
-    """Total loss of the masked words in nats, with their number and that of their characters.
+    """Total loss of the masked words in nats, with the numbers of words and characters.
 
-    bytes: those of the words in UTF-8; 0 if they were not counted.
+    bytes: number of UTF-8 bytes of the words; 0 if they were not counted.
     """
 
     nats: float
@@ -98,7 +98,7 @@ class MaskedLoss:
 
     @property
     def per_byte(self) -> float:
-        """Nats per byte of the masked words; NaN if their bytes were not counted."""
+        """Nats per byte of the masked words; NaN if bytes were not counted."""
         if not self.bytes:
             return float("nan")
         return self.nats / self.bytes
@@ -111,11 +111,11 @@ def build_loss_windows(
     settings: WindowSettings | None = None,
 ) -> Iterator[MaskedWindow]:
     """Split lines of text into windows and draw the words to mask; all pieces of a word are masked
-    together. A word is a pre-token, in which the model's own tokenizer never joins two words.
+    together. A word is a pre-token of the model's own tokenizer.
 
     Words that the vocabulary cannot spell are never masked, because predicting the unknown token is
-    not predicting their characters; and neither is mere space. Raises InputError for a vocabulary
-    without the special tokens at both ends of a text.
+    not predicting their characters; pre-tokens of spaces only are never masked either. Raises
+    InputError for a vocabulary without the special tokens at both ends of a text.
     """
     check_roles(vocabulary, "cls", "sep")
     settings = settings or WindowSettings()
@@ -139,7 +139,7 @@ def compute_masked_loss(
     import torch
 
     check_roles(vocabulary, "mask")
-    # Padding is not attended to, so that any token can take the place of a missing one.
+    # The attention mask excludes padding, so any token can replace a missing padding token.
     mask, pad = vocabulary.role_ids["mask"], vocabulary.role_ids.get("pad", 0)
     positions = count_positions(network.config.to_dict())
     nats: list[float] = []
@@ -189,10 +189,10 @@ def check_masked_head(network: "transformers.PreTrainedModel") -> None:
     """Raise InputError if a network has no masked-language-model head."""
     name = type(network).__name__
     is_masked = name.endswith("ForMaskedLM") or _find_bert_head(network) is not None
-    # ALBERT's class for pretraining has its head elsewhere.
+    # ALBERT's class for pretraining has its head in `predictions`.
     if not is_masked and not hasattr(network, "predictions"):
         raise InputError(
-            f"{name} has no masked-word head.",
+            f"{name} has no masked-language-model head.",
             "Choose a model that was saved with one (BertForMaskedLM).",
         )
 
@@ -208,7 +208,7 @@ def get_masked_head(
     head = _find_bert_head(network)
     if head is None:
         raise InputError(
-            f"{type(network).__name__} has no masked-word head.",
+            f"{type(network).__name__} has no masked-language-model head.",
             "Choose a model that was saved with one (BertForMaskedLM).",
         )
     return cast(Any, head)  # type: ignore[no-any-return]
@@ -228,9 +228,9 @@ def compute_scores_at(
     """Compute the logits (positions, tokens) of the masked-language-model head at the positions at
     which `places`, (batch, length) bool, is true.
 
-    The head of any architecture computes logits from the output of its base model, each position by
-    itself. So the network runs with a base model whose output is reduced to these positions, and
-    nothing has to be known about the head.
+    In every architecture, the head computes the logits of each position from the base model's
+    output at this position alone. So a hook reduces this output to the selected positions, and the
+    head runs unchanged, whatever its layers are.
     """
     if _find_bert_head(network) is not None:
         return get_masked_head(network)(

@@ -2,9 +2,9 @@
 windows of text around them.
 
 The text is a file of pre-tokens (`write_sentences`), one context per line. Each distinct pre-token
-is tokenized only once, as the model's own tokenizer does. In WordPiece models, pre-tokens are words;
-in others, a pre-token contains one word or several, and the pieces of a word are those that overlap
-with it: ▁(fever) → ▁( fe ver ) → the word fever has the pieces fe and ver.
+is tokenized only once. In WordPiece models, pre-tokens are words; in others, a pre-token contains
+one or several words, and the pieces of a word are those that overlap with it: in ▁(fever), with the
+pieces ▁( fe ver ), the word fever has the pieces fe and ver.
 """
 
 from bisect import bisect_left, bisect_right
@@ -118,7 +118,7 @@ def find_targets(
     """Choose the words or tokens of a text that get a vector.
 
     counts: pre-tokens of the text with their counts. wanted: consider only these words, at any
-    count. splitter: splits pre-tokens into words; None if they are words.
+    count. splitter: splits pre-tokens into words; None if pre-tokens are words.
     Words that the vocabulary cannot spell, and words in pre-tokens with more pieces than fit into a
     window, get no vector. Raises InputError if no word is left.
     """
@@ -207,7 +207,7 @@ class _Reader:
     ) -> None:
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.splitter = splitter
-        # Some decoders have no special token at an end of a text.
+        # Some decoders have no special token at the start or end of a text.
         ids = vocabulary.role_ids
         self.start = [ids["cls"]] if "cls" in ids else []
         self.end = [ids["sep"]] if "sep" in ids else []
@@ -274,15 +274,16 @@ def find_word_spans(
 
     Example: ▁(fever), pieces ▁( fe ver ) -> ("(", 0, 1), ("fever", 1, 2), (")", 3, 1).
     """
-    # 1. A single word; also if the pieces do not spell the pre-token, so that no piece is found.
+    # 1. A single word; also if the pieces do not spell the pre-token, so that they have no
+    #    positions.
     words: Sequence[str] = (pretoken,)
     if splitter is not None:
         words = splitter.words_of(pretoken)
     if len(words) == 1 or "".join(pieces) != pretoken:
         return [(word, 0, len(pieces)) for word in words]
 
-    # 2. The characters of each word, and the pieces that begin before its end and end after its
-    # start.
+    # 2. Find the characters of each word, and the pieces that begin before its end and end after
+    #    its start.
     ends = list(accumulate(map(len, pieces)))
     spans, offset = [], 0
     for word in words:
@@ -302,17 +303,17 @@ def _count_units(
     settings: ContextualSettings,
     splitter: Splitter | None,
 ) -> tuple[Mapping[str, int], Mapping[str, int] | None]:
-    """Return the counts of the units of a text, and those of their occurrences that can be read,
-    None if they are still to be examined.
+    """Return the counts of the units of a text, and the counts of their occurrences in pre-tokens
+    that fit into a window; None for the latter if the caller checks that.
 
     Units are words, or tokens; tokens of pre-tokens that do not fit into a window are not counted.
     """
-    # 1. Pre-tokens that are words: only the chosen ones are examined.
+    # 1. Pre-tokens that are words: the caller checks only the selected ones.
     is_word = splitter is None or splitter.outputs_words
     if settings.unit == "words" and is_word:
         return counts, None
 
-    # 2. Words in pre-tokens: occurrences in a pre-token that does not fit cannot be read.
+    # 2. Words in pre-tokens: skip occurrences in pre-tokens that do not fit.
     if settings.unit == "words" and splitter is not None:
         usable = Counter[str]()
         for pretoken, count in counts.items():
@@ -334,12 +335,12 @@ def _count_units(
 
 
 def _fits(word: str, vocabulary: Vocabulary, settings: ContextualSettings) -> bool:
-    """Return whether the vectors of a word that is a pre-token can be read."""
+    """Return whether a word that is a pre-token can be spelled and fits into a window."""
     return _can_be_read(vocabulary.tokenize(word), vocabulary, settings)
 
 
 def _can_be_read(
     pieces: Sequence[str], vocabulary: Vocabulary, settings: ContextualSettings
 ) -> bool:
-    """Return whether a pre-token with these pieces is known, and fits into a window."""
+    """Return whether a pre-token with these pieces can be spelled and fits into a window."""
     return vocabulary.unknown not in pieces and 0 < len(pieces) <= settings.length - 2

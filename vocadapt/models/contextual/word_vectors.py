@@ -170,10 +170,10 @@ def estimate_contextual_seconds(
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
-    """Load the network in float32 without its head and, if its layers are named as those of BERT
-    and RoBERTa, without the layers above `layer`; the first layer is always kept.
+    """Load the network in float32 without its head and, if its layers are named as in BERT and
+    RoBERTa, without the layers above `layer`; the first layer is always kept.
 
-    Other architectures may normalize the output of their last layer, so that it must stay.
+    Other architectures keep all layers, because they may normalize the output of the last one.
     """
     from vocadapt.models.loading import load_network
 

@@ -28,7 +28,7 @@ def change_network(
 ) -> MatrixRows:
     """Apply a plan and its new embeddings to a network; return the numbers of rows.
 
-    Raises InputError if the config names a token that the plan would replace by another.
+    Raises InputError if the config names an id without a token that a new token would take.
     """
     embeddings = get_embeddings(network)
     rows = count_rows(len(plan.base), len(embeddings), len(plan.tokens), plan.order is None)
@@ -53,10 +53,12 @@ def change_network(
 def change_tensor(
     value: "torch.Tensor", plan: VocabularyPlan, new: NewEmbeddings, rows: MatrixRows, width: int
 ) -> "torch.Tensor":
-    """Return a tensor with an entry for each token after a plan, (new rows, …).
+    """Return a tensor with an entry for each token after a plan, (new rows, …), in its dtype.
 
-    Entries of kept tokens and of rows without a token are copied bit by bit. New tokens get their
-    embeddings in a matrix of the embeddings' width, and zeros elsewhere.
+    value: (rows, …), before the plan. width: of the embeddings.
+
+    Entries of kept tokens and of rows without a token are copied bit by bit. The entry of a new
+    token is its embedding if the tensor is a matrix of this width, and zeros otherwise.
 
     Example: tokens a b c → c a d: rows [A B C] become [C A 0], then [C A D].
     """
@@ -72,7 +74,7 @@ def change_tensor(
         kept = min(rows.free, rows.new_free)
         changed[rows.new_tokens : rows.new_tokens + kept] = value[rows.tokens : rows.tokens + kept]
 
-    # 2. Write those of new tokens.
+    # 2. Write the entries of new tokens.
     if value.ndim == 2 and value.shape[1] == width:
         ids = [plan.after.ids[token] for token in new.tokens]
         changed[ids] = torch.from_numpy(new.matrix.copy()).to(value.dtype)
@@ -89,7 +91,7 @@ def change_unused_outputs(
     unused: tuple[str, ...],
 ) -> "dict[str, torch.Tensor]":
     """Apply a plan to the stored tensors of a language-model head that the network's class does not
-    have, so that a class with this head can still load them.
+    have, so that a class with this head can load them; return the changed tensors by name.
     """
     from safetensors import safe_open
 

@@ -1,13 +1,12 @@
-"""Rows of an embedding matrix beyond the tokens: some models store more rows than they have tokens.
+"""Padding of an embedding matrix: some models store more rows than they have tokens.
 
-ModernBERT and Qwen pad their matrices to a multiple of 64 or 128, which some processors compute
-faster. New tokens take these free rows first. A matrix that was padded stays padded to the same
-multiple.
+ModernBERT and Qwen pad their matrices to a multiple of 64 or 128, for which some processors are
+faster. New tokens take these free rows first. A padded matrix stays padded to the same multiple.
 """
 
 from dataclasses import dataclass
 
-MULTIPLES = (128, 64, 8)  # to which matrices are padded
+MULTIPLES = (128, 64, 8)  # numbers of rows to a multiple of which matrices are padded
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class MatrixRows:
 
 
 def find_multiple(tokens: int, rows: int) -> int:
-    """Return the largest of 128, 64 and 8 that divides the rows of a padded matrix; 1 for a matrix
-    without free rows, and if none divides them.
+    """Return the largest of MULTIPLES that divides the number of rows of a padded matrix; 1 if none
+    does, or if the matrix has no free rows.
     """
     if rows <= tokens:
         return 1

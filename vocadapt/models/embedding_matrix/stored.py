@@ -1,7 +1,7 @@
 """Find the input embeddings among the stored tensors of a model, without reading weights.
 
-Most architectures use one of a few names, so neither torch nor transformers is needed. For any
-other, the network is built without weights, and transformers tells which parameter it is.
+Most architectures use one of a few names, so neither torch nor transformers is needed. For all
+others, the network is built without weights, and transformers returns the parameter.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ from vocadapt.spaces.space import Matrix
 if TYPE_CHECKING:
     import transformers
 
-# Ends of the names of input embeddings, in the order in which they are looked for: an
-# encoder-decoder may also store the shared matrix under the names of its two parts.
+# Suffixes of the names of input embeddings, in the order of the search: an encoder-decoder may also
+# store the shared matrix under the names of its encoder and decoder.
 NAMES = (
     "shared.weight",  # T5
     "word_embeddings.weight",  # BERT, DistilBERT, ELECTRA, RoBERTa, DeBERTa, ALBERT, BLOOM
@@ -69,8 +69,8 @@ def find_embeddings(model: ModelFiles) -> tuple[str, StoredTensor]:
 
 
 def find_by_name(tensors: Mapping[str, StoredTensor], rows: int | None = None) -> str | None:
-    """Return the only name that ends like those of input embeddings; None if there is none, or if
-    several end alike. A matrix with `rows` rows is preferred.
+    """Return the only name with a suffix of input embeddings; None if there is none, or if several
+    names have the same suffix. A matrix with `rows` rows is preferred.
 
     Example: of transformer.wte.weight and transformer.wpe.weight it is the first.
     """
@@ -110,8 +110,8 @@ def _find_by_class(model: ModelFiles, tensors: Mapping[str, StoredTensor]) -> st
                 return name
     architecture = model.config.get("model_type", "unknown")
     raise InputError(
-        f"{model.path}: no tensor named as the input embeddings of its architecture"
-        f" ({architecture}) in its weights.",
+        f"{model.path}: the weights have no tensor with the name of the input embeddings of its"
+        f" architecture ({architecture}).",
         f"Choose {SUPPORTED}.",
     )
 

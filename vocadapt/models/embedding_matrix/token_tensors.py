@@ -1,4 +1,4 @@
-"""The tensors of a network with one entry for each token, whatever an architecture calls them.
+"""Find the tensors of a network with one entry for each token, in every architecture.
 
 They are the input embeddings, the output layer if it is not tied to them, and the output bias. An
 architecture may keep a second copy of each (RoBERTa's `lm_head.bias` and `lm_head.decoder.bias`),
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     import transformers
 
-# Sizes in config.json that a vocabulary may equal by chance.
+# Sizes in config.json that may equal the size of the vocabulary by chance.
 OTHER_SIZES = (
     "hidden_size",
     "intermediate_size",
@@ -28,7 +28,8 @@ OTHER_SIZES = (
     "type_vocab_size",
     "num_labels",
 )
-# Tensors of a language-model head that the network's class may lack: they follow the vocabulary.
+# Tensors of a language-model head with one entry for each token, which the network's class may
+# lack.
 OUTPUT = re.compile(
     r"(?:^|\.)(?:decoder|predictions|lm_head|generator_lm_head|vocab_projector|pred_layer\.proj)"
     r"\.(?:weight|bias)$"
@@ -60,14 +61,13 @@ def list_token_tensors(
 def check_other_tables(
     model: ModelFolder, network: "transformers.PreTrainedModel", unused: tuple[str, ...]
 ) -> None:
-    """Raise InputError if another tensor also has an entry for each token, which nothing would
-    resize.
+    """Raise InputError if another tensor also has an entry for each token: it would not be resized.
 
     unused: names of stored tensors that the network's class does not have.
     """
     rows = len(get_embeddings(network))
-    # 1. Tensors of the network: a size may equal the number of rows by chance, so those found are
-    #    compared with a network of one token more.
+    # 1. Tensors of the network. A size may equal the number of rows by chance, so compare them with
+    #    those of a network with one more token.
     known = list_token_tensors(network).values()
     tables = [
         name
@@ -98,8 +98,8 @@ def check_other_tables(
 def list_unused_outputs(
     stored: Mapping[str, StoredTensor], unused: tuple[str, ...], rows: int
 ) -> list[str]:
-    """List the tensors of a language-model head that are stored, but not part of the network, and
-    have an entry for each of the `rows` tokens.
+    """List the names of stored tensors of a language-model head that are not part of the network
+    and have an entry for each of the `rows` tokens.
     """
     heads = filter(OUTPUT.search, unused)
     return [name for name in heads if name in stored and stored[name].shape[:1] == (rows,)]

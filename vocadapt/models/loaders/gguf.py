@@ -1,4 +1,4 @@
-"""GGUF: whether llama.cpp would tokenize a converted model alike, by rules from its source.
+"""GGUF: whether llama.cpp would tokenize a converted model identically, by rules from its source.
 
 Nothing is converted. The rules, from `conversion/base.py`, `conversion/bert.py`, `conversion/t5.py` and
 `src/llama-vocab.cpp` as of November 2026:
@@ -41,7 +41,7 @@ READS_SCORES = "nothing was converted; the converter of XLM-R reads the scores o
 
 
 def apply_gguf_rules(edit: Edit) -> Finding:
-    """Return whether llama.cpp would tokenize the converted model differently."""
+    """Judge by rules whether llama.cpp would tokenize the converted model differently."""
     kind = type(edit.after.fast_tokenizer.model).__name__
     if kind == "BPE":
         return _judge_merges(edit)

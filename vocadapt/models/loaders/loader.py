@@ -1,4 +1,4 @@
-"""Loader: a program that loads model folders, and what it makes of an adapted one."""
+"""Loader: a program that loads model folders. LoadResult: its result on an adapted model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,8 @@ Finding = tuple[str, str]  # a state and a sentence about it
 class Loader:
     """A program that loads model folders.
 
-    about: what is compared, for help. try_loading: compares on an edited model.
-    packages: Python modules that it imports. is_quick: whether it is tried unless other loaders
-    are requested.
+    about: what it compares, for help texts. try_loading: runs the comparison on an edited model.
+    packages: Python modules that it imports. is_quick: whether it is tried by default.
     """
 
     title: str
@@ -29,10 +28,10 @@ class Loader:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a loader makes of an adapted model.
+    """The result of a loader on an adapted model.
 
-    state: LOADS, DIFFERS, NOT_TRIED or NOT_APPLICABLE. version: of the package that was tried; "" if
-    none was.
+    state: LOADS, DIFFERS, NOT_TRIED or NOT_APPLICABLE. version: of the package that was used; ""
+    if there was none.
     """
 
     name: str

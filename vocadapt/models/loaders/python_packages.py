@@ -1,7 +1,7 @@
 """Python packages that load a model folder: ONNX Runtime, sentence-transformers and model2vec.
 
-Each runs in a process of its own, without vocadapt. If it fails on the edited model, it runs on the
-original one: what fails there, too, is not a fault of the edit.
+Each runs in a separate process, without vocadapt. If it fails on the edited model, it runs on the
+original one: a failure there, too, is not caused by the edit.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from vocadapt.models.loaders.trial_texts import (
 )
 
 CLOSE = 1e-4  # largest difference of two outputs
-POOLING = "modules.json"  # how sentence-transformers pools, if the folder says it
+POOLING = "modules.json"  # file with the pooling of sentence-transformers
 START = """
 import json, logging, sys, warnings
 warnings.filterwarnings("ignore")
@@ -124,7 +124,7 @@ def try_model2vec(edit: Edit) -> Finding:
 
 
 def _run_on_both(script: str, edit: Edit, texts: Sequence[str]) -> Any:
-    """Run a script on the edited model; a Finding if it failed."""
+    """Run a script on the edited model; return its answer, or a Finding if it failed."""
     if is_extended(edit.after.config):
         return NOT_APPLICABLE, "extension modules need vocadapt"
     found = run_python(START + script, [str(edit.after.path.resolve()), list(texts)])

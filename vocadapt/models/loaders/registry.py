@@ -1,4 +1,4 @@
-"""All loaders by name, and the setting that chooses which ones are tried."""
+"""The registry of loaders, and the setting that selects the loaders to try."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from vocadapt.models.loaders.transformers_js import try_transformers_js
 from vocadapt.progress import Progress, parts, silent
 from vocadapt.settings import CheckedSettings, setting
 
-ALL, QUICK = "all", "quick"  # choices that stand for several loaders
+ALL, QUICK = "all", "quick"  # choices that select several loaders
 
 LOADERS: dict[str, Loader] = {
     "tokenizers": Loader(
@@ -51,14 +51,14 @@ def register_loader(name: str, loader: Loader) -> None:
 
 
 def list_choices() -> dict[str, str]:
-    """List the loaders that can be requested, with what each compares."""
-    several = {QUICK: "those that need no other program", ALL: "every one"}
+    """List the choices of the setting, each with what it compares."""
+    several = {QUICK: "loaders that need no other program", ALL: "all loaders"}
     return {**several, **{name: loader.about for name, loader in LOADERS.items()}}
 
 
 @dataclass(frozen=True)
 class LoaderSettings(CheckedSettings):
-    """In which programs an adapted model is loaded."""
+    """Settings of the loaders."""
 
     loaders: tuple[str, ...] = setting(
         (QUICK,),

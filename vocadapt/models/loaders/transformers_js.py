@@ -1,7 +1,7 @@
 """transformers.js: the tokenizer of a folder in JavaScript, with Node.js.
 
-The package `@huggingface/transformers` is looked for as Node.js does: in `node_modules` of a folder
-and of those above it. The folder is the current one, or that of an environment variable.
+The package `@huggingface/transformers` is searched as Node.js does: in `node_modules` of a folder
+and of its parents. The folder is the current one, or that of an environment variable.
 """
 
 import json
@@ -49,17 +49,17 @@ def try_transformers_js(edit: Edit) -> Finding:
         return DIFFERS, f"version {release}: cannot be loaded: {found}"
     state, detail = compare_ids(texts, encode_texts(edit.after, texts), found)
 
-    # 3. Some differences are not caused by the edit.
+    # 3. Compare the original model, too: some differences are not caused by the edit.
     if state == DIFFERS:
         original = run_program(command, [str(edit.before.path.resolve()), texts], str(start))
         if not isinstance(original, str):
-            alike = compare_ids(texts, encode_texts(edit.before, texts), original)[1]
-            detail += f"; the original model: {alike}"
+            comparison = compare_ids(texts, encode_texts(edit.before, texts), original)[1]
+            detail += f"; the original model: {comparison}"
     return state, f"version {release}: {detail}"
 
 
 def find_package(start: Path) -> Path | None:
-    """Return the folder of the package, in node_modules of a folder or of one above it."""
+    """Return the folder of the package, in node_modules of a folder or of one of its parents."""
     for folder in (start, *start.parents):
         package = folder / "node_modules" / PACKAGE
         if (package / "package.json").is_file():

@@ -13,7 +13,7 @@ from vocadapt.models.loaders.loader import Finding
 from vocadapt.models.loaders.states import DIFFERS, LOADS
 from vocadapt.text.tokenization import encode_batch
 
-MAX_WORDS = 20  # added words that are tried
+MAX_WORDS = 20  # number of added words to try
 FORMS = ("{}", "{}s", "non{}", "({})-{},", "the {} was")  # each word alone, and within longer words
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
@@ -21,7 +21,7 @@ Ids = Sequence[Sequence[int]]  # token ids of each text
 
 
 def list_added_words(edit: Edit) -> list[str]:
-    """List the first added words, as read in a text."""
+    """List the first added words, as they occur in a text."""
     tokens = edit.added[:MAX_WORDS]
     texts = " ".join(map(edit.after.splitter.read_pretoken, tokens))
     return list(dict.fromkeys(texts.split()))
@@ -80,7 +80,7 @@ def run_python(script: str, content: object) -> Any:
 
 
 def find_reason(output: str) -> str:
-    """Return the line of an error output that names the error; the last one if none does."""
+    """Return the last line of an error output that names an error, or else its last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line.split(":")[0] and ": " in line]
     if named:

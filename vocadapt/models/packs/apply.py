@@ -22,9 +22,9 @@ from vocadapt.models.model_files import CONFIG, INDEX, SUFFIX, list_weight_files
 from vocadapt.models.packs.base import (
     PACKS,
     keep_base,
-    load_applied,
+    load_applied_packs,
     open_base,
-    read_applied,
+    read_applied_packs,
     restore_base,
 )
 from vocadapt.models.packs.make import identify_base
@@ -47,7 +47,7 @@ from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 TOKENIZER = "tokenizer.json"
 EXACT_WORD = "exact-word"  # the tokenizer mode
-# Files of the base that a model with packs has unchanged: its index lists the same files.
+# Files of the base that are copied unchanged; the index still lists the same weight files.
 COPIED = ("generation_config.json", SEEN, INDEX)
 
 
@@ -62,7 +62,7 @@ def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> Pack
         if pack.name in [one.name for one in packs]:
             raise InputError(
                 f"{model.name} already has a pack named {pack.name}.",
-                "Remove that one first, or make this one with another name.",
+                "Remove that pack first, or make this one with another name.",
             )
         return write_packed_model(base, [*packs, pack], folder, _find_identity(model, base))
 
@@ -70,15 +70,15 @@ def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> Pack
 def remove_pack(model: LanguageModel, name: str, folder: Path) -> PackedModel | None:
     """Write a model without one of its packs to a folder.
 
-    name: of the pack, or its file; "" for the only one. Without its last pack the folder is the
+    name: name of the pack, or its file; "" for the only one. If no pack is left, the folder is the
     base itself, equal byte by byte, and None is returned.
     Raises InputError if the model does not have the pack.
     """
-    applied = read_applied(model)
+    applied = read_applied_packs(model)
     if applied is None:
         raise InputError(f"{model.name} has no packs.", "Give a model to which a pack was applied.")
     name = _find_name(name, applied.names, model.name)
-    left = [one for one in load_applied(model, applied) if one.name != name]
+    left = [one for one in load_applied_packs(model, applied) if one.name != name]
     if not left:
         restore_base(model, applied, folder)
         return None
@@ -103,7 +103,7 @@ def _find_name(name: str, names: Sequence[str], model: str) -> str:
 
 def _find_identity(model: LanguageModel, base: LanguageModel) -> BaseIdentity:
     """Return the identity of a base, with the name under which it was first used."""
-    applied = read_applied(model)
+    applied = read_applied_packs(model)
     if applied is not None:
         return applied.base
     return identify_base(base)
@@ -112,19 +112,19 @@ def _find_identity(model: LanguageModel, base: LanguageModel) -> BaseIdentity:
 def write_packed_model(
     base: LanguageModel, packs: list[VocabularyPack], folder: Path, identity: BaseIdentity
 ) -> PackedModel:
-    """Write the folder of a base model with packs: an ordinary model folder with everything that
-    restores the base.
+    """Write the folder of a base model with packs: an ordinary model folder with everything that is
+    needed to restore the base.
 
-    identity: of the base. Raises InputError for a pack of another base.
+    identity: that of the base. Raises InputError for a pack of another base.
     """
     _check_bases(base, packs)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = choose_rows(packs)
 
-    # 1. The tokenizer: the patches of the packs, one after the other.
+    # 1. Write the tokenizer: apply the patches of the packs, one after the other.
     tokenizer = _write_tokenizer(base, chosen, folder)
 
-    # 2. The weights: the files of the base with more rows, and the sizes in config.json.
+    # 2. Write the weights: the files of the base with more rows, and the sizes in config.json.
     tensors = find_token_tensors(base)
     matrix = _count_rows(base, chosen, tensors)
     _check_special_ids(base, matrix)
@@ -132,13 +132,13 @@ def write_packed_model(
     _write_weights(weights, chosen, tensors, matrix, folder)
     _write_settings(base, matrix, folder)
 
-    # 3. What restores the base, and the packs.
+    # 3. Write the files that restore the base, and the packs.
     files = keep_base(base, weights, take_free_rows(tensors, matrix), folder)
     (folder / PACKS).mkdir()
     for pack in packs:
         pack.save(folder / PACKS / f"{pack.name}{SUFFIX}")
 
-    # 4. The record and the card.
+    # 4. Write the record and the card.
     hidden = _find_hidden(tokenizer, chosen)
     shared = {one.pack.name: one.shared for one in chosen}
     result = PackedModel(identity, matrix, tuple(pack.name for pack in packs), shared, hidden)
@@ -177,12 +177,13 @@ def _write_tokenizer(base: LanguageModel, chosen: list[PackRows], folder: Path) 
     if list(vocabulary_of(tokenizer).tokens) != expected:
         names = ", ".join(one.pack.name for one in chosen)
         raise InputError(
-            f"The tokenizer with {names} has not exactly the tokens of the base and of the packs.",
+            f"The tokenizer with {names} does not have exactly the tokens of the base and of the"
+            " packs.",
             "Make the packs again.",
         )
 
-    # 3. In a Unigram model an exact word can hide a longer one of another pack, because the score
-    #    of each was computed without the other: add them again, all at once.
+    # 3. In a Unigram model, an exact word can split a longer one of another pack, because the score
+    #    of each was computed without the other: add the words of all packs again, together.
     is_exact = all(one.pack.mode == EXACT_WORD for one in chosen)
     if is_exact and len(chosen) > 1 and any(_find_hidden(tokenizer, chosen).values()):
         added = tuple(AddedWord(token, ()) for one in chosen for token in one.tokens)
@@ -229,7 +230,7 @@ def _write_weights(
 
 
 def _write_settings(base: LanguageModel, matrix: MatrixRows, folder: Path) -> None:
-    """Write config.json with the new number of rows, and copy what the base has besides."""
+    """Write config.json with the new number of rows, and copy the files in COPIED."""
     config = _replace_size(dict(base.config), matrix)
     config["vocab_size"] = matrix.new_rows
     (folder / CONFIG).write_text(
@@ -241,7 +242,9 @@ def _write_settings(base: LanguageModel, matrix: MatrixRows, folder: Path) -> No
 
 
 def _replace_size(value: Any, matrix: MatrixRows) -> Any:
-    """Return a config in which every vocab_size that was the number of rows is the new one."""
+    """Return a config in which every vocab_size that equals the old number of rows is the new
+    one.
+    """
     if not isinstance(value, dict):
         return value
     changed = {key: _replace_size(one, matrix) for key, one in value.items()}
@@ -251,8 +254,8 @@ def _replace_size(value: Any, matrix: MatrixRows) -> Any:
 
 
 def _find_hidden(tokenizer: Tokenizer, chosen: list[PackRows]) -> dict[str, tuple[str, ...]]:
-    """Return the tokens of each pack that the tokenizer splits although the pack alone has them
-    whole; exact words of WordPiece and byte-level BPE never are.
+    """Return the tokens of each pack that the tokenizer splits, but would not split with this pack
+    alone. It never splits exact words of WordPiece and byte-level BPE.
     """
     vocabulary, found = vocabulary_of(tokenizer), dict[str, tuple[str, ...]]()
     for one in chosen:

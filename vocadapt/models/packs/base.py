@@ -1,6 +1,6 @@
-"""The base of a model with packs: its small files in base/, and how its weights are restored.
+"""Keep the base of a model with packs in the folder base/, and restore it.
 
-A folder with packs holds everything that is needed to restore its base to the byte:
+A folder with packs contains everything that is needed to restore its base byte by byte:
 
     base/config.json, tokenizer.json, …   the files of the base, unchanged
     base/NAME.safetensors.header          the header of each weight file of the base
@@ -44,20 +44,20 @@ from vocadapt.models.packs.stored_weights import (
 )
 
 PACKS = "packs"  # folder of the applied packs, and their key in the record
-HEADER = ".header"  # ending of the stored header of a weight file
+HEADER = ".header"  # suffix of the stored header of a weight file
 FREE_ROWS = "free_rows.safetensors"
-# Endings of the files of a base that are kept; its manifest describes how the base was made.
+# Suffixes of the files of a base that are kept. The manifest is not: it describes another artifact.
 KEPT_SUFFIXES = (".json", ".txt", ".md", ".model", ".jinja", ".toml")
 NOT_KEPT = ("manifest.json",)
-UNPACKED = "Apply the packs to the base model again."
+APPLY_AGAIN = "Apply the packs to the base model again."
 
 
 @dataclass(frozen=True)
 class AppliedPacks:
-    """What the record of a model says about its packs.
+    """The packs of a model, as in its record.
 
-    files: SHA-256 of each file of the base, by its path in the base's folder. names: of the packs,
-    in the order in which they were applied.
+    files: SHA-256 of each file of the base, by its path in the base's folder. names: names of the
+    packs, in the order in which they were applied.
     """
 
     base: BaseIdentity
@@ -65,8 +65,8 @@ class AppliedPacks:
     names: tuple[str, ...]
 
 
-def read_applied(model: LanguageModel) -> AppliedPacks | None:
-    """Return what the record of a model says about its packs; None if it has none.
+def read_applied_packs(model: LanguageModel) -> AppliedPacks | None:
+    """Read the packs of a model from its record; None if it has none.
 
     Raises InputError if the record is damaged.
     """
@@ -76,7 +76,7 @@ def read_applied(model: LanguageModel) -> AppliedPacks | None:
     stored, place = read_json_object(path).get(PACKS), show_path(path)
     if stored is None:
         return None
-    problem = InputError(f"{place}: its list of packs is damaged.", UNPACKED)
+    problem = InputError(f"{place}: its list of packs is damaged.", APPLY_AGAIN)
     if not isinstance(stored, dict):
         raise problem
     files, applied = stored.get("base_files"), stored.get("applied")
@@ -92,10 +92,10 @@ def read_applied(model: LanguageModel) -> AppliedPacks | None:
     return AppliedPacks(BaseIdentity.from_dict(stored.get("base"), place), files, tuple(names))
 
 
-def load_applied(model: LanguageModel, applied: AppliedPacks) -> list[VocabularyPack]:
+def load_applied_packs(model: LanguageModel, applied: AppliedPacks) -> list[VocabularyPack]:
     """Read the packs of a model, in the order in which they were applied.
 
-    Raises InputError if one is missing: a folder written by a training has none.
+    Raises InputError if a file is missing: a training writes a folder without them.
     """
     files = [model.path / PACKS / f"{name}{SUFFIX}" for name in applied.names]
     for file in files:
@@ -108,13 +108,14 @@ def load_applied(model: LanguageModel, applied: AppliedPacks) -> list[Vocabulary
 def open_base(model: LanguageModel) -> Iterator[tuple[LanguageModel, list[VocabularyPack]]]:
     """Yield the base of a model, and the packs that were applied to it.
 
-    A model without packs is its own base; that of another model is restored in a temporary folder.
+    A model without packs is its own base. The base of a model with packs is restored in a temporary
+    folder.
     """
-    applied = read_applied(model)
+    applied = read_applied_packs(model)
     if applied is None:
         yield model, []
         return
-    packs = load_applied(model, applied)
+    packs = load_applied_packs(model, applied)
     with temporary_folder() as name:
         folder = Path(name)
         restore_base(model, applied, folder)
@@ -122,8 +123,8 @@ def open_base(model: LanguageModel) -> Iterator[tuple[LanguageModel, list[Vocabu
 
 
 def list_base_files(folder: Path) -> list[str]:
-    """List the files of a base that are kept, by their paths in its folder: small files, also of
-    folders directly inside it, and all in base/ of an adapted model.
+    """List the files of a base to keep, by their paths in its folder: small files in it and in its
+    subfolders, and all files in base/ of an adapted model.
     """
     found = [*folder.glob("*"), *folder.glob("*/*"), *(folder / BASE).rglob("*")]
     names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
@@ -188,7 +189,7 @@ def keep_base(
 
 
 def _read_free_rows(path: Path) -> dict[str, bytes]:
-    """Return the last rows of tensors of the base; {} if there are none."""
+    """Return the bytes of the kept rows without a token, by tensor; {} if there are none."""
     if not path.is_file():
         return {}
     header = read_header(path)

@@ -38,8 +38,8 @@ SOURCES = (
     "data",
     "quality",
     "pretraining",
-)  # parts of a record that are kept
-# Entries of a tokenizer.json that say nothing about its tokens.
+)  # parts of a record that a pack keeps
+# Entries of a tokenizer.json that do not affect its tokens.
 NO_PART_OF_IDENTITY = ("version", "truncation", "padding")
 # Entries of a config that saving a model may change.
 UNCOMPARED = frozenset(
@@ -53,9 +53,9 @@ ONLY_ADDED = (
 def make_pack(base: LanguageModel, adapted: LanguageModel, name: str) -> VocabularyPack:
     """Make a pack of the tokens that an adapted model has and its base lacks.
 
-    In a pack the new tokens follow those of the base, also those that took the ids of reserved
-    tokens (such as BERT's unused ones) in the adapted model. Raises InputError unless the adapted
-    model keeps every other token, its id and all other weights of the base, bit by bit.
+    In a pack, all new tokens follow those of the base, even if they took the ids of reserved tokens
+    (such as BERT's unused ones) in the adapted model. Raises InputError unless the adapted model
+    has every other token of the base with its id, and all other weights bit by bit.
     """
     if not NAME.fullmatch(name):
         raise InputError(
@@ -166,10 +166,10 @@ def _list_new_tokens(base: LanguageModel, adapted: LanguageModel) -> tuple[str, 
 def _make_patch(
     base: LanguageModel, adapted: LanguageModel, tokens: tuple[str, ...], mode: str
 ) -> TokenizerPatch:
-    """Return the difference between the tokenizer of the base and that with the new tokens.
+    """Return the difference between the tokenizers of the base and of the adapted model.
 
-    If some of them took the ids of reserved tokens, the tokenizer is built again with all of them at
-    the end.
+    If new tokens took the ids of reserved tokens, the tokenizer is built again with all new tokens
+    at the end.
     """
     tokenizer = adapted.fast_tokenizer
     if adapted.vocabulary.tokens[len(base.vocabulary) :] != tokens:
@@ -188,7 +188,7 @@ def _make_patch(
 def _read_rows(
     base: LanguageModel, adapted: LanguageModel, tokens: tuple[str, ...]
 ) -> dict[str, StoredRows]:
-    """Return the rows of the new tokens by tensor of a pack.
+    """Return the entries of the new tokens, by tensor of a pack.
 
     Raises InputError if the two networks differ in anything else.
     """
@@ -202,7 +202,7 @@ def _read_rows(
         found[OUTPUT] = output.weight
     if bias is not None:
         found[OUTPUT_BIAS] = bias
-    # Every tensor with an entry for each token keeps the entries of old tokens and of free rows.
+    # Check that the entries of old tokens and free rows are unchanged in every token tensor.
     new_ids = [adapted.vocabulary.ids[token] for token in tokens]
     before, is_new = list_token_tensors(old), frozenset(new_ids)
     kept = [row for row in range(len(get_embeddings(old))) if row not in is_new]
@@ -268,7 +268,7 @@ def _store(value: "torch.Tensor") -> StoredRows:
 def _collect_plan(
     base: LanguageModel, tokens: tuple[str, ...], record: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the plan of the new tokens, from the record as far as it has them."""
+    """Return the plan of the new tokens, from the record if it lists them."""
     stored = record.get("plan")
     plan: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
     entries = {
@@ -298,7 +298,7 @@ def _collect_plan(
 
 
 def _collect_provenance(tokens: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance of the new tokens, from the record as far as it has them."""
+    """Return the provenance of the new tokens, from the record if it lists them."""
     stored = record.get("provenance")
     known: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
     ways = list(known.get("how", ()))

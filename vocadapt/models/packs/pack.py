@@ -28,10 +28,10 @@ from vocadapt.models.packs.stored_weights import (
 from vocadapt.models.packs.tokenizer_patch import TokenizerPatch, read_patch
 from vocadapt.vocabulary.plan.plan import KINDS
 
-PACK_FILE = "pack.safetensors"  # in the folder that `pack make` writes
+PACK_FILE = "pack.safetensors"  # name of the file in the folder of a pack
 METADATA_KEY = "vocadapt_pack"
 FORMAT = 1
-# Tensors of a pack: input embeddings, rows of an untied output layer, output biases.
+# Tensors of a pack: input embeddings, weights of an untied output layer, output biases.
 EMBEDDINGS, OUTPUT, OUTPUT_BIAS = "embeddings", "output", "output_bias"
 DIMENSIONS = {EMBEDDINGS: 2, OUTPUT: 2, OUTPUT_BIAS: 1}
 NAME = re.compile(r"[^\W_](?:[\w .-]{0,98}[\w-])?")
@@ -45,8 +45,8 @@ NUMPY_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 class BaseIdentity:
     """The model that a pack belongs to.
 
-    sha256: of its input embeddings and its tokenizer (see `make.identify_base`); the other fields
-    describe it in messages. on_hub: whether `name` is a name on the model hub.
+    sha256: hash of its input embeddings and its tokenizer (see `make.identify_base`). The other
+    fields describe the model in messages. on_hub: whether `name` is a name on the model hub.
     """
 
     sha256: str
@@ -65,8 +65,8 @@ class BaseIdentity:
 
     @classmethod
     def from_dict(cls, value: Any, place: str) -> Self:
-        """Read what `asdict` returned; raises InputError, which begins with `place`, if it is
-        invalid.
+        """Read the output of `asdict`; raises InputError, whose message begins with `place`, if it
+        is invalid.
         """
         types = {name: kind for name, kind in cls.__annotations__.items()}
         demand(isinstance(value, dict) and value.keys() == types.keys(), place, "its base model")
@@ -78,7 +78,9 @@ class BaseIdentity:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Entries of tokens: dtype in safetensors' notation, shape (tokens, width) or (tokens,), bytes."""
+    """Entries of tokens in a tensor: dtype in safetensors' notation, shape (tokens, width) or
+    (tokens,), bytes.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -92,19 +94,20 @@ class StoredRows:
         return bool(np.isfinite(np.frombuffer(self.data, NUMPY_TYPES[self.dtype])).all())
 
     def take(self, rows: list[int]) -> bytes:
-        """Return the bytes of some rows."""
+        """Return the bytes of the given rows."""
         size = len(self.data) // self.shape[0]
         return b"".join(self.data[row * size : (row + 1) * size] for row in rows)
 
 
 @dataclass(frozen=True, eq=False)
 class VocabularyPack:
-    """Tokens with their embeddings, what they do to a tokenizer, and where they came from.
+    """The added tokens of a model with their embeddings, the change of the tokenizer, and
+    provenance.
 
-    tokens: by id. rows: of the tokens, by tensor (EMBEDDINGS, OUTPUT, OUTPUT_BIAS).
-    plan: kind of the plan, its entry for each token (token, previous pieces, count), the main form
-    of tokens that are another form of a word, candidates that were left out, tokens that no text
-    can produce.
+    tokens: by id. rows: entries of the tokens, by tensor (EMBEDDINGS, OUTPUT, OUTPUT_BIAS).
+    patch: the change of the tokenizer.
+    plan: kind of the plan; for each token its entry (token, previous pieces, count); the main form
+    of each other form of a word; candidates that were left out; unreachable tokens.
     provenance: how each embedding was computed, as in the record of an adapted model.
     sources: recipe, data and quality in that record.
     """
@@ -134,7 +137,7 @@ class VocabularyPack:
             "sources": self.sources,
             "tokenizer_patch": self.patch.to_list(),
         }
-        # One entry: the order of several is not fixed in all readers that write it again.
+        # A single entry, because some programs do not keep the order of several.
         metadata = {METADATA_KEY: json.dumps(content, ensure_ascii=False, allow_nan=False)}
         places = {name: Place(rows.dtype, rows.shape) for name, rows in self.rows.items()}
         write_tensors(
@@ -157,7 +160,7 @@ class VocabularyPack:
 
 
 def find_pack_file(path: str | Path) -> Path:
-    """Return the file of a pack, given that file or the folder that holds it."""
+    """Return the file of a pack, given that file or its folder."""
     found = check_path(path)
     if found.is_dir():
         found = found / PACK_FILE
@@ -165,7 +168,7 @@ def find_pack_file(path: str | Path) -> Path:
 
 
 def load_pack(path: str | Path) -> VocabularyPack:
-    """Read a pack from its file, or from the folder that holds it.
+    """Read a pack from its file or from the folder of this file.
 
     Raises InputError if the file is damaged, or not a pack.
     """
@@ -176,7 +179,7 @@ def load_pack(path: str | Path) -> VocabularyPack:
     if text is None:
         raise InputError(
             f"{place} is a safetensors file, but not a vocabulary pack.",
-            "Give a file made by the command pack make.",
+            "Give the file of a vocabulary pack.",
         )
     content = parse_json(text, place, MAKE_AGAIN)
     demand(isinstance(content, dict), place, "its metadata")
@@ -190,7 +193,7 @@ def load_pack(path: str | Path) -> VocabularyPack:
 
 def _read_pack(content: dict[str, Any], header: Header, file: Path, place: str) -> VocabularyPack:
     """Build a pack from its metadata and its tensors; raises InputError if they are invalid."""
-    # 1. The metadata.
+    # 1. Check the metadata.
     for key in ("name", "vocadapt", "tokenizer_mode"):
         demand(isinstance(content.get(key), str), place, f'its "{key}"')
     demand(NAME.fullmatch(content["name"]) is not None, place, "its name")
@@ -206,7 +209,7 @@ def _read_pack(content: dict[str, Any], header: Header, file: Path, place: str) 
     _check_provenance(content["provenance"], tokens, place)
     patch = read_patch(content.get("tokenizer_patch"), place)
 
-    # 2. The tensors.
+    # 2. Check and read the tensors.
     _check_shapes(header, len(tokens), base, place)
     rows = {
         name: StoredRows(stored.dtype, stored.shape, read_tensor(file, header, name))
@@ -235,7 +238,7 @@ def _read_tokens(value: Any, place: str) -> tuple[str, ...]:
 
 
 def _check_shapes(header: Header, tokens: int, base: BaseIdentity, place: str) -> None:
-    """Raise InputError unless the tensors are rows of the tokens."""
+    """Raise InputError unless the tensors have one entry for each token of the pack."""
     demand(EMBEDDINGS in header.tensors, place, "its embeddings")
     for name, stored in header.tensors.items():
         demand(name in DIMENSIONS, place, f"the tensor {name[:40]!r}")
@@ -279,7 +282,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _check_provenance(provenance: Mapping[str, Any], tokens: tuple[str, ...], place: str) -> None:
-    """Raise InputError unless each token has the number of a description, and donors."""
+    """Raise InputError unless each token has the index of a description, and a list of donors."""
     ways, origins = provenance.get("how"), provenance.get("tokens")
     demand(is_texts(ways) and isinstance(origins, dict), place, "its provenance")
     assert isinstance(ways, list) and isinstance(origins, dict)

@@ -1,4 +1,4 @@
-"""The record of a model with packs, in the form of an adapted model's."""
+"""The record of a model with packs, in the format of the record of an adapted model."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,10 +19,11 @@ from vocadapt.models.packs.token_rows import PackRows
 
 @dataclass(frozen=True)
 class PackedModel:
-    """What was written: numbers of tokens, the packs, and tokens that are not as in a pack alone.
+    """A written model with packs.
 
-    shared: tokens of each pack that an earlier pack has. hidden: tokens of each pack that the
-    tokenizer splits, because a token of another pack matches first.
+    packs: names, in the order in which they were applied. shared: tokens of each pack that an
+    earlier pack has, too. hidden: tokens of each pack that the tokenizer splits, because a token of
+    another pack matches first.
     """
 
     base: BaseIdentity
@@ -51,7 +52,7 @@ def build_record(
     files: Mapping[str, str],
     folder: Path,
 ) -> dict[str, Any]:
-    """Build the record of a model with packs, in the form of an adapted model's."""
+    """Build the record of a model with packs, in the format of the record of an adapted model."""
     tokens = [token for one in chosen for token in one.tokens]
     modes = dict.fromkeys(one.pack.mode for one in chosen)
     matrix, start = get_embeddings(open_model(folder).network), result.matrix.tokens
@@ -117,7 +118,7 @@ def _merge_plans(
 
 
 def _merge_provenance(chosen: list[PackRows]) -> dict[str, Any]:
-    """Build the provenance of a model with packs, in the form of `build_provenance_record`."""
+    """Build the provenance of a model with packs, in the format of `build_provenance_record`."""
     ways, origins = list[str](), dict[str, Any]()
     for one in chosen:
         known = one.pack.provenance

@@ -1,7 +1,8 @@
-"""Read and write safetensors files byte by byte, so that a file can be changed and restored exactly.
+"""Read and write safetensors files byte by byte, so that a file can be changed and restored
+exactly.
 
 A safetensors file has three parts: the length of the header (8 bytes, little-endian), the header
-(JSON: dtype, shape and place of each tensor, padded by spaces), and the bytes of the tensors.
+(JSON: dtype, shape and offsets of each tensor, padded with spaces), and the bytes of the tensors.
 """
 
 import json
@@ -33,7 +34,7 @@ SIZES = {  # bytes of a number, by dtype in safetensors' notation
     "F64": 8,
 }
 METADATA = "__metadata__"
-LENGTH_BYTES = 8  # of the number before the header; the header is padded to a multiple of it
+LENGTH_BYTES = 8  # size of the length; the header is padded to a multiple of it
 MAX_HEADER_BYTES = 100 * MEGABYTE  # as in the safetensors library
 MAX_DIMENSIONS = 8
 BLOCK = 8 * MEGABYTE  # bytes to copy at once
@@ -42,7 +43,7 @@ SAVE_AGAIN = "Download or save it again."
 
 @dataclass(frozen=True)
 class Place:
-    """Dtype and shape of a stored tensor, and where its bytes begin after the header."""
+    """Dtype and shape of a stored tensor, and the offset of its bytes after the header."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -55,15 +56,15 @@ class Place:
 
     @property
     def row_size(self) -> int:
-        """Bytes of a row; of an entry if the tensor is a vector."""
+        """Bytes of a row of a matrix, or of an entry of a vector."""
         return prod(self.shape[1:]) * SIZES[self.dtype]
 
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a safetensors file: its bytes, and what they say.
+    """The header of a safetensors file.
 
-    tensors: in the order of the header.
+    raw: its bytes. tensors: in the order of the header.
     """
 
     raw: bytes
@@ -71,8 +72,8 @@ class Header:
     metadata: Mapping[str, str] | None
 
     @property
-    def by_place(self) -> list[tuple[str, Place]]:
-        """The tensors in the order of their bytes; one without bytes precedes the next."""
+    def ordered_tensors(self) -> list[tuple[str, Place]]:
+        """The tensors in the order of their offsets; an empty tensor precedes the next one."""
         return sorted(self.tensors.items(), key=lambda item: (item[1].begin, item[1].size))
 
     @property
@@ -81,11 +82,13 @@ class Header:
         return LENGTH_BYTES + len(self.raw)
 
     def with_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> "Header":
-        """Return the header of a file in which some tensors have other shapes; all orders are
-        kept.
+        """Return the header of a file in which tensors have new shapes; the orders of the header
+        and of the bytes are kept.
+
+        shapes: new shapes by name; other tensors keep theirs.
         """
         begin, placed = 0, dict[str, Place]()
-        for name, place in self.by_place:
+        for name, place in self.ordered_tensors:
             placed[name] = replace(place, shape=shapes.get(name, place.shape), begin=begin)
             begin += placed[name].size
         return build_header({name: placed[name] for name in self.tensors}, self.metadata)
@@ -115,13 +118,13 @@ def lay_out(tensors: Mapping[str, Place], metadata: Mapping[str, str]) -> Header
 def read_header(path: Path) -> Header:
     """Read the header of a safetensors file.
 
-    Raises InputError if it is invalid, or if the file is shorter or longer than it says.
+    Raises InputError if it is invalid, or if it does not match the size of the file.
     """
     with open_file(path) as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
         total = file.seek(0, 2)
         if not 0 < length <= min(MAX_HEADER_BYTES, total - LENGTH_BYTES):
-            raise _build_error(path, "its header is cut off or too long")
+            raise _build_error(path, "its header is incomplete or too long")
         file.seek(LENGTH_BYTES)
         header = parse_header(file.read(length), path)
     stored = sum(place.size for place in header.tensors.values())
@@ -148,9 +151,9 @@ def parse_header(raw: bytes, path: Path) -> Header:
         raw, {name: _read_place(name, content[name], path) for name in content}, metadata
     )
     begin = 0
-    for name, place in header.by_place:
+    for name, place in header.ordered_tensors:
         if place.begin != begin:
-            raise _build_error(path, f"the bytes of {name[:60]!r} are not at their place")
+            raise _build_error(path, f"the offsets of {name[:60]!r} are wrong")
         begin += place.size
     return header
 
@@ -169,7 +172,7 @@ def _read_place(name: str, value: Any, path: Path) -> Place:
 
 
 def _is_counts(value: Any) -> TypeGuard[list[int]]:
-    """Return whether a value is a short list of whole numbers of at most 63 bits, none negative."""
+    """Return whether a value is a short list of non-negative whole numbers of at most 63 bits."""
     if not isinstance(value, list) or len(value) > MAX_DIMENSIONS:
         return False
     return all(type(one) is int and 0 <= one < 1 << 63 for one in value)
@@ -191,15 +194,15 @@ def write_tensors(path: Path, header: Header, tensors: Mapping[str, bytes]) -> N
     """Write a safetensors file from the bytes of its tensors."""
     with path.open("wb") as file:
         file.write(len(header.raw).to_bytes(LENGTH_BYTES, "little") + header.raw)
-        for name, _ in header.by_place:
+        for name, _ in header.ordered_tensors:
             file.write(tensors[name])
 
 
 def copy_tensors(source: Path, path: Path, header: Header, tails: Mapping[str, bytes]) -> str:
     """Write a safetensors file with the tensors of another one; return its SHA-256.
 
-    header: of the new file. tails: the last bytes of some tensors; the bytes before them are the
-    first ones of the source's tensor, so a tensor can get longer or shorter by rows.
+    header: header of the new file. tails: last bytes of tensors that change, by name; the bytes
+    before them are the first ones of the source's tensor, so a tensor can gain or lose rows.
 
     Example: a tensor of 3 rows A B C in the source, 5 rows in the header, tail D E: A B C D E.
     Raises InputError if a tensor of the source is missing, too short, or of another dtype.
@@ -218,7 +221,7 @@ def _generate_blocks(
 ) -> Iterator[bytes]:
     """Yield the bytes of the file that `copy_tensors` writes."""
     yield len(header.raw).to_bytes(LENGTH_BYTES, "little") + header.raw
-    for name, place in header.by_place:
+    for name, place in header.ordered_tensors:
         tail = tails.get(name, b"")
         left, found = place.size - len(tail), stored.tensors.get(name)
         if found is None or found.dtype != place.dtype or not 0 <= left <= found.size:
@@ -227,7 +230,7 @@ def _generate_blocks(
         while left:
             block = old.read(min(left, BLOCK))
             if not block:
-                raise _build_error(source, f"the tensor {name[:60]!r} is cut off")
+                raise _build_error(source, f"the tensor {name[:60]!r} is incomplete")
             left -= len(block)
             yield block
         yield tail

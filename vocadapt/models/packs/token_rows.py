@@ -1,4 +1,6 @@
-"""The stored tensors of a model with an entry for each token, and their rows for the tokens of packs."""
+"""The stored tensors of a model with an entry for each token, and their entries for the tokens of
+packs.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ class TokenTensor:
 
 @dataclass(frozen=True)
 class PackRows:
-    """A pack, and the rows of it that are used: those of tokens that no earlier pack has."""
+    """A pack and its used rows: those of tokens that no earlier pack has."""
 
     pack: VocabularyPack
     used: tuple[int, ...]
@@ -61,8 +63,8 @@ class PackRows:
 def find_token_tensors(base: LanguageModel) -> dict[str, TokenTensor]:
     """Return the stored tensors of a model with an entry for each token, by stored name.
 
-    A file may name a tensor differently from the network, and may store a tied one twice, so
-    tensors are found by their content. Raises InputError if one is not found.
+    A file may name a tensor differently from the network, and may store a tied tensor twice, so
+    tensors are found by their content. Raises InputError if a tensor is not found.
     """
     loaded = load_network(base)
     network = loaded.network
@@ -107,7 +109,7 @@ def _read(stored: StoredTensor, headers: Mapping[Path, Header], name: str) -> by
 
 
 def _find_role(data: bytes, shape: tuple[int, ...], embeddings: bytes) -> str:
-    """Return which rows of a pack a tensor gets."""
+    """Return the role of a tensor: EMBEDDINGS, OUTPUT or OUTPUT_BIAS."""
     if data == embeddings:
         return EMBEDDINGS
     if len(shape) == 1:
@@ -116,8 +118,8 @@ def _find_role(data: bytes, shape: tuple[int, ...], embeddings: bytes) -> str:
 
 
 def choose_rows(packs: list[VocabularyPack]) -> list[PackRows]:
-    """Choose the rows of each pack: a token that several packs have gets the embedding of the first
-    one.
+    """Choose the used rows of each pack: a token of several packs gets the embedding of the
+    first.
     """
     taken: set[str] = set()
     chosen = []
@@ -129,11 +131,11 @@ def choose_rows(packs: list[VocabularyPack]) -> list[PackRows]:
 
 
 def build_tail(tensor: TokenTensor, packs: list[PackRows], rows: MatrixRows) -> bytes:
-    """Return the bytes of a tensor after its last old token: entries of new tokens, then those without
-    a token, which are the old ones as far as there were some.
+    """Return the bytes of a tensor after its last old token: entries of new tokens, then rows
+    without a token (old ones if there are any, then zeros).
 
-    A tensor that a pack lacks is filled like `apply_plan` does: an output layer gets the embeddings
-    if they have its width, else zeros; a bias gets zeros.
+    A tensor that a pack lacks is filled as in `apply_plan`: an output layer with the embeddings if
+    they have its width, otherwise with zeros; a bias with zeros.
     """
     new = b"".join(_take_rows(tensor, one) for one in packs)
     old = tensor.data[rows.new_tokens * tensor.row_size :]
@@ -157,7 +159,7 @@ def _take_rows(tensor: TokenTensor, chosen: PackRows) -> bytes:
 
 
 def take_free_rows(tensors: Mapping[str, TokenTensor], rows: MatrixRows) -> dict[str, StoredRows]:
-    """Return the rows without a token of each tensor, as they were; {} if there are none."""
+    """Return the old rows without a token, by tensor; {} if there are none."""
     if not rows.free:
         return {}
     found = {}

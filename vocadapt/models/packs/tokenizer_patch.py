@@ -1,7 +1,7 @@
 """TokenizerPatch: the difference between two tokenizers, as steps on the JSON of tokenizer.json.
 
-A patch knows the places of tokens in a tokenizer.json, but no tokenizer family. Tokens enter a
-tokenizer in three ways, and each is a kind of step:
+A patch does not depend on the tokenizer family, only on the places of tokens in a tokenizer.json.
+There are three kinds of steps:
 
     add     entries of an object: {"path": ["model", "vocab"], "add": {"tachycardia": 30522}}
     append  items of a list: merges, the pieces of a Unigram model, added tokens
@@ -21,7 +21,7 @@ from vocadapt.errors import InputError
 ADD, APPEND, CHANGE = "add", "append", "change"
 VALUE_TYPES: dict[str, type] = {ADD: dict, APPEND: list, CHANGE: list}
 VOCABULARY, ADDED = ("model", "vocab"), ("added_tokens",)
-LISTS_OF_TOKENS = (VOCABULARY, ADDED, ("model", "merges"))  # they only grow
+LISTS_OF_TOKENS = (VOCABULARY, ADDED, ("model", "merges"))  # a patch only appends to them
 MAX_STEPS = 1_000
 REMEDY = "Make the pack from a model that only adds tokens."
 MAKE_AGAIN = "Make the pack again."
@@ -32,9 +32,10 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PatchStep:
-    """A step of a patch: what is changed, how (ADD, APPEND or CHANGE), and the new content.
+    """A step of a patch.
 
-    value: for CHANGE, the old and the new value.
+    path: keys of the changed value. kind: ADD, APPEND or CHANGE. value: the new entries or items;
+    for CHANGE, the old and the new value.
     """
 
     path: Path
@@ -74,7 +75,7 @@ def _compare(before: Any, after: Any, path: Path) -> Iterator[PatchStep]:
     """Yield the steps from one value to another."""
     if type(before) is type(after) and before == after:
         return
-    # 1. An object that keeps its type and its entries: compare them, and add the others.
+    # 1. An object that keeps its type and its entries: compare the entries, and add new ones.
     if isinstance(before, dict) and isinstance(after, dict) and _keeps_entries(before, after):
         for key in before:
             yield from _compare(before[key], after[key], (*path, key))
@@ -82,11 +83,11 @@ def _compare(before: Any, after: Any, path: Path) -> Iterator[PatchStep]:
         if added:
             yield PatchStep(path, ADD, added)
         return
-    # 2. A list that keeps its items: append the others.
+    # 2. A list that keeps its items: append new ones.
     if isinstance(before, list) and isinstance(after, list) and after[: len(before)] == before:
         yield PatchStep(path, APPEND, after[len(before) :])
         return
-    # 3. Anything else is a setting.
+    # 3. Anything else must be a setting: change it.
     if not _is_setting(path):
         raise InputError(
             f"The adapted tokenizer changes or removes entries of {'.'.join(path[:2])}.", REMEDY
@@ -99,17 +100,17 @@ def _keeps_entries(before: Json, after: Json) -> bool:
 
 
 def _is_setting(path: Path) -> bool:
-    """Return whether a value holds no tokens, so that it may be replaced."""
+    """Return whether a value contains no tokens, so that it may be replaced."""
     holds_tokens = path in ((), ("model",))
     return not holds_tokens and path[:1] != ADDED and path[:2] not in LISTS_OF_TOKENS
 
 
 def read_patch(value: Any, place: str) -> TokenizerPatch:
-    """Read what `TokenizerPatch.to_list` returned; raises InputError, which begins with `place`, if
-    it is invalid.
+    """Read the output of `TokenizerPatch.to_list`; raises InputError, whose message begins with
+    `place`, if it is invalid.
     """
     if not isinstance(value, list) or len(value) > MAX_STEPS:
-        raise InputError(f"{place}: its tokenizer patch is no list of steps.", MAKE_AGAIN)
+        raise InputError(f"{place}: its tokenizer patch is not a list of steps.", MAKE_AGAIN)
     return TokenizerPatch(tuple(_read_step(one, place) for one in value))
 
 
@@ -163,7 +164,7 @@ def _find(content: Any, path: Path) -> Any:
 
 
 def _change(place: Any, step: PatchStep) -> None:
-    """Change a setting, unless an earlier patch has."""
+    """Change a setting, unless an earlier patch has made the same change."""
     before, after = step.value
     key = step.path[-1]
     if not isinstance(place, dict) or key not in place:
@@ -179,7 +180,7 @@ def _change(place: Any, step: PatchStep) -> None:
 def _add(
     place: dict[str, Any], step: PatchStep, ids: Mapping[str, int], skipped: frozenset[str]
 ) -> None:
-    """Add the entries of an object; those of a vocabulary get the ids of new tokens."""
+    """Add entries to an object; entries of a vocabulary get the ids of new tokens."""
     for key, value in step.value.items():
         if step.path == VOCABULARY:
             if key in skipped:
@@ -208,8 +209,8 @@ def _append(
 
 
 def _name_item(item: Any) -> str:
-    """Return what distinguishes an item: the token of an added token or of a piece with its score,
-    or the whole item, such as a merge.
+    """Return the key of an item: the token of an added token or of a piece with its score, or the
+    whole item, such as a merge.
     """
     if isinstance(item, dict) and isinstance(item.get("content"), str):
         return str(item["content"])
@@ -221,7 +222,7 @@ def _name_item(item: Any) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal; 1 and true are not."""
+    """Return whether two JSON values have the same type and are equal: 1 and true are not."""
     return type(one) is type(other) and bool(one == other)
 
 

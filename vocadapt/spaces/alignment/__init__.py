@@ -4,5 +4,5 @@ Read in this order: `anchors` (the shared words), `methods` (the registry of met
 settings), `alignment` (fit, apply, save), `cross_validation` (quality on held-out anchors, and all
 methods compared on the same folds), `frequency_bands` (quality for frequent, middle and rare words).
 The algorithms: `least_squares`, `kernel_ridge`, `multi_step`, `rcsls`, `mlp`, `self_learning`; and
-`vector_length` (the norm of a mapped vector by the frequency of its word).
+`vector_length` (the norm of a mapped vector from the frequency of its word).
 """

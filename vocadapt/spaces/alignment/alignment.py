@@ -46,12 +46,13 @@ class Alignment:
     """A fitted alignment; `apply` maps source vectors to target vectors.
 
     `matrix` (d_source, d_target) float32 maps between the prepared spaces: normalized and
-    mean-centered if the settings require it. `source_mean` (d_source,) and `target_mean` (d_target,)
-    are zero without centering. `scale` is the mean norm of the anchors' target vectors if vectors
-    are normalized, else 1. A kernel method also has `landmarks` (n, d_source), the anchors'
-    prepared source vectors; its `matrix` (n, d_target) holds one row of coefficients for each.
-    `more` holds the other arrays of a method, by name. `norm_curve` (2, k): log counts and the norms
-    of the anchors' target vectors, if mapped vectors get the norm of anchors of equal frequency.
+    mean-centered if the settings require it. `source_mean` (d_source,) and `target_mean`
+    (d_target,) are zero without centering. `scale` is the mean norm of the anchors' target vectors
+    if vectors are normalized, else 1. A kernel method also has `landmarks` (n, d_source), the
+    anchors' prepared source vectors; its `matrix` (n, d_target) holds one row of coefficients for
+    each.
+    `more`: other arrays of a method, by name. `norm_curve`: (2, k) float32, log counts and norms of
+    the anchors' target vectors, if mapped vectors get the norm of anchors of equal frequency.
     """
 
     settings: AlignmentSettings
@@ -67,8 +68,8 @@ class Alignment:
     def apply(self, vectors: Matrix, counts: IntArray | None = None) -> Matrix:
         """Map source vectors (n, d_source) to target vectors (n, d_target) float32.
 
-        counts: (n,), of the words in the text of the source; with a norm curve they set the norm, and
-        without counts it is the mean norm of the curve.
+        counts: (n,) int64, of the words in the text of the source. If there is a norm curve, they
+        determine the norms; without counts, every norm is the mean of the curve.
         """
         mapped = (self.map_source(vectors) + self.target_mean) * np.float32(self.scale)
         if self.norm_curve is None:
@@ -171,7 +172,7 @@ def fit_on_anchors(
     1. Normalize the anchors' vectors; remember the mean norm of the targets as the scale.
     2. Subtract each side's mean.
     3. Solve for the matrix, in float64; store everything as float32.
-    4. Remember the norms of the anchors by frequency if they set the length of mapped vectors.
+    4. Fit the norms of the anchors by frequency if they determine the length of mapped vectors.
     """
     # 1. Select and normalize.
     source_rows = source.matrix[anchors.source_rows]
@@ -205,7 +206,7 @@ def fit_on_anchors(
         solved = {"matrix": solved}
     arrays = {name: value.astype(np.float32) for name, value in solved.items()}
 
-    # 4. The norms of the anchors by frequency.
+    # 4. Fit the norms of the anchors by frequency.
     length = settings.vector_length
     if length == "method":
         length = method.length
@@ -230,10 +231,11 @@ def fit_on_anchors(
 def _prepare_others(
     space: EmbeddingSpace, anchors: IntArray, cutoff: int, mean: FloatArray, unit: bool
 ) -> Matrix:
-    """Return the vectors of the first `cutoff` ordinary words that are not anchors, prepared as these.
+    """Return the vectors of the `cutoff` most frequent ordinary words that are not anchors.
 
-    Words are ordered by count. Without counts the order of the space is that of frequency, as in
-    files of word vectors and in most vocabularies. mean: that of the anchors.
+    They are prepared like those of the anchors: (n, d) float32. anchors: (n,) int64, rows of the
+    anchors. mean: (d,) float64, of the anchors. Without counts, the order of the space is taken as
+    the order of frequency, as in files of word vectors and in most vocabularies.
     """
     excluded = space.kinds.special | space.kinds.placeholders | space.kinds.continuations
     ordinary = np.array([word not in excluded for word in space.words])

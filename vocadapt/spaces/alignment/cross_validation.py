@@ -1,17 +1,19 @@
-"""Quality of an alignment by k-fold cross-validation, and comparison of alignments on the same folds.
+"""Quality of an alignment by k-fold cross-validation, and comparison of alignments on the same
+folds.
 
 1. Split the anchors (shared words) into folds.
 2. Fit on all folds but one; map the held-out words.
 3. Rank all wordpieces by similarity to each mapped word; its own wordpiece is the correct answer.
 
-The results are the cosine to the own wordpiece, the length relative to it, and P@k: the fraction of words whose own wordpiece is
-among the k nearest. The candidates are the anchors' wordpieces or all wordpieces, ranked by cosine
-or by CSLS. Similarities are computed in the prepared target space (centered by the means of the
-training anchors).
+The results are the cosine to the own wordpiece, the norm relative to it, and P@k: the fraction of
+words whose own wordpiece is among the k nearest. The candidates are the anchors' wordpieces or all
+wordpieces, ranked by cosine or by CSLS. Similarities are computed in the prepared target space
+(centered by the means of the training anchors).
 
-CSLS uses the hubness of a wordpiece among all mapped anchors, like the neighbor lists. These include
-the training anchors: with the held-out words alone, P@k by CSLS is .02 to .06 lower, most for kernel
-ridge. The residual of the fit is not reported, because it decreases if there is too little text.
+CSLS uses the hubness of a wordpiece among all mapped anchors, like the neighbor lists. These
+include the training anchors: with the held-out words alone, P@k by CSLS is .02 to .06 lower, most
+for kernel ridge. The residual of the fit is not reported, because it decreases if there is too
+little text.
 """
 
 import math
@@ -196,8 +198,8 @@ def evaluate_split(
     settings: AlignmentSettings,
     progress: Progress = silent,
 ) -> tuple[Matrix, Matrix, Matrix, dict[str, IntArray]]:
-    """Fit on the training anchors; return cosines, random cosines, lengths and ranks of the test
-    anchors.
+    """Fit on the training anchors; return cosines, random cosines, relative norms and ranks of the
+    test anchors.
 
     test: (n,) bool, the anchors of the held-out fold.
     """
@@ -277,7 +279,8 @@ def list_alignment_settings(
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments, without and with normalizing and centering.
 
-    The default of Poerner et al. 2020 comes first. iterative: include the methods that take minutes.
+    The default of Poerner et al. 2020 comes first. iterative: include the methods that take
+    minutes.
     """
     names = [name for name, method in METHODS.items() if iterative or not method.iterative]
     if source.dim != target.dim:

@@ -1,7 +1,7 @@
 """Alignment methods: their settings, and the registry METHODS for the app and the command line.
 
-A method is one function from prepared anchors to a matrix, or to named arrays if it has a function
-of its own that applies them. The algorithms have a module each.
+A method is a function from prepared anchors to a matrix, or to named arrays and a second function
+that applies them. Each algorithm has its own module.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,15 +25,15 @@ from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
 DEFAULT_RIDGE = 0.01
 DEFAULT_KERNEL_RIDGE = 0.1
 # Weight of kernel ridge in the ensemble; chosen on encyclopedia text.
-KERNEL_SHARE = 0.3
+KERNEL_WEIGHT = 0.3
 HALF_RELIABLE = 50  # count at which the weight "reliability" is 1/2
 MAPPED, FREQUENCY = "mapped", "frequency"
 
-# How the length of a mapped vector is set.
+# Lengths of mapped vectors.
 LENGTHS = {
-    "method": "as the method does by default",
-    MAPPED: "as the alignment maps it",
-    FREQUENCY: "the norm that anchors of equal frequency have",
+    "method": "the default of the method",
+    MAPPED: "unchanged after the alignment",
+    FREQUENCY: "the mean norm of anchors of equal frequency",
 }
 
 
@@ -82,17 +82,17 @@ class AlignmentSettings(CheckedSettings):
         label="Re-weighting",
     )
     mlp_epochs: int = setting(
-        40, "passes over the anchors of the method mlp", high=10_000, label="MLP epochs"
+        40, "passes over the anchors in the method mlp", high=10_000, label="MLP epochs"
     )
     induction_rounds: int = setting(
         10,
-        "rounds that induce a dictionary, in self-learning and mutual-neighbors",
+        "number of rounds of dictionary induction in self-learning and mutual-neighbors",
         high=1_000,
         label="Induction rounds",
     )
     induction_cutoff: int = setting(
         4000,
-        "number of frequent words of each space among which a dictionary is induced",
+        "number of frequent words of each space to induce a dictionary from",
         low=1,
         high=100_000,
         label="Induction cutoff",
@@ -113,9 +113,9 @@ class AlignmentSettings(CheckedSettings):
 class AnchorPairs:
     """Prepared anchors: source vectors x (n, d), target vectors y (n, e), weights (n,) of mean 1.
 
-    All are float64. norms: (n,), of the source vectors before normalizing. other_x: (m, d) float32,
-    other_y: (p, e) float32: the most frequent prepared words of both spaces that are not anchors;
-    only methods with `induces` get them.
+    All are float64. norms: (n,), norms of the source vectors before normalizing. other_x: (m, d)
+    and other_y: (p, e), float32, prepared vectors of the most frequent words of both spaces that
+    are not anchors; empty unless the method has `induces`.
     """
 
     x: FloatArray
@@ -131,7 +131,9 @@ class AnchorPairs:
 
 
 def weight_rows(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return x (n, d) and y (n, e) with each row multiplied by the square root of its weight."""
+    """Return x (n, d) and y (n, e) with each row multiplied by the square root of its weight,
+    float64.
+    """
     if (weights == 1).all():
         return x, y
     roots = np.sqrt(weights)[:, None]
@@ -148,11 +150,11 @@ class AlignmentMethod:
     kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
     it needs at least as many anchors as dimensions. equal_dimensions: it needs spaces of equal
     dimensions. baseline: comparisons of all methods do not repeat it with normalized, centered
-    vectors. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing, by the
-    arrays that `fit` returned; by default they are multiplied by the matrix. weighting: the weights
-    of anchors if the settings name none and counts are known. length: how the length of mapped
-    vectors is set, if the settings do not say. induces: it gets the words that are not anchors.
-    iterative: it takes many times longer than a linear system.
+    vectors. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing, with
+    the arrays that `fit` returned; None multiplies by the matrix. weighting: the weights of anchors
+    if the settings name none and counts are known. length: the default length of mapped vectors, a
+    key of LENGTHS. induces: it also uses words that are not anchors. iterative: it takes many times
+    longer than a linear system.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating] | Arrays]
@@ -260,7 +262,7 @@ def _apply_ensemble(rows: Matrix, norms: Matrix, arrays: Mapping[str, Matrix]) -
     """Return the weighted mean of the directions of mlp and kernel ridge, with mlp's mean length."""
     by_mlp = apply_mlp(rows, norms, arrays)
     by_kernel = apply_kernel_alignment(rows, arrays["landmarks"], arrays["coefficients"])
-    mixed = (1 - KERNEL_SHARE) * normalize_rows(by_mlp) + KERNEL_SHARE * normalize_rows(by_kernel)
+    mixed = (1 - KERNEL_WEIGHT) * normalize_rows(by_mlp) + KERNEL_WEIGHT * normalize_rows(by_kernel)
     lengths = np.linalg.norm(by_mlp, axis=1, keepdims=True)
     return np.asarray(normalize_rows(mixed) * lengths)
 
@@ -339,7 +341,7 @@ METHODS: dict[str, AlignmentMethod] = {
     ),
     "multi-step": AlignmentMethod(
         _fit_multi_step,
-        "whitens both sides, rotates, re-weights the directions and de-whitens",
+        "whitens both spaces, rotates, re-weights the directions and de-whitens",
         "Artetxe et al. 2018 (AAAI)",
         length=FREQUENCY,
     ),
@@ -354,7 +356,7 @@ METHODS: dict[str, AlignmentMethod] = {
     ),
     "mlp": AlignmentMethod(
         _fit_mlp,
-        "a small network beside a matrix, trained to retrieve the own wordpiece",
+        "a linear map plus a small multilayer perceptron, trained to retrieve the own wordpiece",
         "van den Oord et al. 2018 (loss)",
         penalty=True,
         apply=apply_mlp,
@@ -374,7 +376,7 @@ METHODS: dict[str, AlignmentMethod] = {
     ),
     "self-learning": AlignmentMethod(
         _fit_self_learning,
-        "for few anchors: a rotation that finds further pairs, and is fitted again on them",
+        "for few anchors: a rotation, fitted again on pairs that it finds",
         "Artetxe et al. 2018 (ACL)",
         length=FREQUENCY,
         induces=True,

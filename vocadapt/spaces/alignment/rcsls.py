@@ -10,51 +10,56 @@ from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
 NEIGHBORS = 10  # k of CSLS, as in Joulin et al. 2018
 ITERATIONS = 10
 LEARNING_RATE = 1.0
-SHRINK = 0.5  # of the learning rate after a step that raised the loss
+SHRINK = 0.5  # factor of the learning rate after a step that increased the loss
 
 
 def fit_rcsls(x: FloatArray, y: FloatArray, weights: FloatArray, start: FloatArray) -> Matrix:
-    """Return the matrix W (d, e) float32 that lowers the RCSLS loss, from the matrix `start`.
+    """Minimize the RCSLS loss by gradient descent from the matrix `start`; return W (d, e) float32.
 
-    x: (n, d), y: (n, e), weights: (n,). The loss of an anchor with normalized x and y is
+    x: (n, d), y: (n, e), weights: (n,), start: (d, e), all float64. The loss of an anchor with
+    normalized x and y is
 
         −2·x·W·y + mean of x·W·y' over the k nearest y' + mean of x'·W·y over the k nearest x'
 
-    1. Find the k nearest anchors of both sides under the current W.
-    2. Take a step against the gradient, which for given neighbors is a weighted sum of x·yᵀ.
-    3. Undo a step that raised the loss, and continue with a smaller learning rate.
+    1. Find the k nearest anchors in both directions under the current W. For given neighbors, the
+       gradient is a weighted sum of x·yᵀ.
+    2. If the loss has increased, undo the last step and decrease the learning rate.
+    3. Take a step against the gradient.
     """
     unit_x = normalize_rows(x.astype(np.float32))
     unit_y = normalize_rows(y.astype(np.float32))
-    shares = (weights / weights.sum()).astype(np.float32)
+    fractions = (weights / weights.sum()).astype(np.float32)
     matrix: Matrix = start.astype(np.float32)
-    spread = float(np.linalg.norm(unit_x @ matrix, axis=1).mean())
-    if spread == 0:
+    mean_norm = float(np.linalg.norm(unit_x @ matrix, axis=1).mean())
+    if mean_norm == 0:
         return matrix
-    matrix = matrix / np.float32(spread)
+    matrix = matrix / np.float32(mean_norm)
 
     rate = LEARNING_RATE
     best, best_loss, step = matrix, np.inf, np.zeros_like(matrix)
     for _ in range(ITERATIONS):
         # 1. The loss and its gradient under the current W.
-        loss, gradient = _compute_loss(unit_x, unit_y, shares, matrix)
-        # 3. Undo a bad step.
+        loss, gradient = _compute_loss(unit_x, unit_y, fractions, matrix)
+        # 2. Keep the step, or undo it.
         if loss > best_loss:
             rate *= SHRINK
         else:
             best, best_loss, step = matrix, loss, gradient
-        # 2. The next step.
+        # 3. Take the next step.
         matrix = best - np.float32(rate) * step
     return best
 
 
 def _compute_loss(x: Matrix, y: Matrix, weights: Matrix, matrix: Matrix) -> tuple[float, Matrix]:
-    """Return the RCSLS loss and its gradient (d, e) for unit vectors x (n, d) and y (n, e)."""
+    """Return the RCSLS loss and its gradient, (d, e) float32.
+
+    x: (n, d), y: (n, e), unit vectors; weights: (n,), sum 1; matrix: (d, e); all float32.
+    """
     mapped = x @ matrix
     k = min(NEIGHBORS, len(x))
     similarity = mapped @ y.T
     own = np.einsum("ij,ij->i", mapped, y)
-    # Weights of the pairs (x of row i, y of column j) in the loss.
+    # The k nearest y of each x, and the k nearest x of each y.
     nearest_y = np.argpartition(similarity, len(y) - k, axis=1)[:, len(y) - k :]
     nearest_x = np.argpartition(similarity, len(x) - k, axis=0)[len(x) - k :]
     toward_y = np.take_along_axis(similarity, nearest_y, axis=1).mean(axis=1)

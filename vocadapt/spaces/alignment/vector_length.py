@@ -1,22 +1,23 @@
-"""The norm of a wordpiece by the frequency of its word, from the anchors.
+"""The norm of wordpiece embeddings as a function of word frequency, fitted on the anchors.
 
-A network sees the length of an embedding, which cosines do not show. Regression shortens vectors
-that it cannot predict well; this curve restores the length that words of equal frequency have.
+The norm of an embedding matters in a network, but cosines do not depend on it. Regression shortens
+vectors that it cannot predict well; this curve restores the norm that words of equal frequency
+have.
 """
 
 import numpy as np
 
 from vocadapt.spaces.space import IntArray, Matrix
 
-BANDS = 20  # at most, with about the same number of anchors
-MIN_WORDS = 10  # in a band
+BANDS = 20  # maximum number of bands, each with about the same number of anchors
+MIN_WORDS = 10  # minimum number of anchors in a band
 
 
 def fit_norm_curve(counts: IntArray | None, rows: IntArray, targets: Matrix) -> Matrix:
     """Return the mean log count and the mean norm of bands of anchors (2, bands) float32.
 
-    counts: (words,), of the source, or None. rows: (n,), of the anchors. targets: (n, d_target).
-    Without counts there is one band.
+    counts: (words,) int64, of the source, or None for a single band. rows: (n,) int64, rows of the
+    anchors. targets: (n, d_target) float32, their target vectors.
 
     Example, two bands: counts [8 8 1 1], norms [1 3 5 5] -> log counts [0 log 8], norms [5 2].
     """
@@ -34,7 +35,8 @@ def fit_norm_curve(counts: IntArray | None, rows: IntArray, targets: Matrix) -> 
 def read_norm_curve(curve: Matrix, counts: IntArray | None, n: int) -> Matrix:
     """Return the norms (n,) float32 of words with these counts, by linear interpolation.
 
-    Without counts, each is the mean of the curve.
+    curve: as `fit_norm_curve` returns it. counts: (n,) int64; without counts, each norm is the mean
+    of the curve.
     """
     if counts is None:
         return np.full(n, curve[1].mean(), dtype=np.float32)

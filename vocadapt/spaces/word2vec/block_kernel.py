@@ -1,7 +1,7 @@
-"""The compiled arithmetic of `block_trainer`: one call trains one slice of a text.
+"""The compiled functions of `block_trainer`: one call trains one slice of a text.
 
-All vectors are rows of float32 arrays. Random numbers come from a generator that is written out
-here (xorshift64*, Vigna 2016), so that equal seeds give equal vectors in any version of numba.
+All vectors are rows of float32 arrays. Random numbers come from a generator that is implemented
+here (xorshift64*, Vigna 2016), so that equal seeds give equal vectors in every version of numba.
 """
 
 from collections.abc import Callable
@@ -15,29 +15,26 @@ from vocadapt.spaces.space import IntArray, Matrix
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TILE = 4  # rows and columns that the matrix products compute at once
+TILE = 4  # numbers of rows and of columns that the matrix products compute at once
 LINE_END = -1  # in a text of word ids
-ONE = np.float32(1)  # a whole number would turn the arithmetic into float64
-# Beyond it, the approximated sigmoid is constant; its error is at most 5e-5.
+ONE = np.float32(1)  # an int would turn the arithmetic into float64
+# Logit beyond which the approximation of the sigmoid is constant; its error is at most 5e-5.
 LARGEST_LOGIT = np.float32(9.8)
 MULTIPLIER = np.uint64(2685821657736338717)  # of xorshift64*
-MIXER = np.uint64(
-    0x9E3779B97F4A7C15
-)  # 2^64 / golden ratio: seeds that differ by 1 give unlike states
 SHIFT_12, SHIFT_25, SHIFT_27, SHIFT_32 = (np.uint64(bits) for bits in (12, 25, 27, 32))
 TO_FRACTION = np.float32(2.0**-32)
 
 
-def compiled(function: F) -> F:
-    """Compile a function by numba, without Python's lock; the result is cached on the disk."""
+def compile_function(function: F) -> F:
+    """Compile a function by numba, without the GIL; the result is cached on disk."""
     return cast(F, njit(nogil=True, fastmath=True, error_model="numpy", cache=True)(function))
 
 
 class Noise(NamedTuple):
-    """Word frequencies: the probability of keeping each word, and Walker's tables of negatives.
+    """The probabilities of keeping words, and Walker's alias tables to draw negatives.
 
-    keep: (words,) float32. A negative sample is a uniform word i with probability chance[i], and
-    alias[i] otherwise.
+    keep: (words,) float32. chance: (words,) float32, alias: (words,) int32: for a uniform word i,
+    the negative is i with probability chance[i], and alias[i] otherwise.
     """
 
     keep: Matrix
@@ -46,11 +43,13 @@ class Noise(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Sizes of a training: the window, the negatives per word, and how tokens share negatives.
+    """Sizes of a training.
 
-    block: tokens between two updates of the input vectors, a multiple of `group`. group: tokens that
-    share negatives; shared: their number; both are multiples of TILE. sets: sets of negatives per
-    block; group g takes set g modulo `sets`. average: CBOW averages context vectors instead of adding.
+    window, negative: context words on either side, and negatives per word. block: tokens between
+    two updates of the input vectors, a multiple of `group`. group: number of tokens that share
+    negatives. shared: number of these negatives. Both are multiples of TILE.
+    sets: sets of negatives per block; group g takes set g modulo `sets`. average: CBOW averages
+    context vectors instead of adding them.
     """
 
     window: int
@@ -65,10 +64,11 @@ class Shape(NamedTuple):
 class Buffers(NamedTuple):
     """Arrays of one block, allocated once per slice.
 
-    hidden, gradient: (block, d), the vector that predicts at each position, and the change of it.
-    weights: (block,), the pairs of words in which it occurs. excluded: (block,), the word that is no
-    negative there. words: (sets · shared,), the negatives; negatives and changes: (sets · shared, d),
-    their vectors and the changes of these. scores: (group, shared); transposed: (shared, group).
+    hidden, gradient: (block, d) float32, the hidden vector at each position, and its change.
+    weights: (block,) float32, the number of word pairs of each position. excluded: (block,) int32,
+    the word that must not be a negative there. words: (sets · shared,) int32, the negatives.
+    negatives and changes: (sets · shared, d) float32, their vectors, and the changes of these.
+    scores: (group, shared) float32. transposed: (shared, group) float32.
     """
 
     hidden: Matrix
@@ -82,9 +82,9 @@ class Buffers(NamedTuple):
     transposed: Matrix
 
 
-@compiled
+@compile_function
 def draw(state: NDArray[np.uint64]) -> np.uint32:
-    """Return a random number of 32 bits and advance the state (1,)."""
+    """Return a random number of 32 bits, and advance the state, (1,) uint64."""
     bits = state[0]
     bits ^= bits >> SHIFT_12
     bits ^= bits << SHIFT_25
@@ -93,7 +93,7 @@ def draw(state: NDArray[np.uint64]) -> np.uint32:
     return np.uint32((bits * MULTIPLIER) >> SHIFT_32)
 
 
-@compiled
+@compile_function
 def draw_negative(noise: Noise, state: NDArray[np.uint64]) -> np.int32:
     """Return a random word by Walker's alias method: two random numbers, one comparison."""
     word = (np.uint64(draw(state)) * np.uint64(len(noise.chance))) >> SHIFT_32
@@ -102,7 +102,7 @@ def draw_negative(noise: Noise, state: NDArray[np.uint64]) -> np.int32:
     return np.int32(noise.alias[word])
 
 
-@compiled
+@compile_function
 def compute_sigmoid(logit: np.float32) -> np.float32:
     """Return 1 / (1 + exp(-logit)) by a continued fraction of tanh, which compilers vectorize."""
     bounded = min(max(logit, -LARGEST_LOGIT), LARGEST_LOGIT)
@@ -117,12 +117,12 @@ def compute_sigmoid(logit: np.float32) -> np.float32:
     return np.float32(0.5) + np.float32(0.5) * numerator / denominator
 
 
-@compiled
+@compile_function
 def multiply(left: Matrix, right: Matrix, products: Matrix) -> None:
     """Write left · rightᵀ (n, k) into `products`, for left (n, d) and right (k, d).
 
-    n and k are multiples of TILE. The 16 products of a tile are summed at once, because each value
-    that is read is then used four times.
+    n and k are multiples of TILE. The 16 products of a tile are summed together, so that each value
+    is used four times after it is read.
     """
     dim = left.shape[1]
     for i in range(0, left.shape[0], TILE):
@@ -168,9 +168,9 @@ def multiply(left: Matrix, right: Matrix, products: Matrix) -> None:
             products[i + 3, k + 3] = ds
 
 
-@compiled
+@compile_function
 def add_combinations(factors: Matrix, vectors: Matrix, sums: Matrix, fresh: bool) -> None:
-    """Add factors (n, k) · vectors (k, d) to `sums` (n, d), or write it there if `fresh`.
+    """Add factors (n, k) · vectors (k, d) to `sums` (n, d), or overwrite `sums` if `fresh`.
 
     n and k are multiples of TILE.
     """
@@ -212,11 +212,13 @@ def add_combinations(factors: Matrix, vectors: Matrix, sums: Matrix, fresh: bool
                     d[j] += dp * p[j] + dq * q[j] + dr * r[j] + ds * s[j]
 
 
-@compiled
+@compile_function
 def subsample(
     ids: NDArray[np.int32], keep: Matrix, state: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int32], IntArray, IntArray]:
-    """Drop frequent words at random; return the tokens, and the line of each as [start, end)."""
+    """Drop frequent words at random; return the tokens, (n,) int32, and the line of each as start
+    and end, two (n,) int64.
+    """
     tokens = np.empty(len(ids), np.int32)
     starts, ends = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64)
     count = line = 0
@@ -231,7 +233,7 @@ def subsample(
     return tokens[:count], starts[:count], ends[:count]
 
 
-@compiled
+@compile_function
 def allocate_buffers(shape: Shape, dim: int) -> Buffers:
     """Return the buffers of a slice, all zero."""
     negatives = shape.sets * shape.shared
@@ -248,16 +250,18 @@ def allocate_buffers(shape: Shape, dim: int) -> Buffers:
     )
 
 
-@compiled
+@compile_function
 def draw_window(
     position: int, line: tuple[int, int], window: int, state: NDArray[np.uint64]
 ) -> tuple[int, int]:
-    """Return the positions [first, last) within 1 to `window` words of a token, within its line."""
+    """Draw the radius of a window, 1 to `window`; return its positions [first, last) in the
+    line.
+    """
     radius = 1 + int(draw(state) % np.uint32(window))
     return max(line[0], position - radius), min(line[1], position + radius + 1)
 
 
-@compiled
+@compile_function
 def compute_changes(
     words: NDArray[np.int32],
     weights: Matrix,
@@ -266,9 +270,11 @@ def compute_changes(
     scores: Matrix,
     transposed: Matrix,
 ) -> None:
-    """Replace the scores (group, shared) by factor · weight · sigmoid, and write their transpose.
+    """Replace the scores (group, shared) by factor · weight · sigmoid(score), and write the
+    transpose.
 
-    weights, excluded: of the first rows; the others become 0, as do the words to exclude.
+    weights, excluded: (n,), of the first n rows. Other rows, and scores of excluded words, become
+        0.
     """
     for i in range(len(scores)):
         weight, excluded_word = np.float32(0), np.int32(LINE_END)
@@ -283,7 +289,7 @@ def compute_changes(
             transposed[k, i] = row[k]
 
 
-@compiled
+@compile_function
 def train_on_negatives(
     outputs: Matrix,
     count: int,
@@ -293,12 +299,12 @@ def train_on_negatives(
     buffers: Buffers,
     state: NDArray[np.uint64],
 ) -> None:
-    """Write the gradient of the negatives, and move their output vectors, for `count` positions.
+    """Compute the gradient of the negatives at `count` positions, and update their output vectors.
 
-    The `shared` negatives of a group count as the `negative` ones of each of its tokens. All vectors
-    are those at the start of the block.
+    The `shared` negatives of a group are weighted like `negative` ones of each of its tokens. All
+    vectors are those at the start of the block.
     """
-    # 1. Draw the negatives and copy their vectors, so that they lie side by side.
+    # 1. Draw the negatives, and copy their vectors to contiguous memory.
     words, negatives, changes = buffers.words, buffers.negatives, buffers.changes
     for k in range(len(words)):
         words[k] = draw_negative(noise, state)
@@ -324,14 +330,14 @@ def train_on_negatives(
             transposed,
         )
 
-        # 3. The changes of the hidden vectors, and those of the negatives.
+        # 3. Compute the changes of the hidden vectors, and of the negatives.
         gradient = buffers.gradient[first : first + shape.group]
         add_combinations(scores, vectors, gradient, True)
         add_combinations(
             transposed, hidden, changes[chosen : chosen + shape.shared], number < shape.sets
         )
 
-    # 4. Move the output vectors; a word that was drawn twice moves twice.
+    # 4. Update the output vectors; a word that was drawn twice is updated twice.
     groups = (count + shape.group - 1) // shape.group
     for k in range(min(groups, shape.sets) * shape.shared):
         vector, change = outputs[words[k]], changes[k]
@@ -339,7 +345,7 @@ def train_on_negatives(
             vector[j] += change[j]
 
 
-@compiled
+@compile_function
 def average_contexts(
     inputs: Matrix,
     tokens: NDArray[np.int32],
@@ -348,10 +354,11 @@ def average_contexts(
     average: bool,
     hidden: Matrix,
 ) -> None:
-    """Write the mean of the input vectors in each window, without the token's own, into `hidden`.
+    """Write the mean of the input vectors in each window, without the token itself, into `hidden`.
 
-    windows: (n, 3): first and last + 1 position in `sums`, and the number of context words. sums:
-    (m + 1, d), running sums of the input vectors: the sum of a window is the difference of two.
+    windows: (n, 3) int64: first position, last position + 1, and the number of context words. sums:
+    (m + 1, d) float32, running sums of the input vectors: the sum of a window is a difference of
+    two.
     """
     for i in range(len(tokens)):
         first, last, contexts = windows[i]
@@ -363,7 +370,7 @@ def average_contexts(
             row[j] = (after[j] - before[j] - own[j]) * scale
 
 
-@compiled
+@compile_function
 def train_on_tokens(
     outputs: Matrix,
     tokens: NDArray[np.int32],
@@ -372,10 +379,10 @@ def train_on_tokens(
     rate: np.float32,
     hidden: Matrix,
     gradient: Matrix,
-    notes: Matrix,
+    differences: Matrix,
 ) -> None:
-    """Complete the gradients by the tokens themselves, move their output vectors, and note in
-    `notes` (m + 1, d) at which positions each gradient begins and ends.
+    """Add the gradients of the tokens themselves, update their output vectors, and add each
+    gradient to the difference array `differences`, (m + 1, d) float32, of its window.
     """
     for i in range(len(tokens)):
         first, last, contexts = windows[i]
@@ -390,7 +397,7 @@ def train_on_tokens(
         scale = np.float32(1)
         if not average:
             scale = np.float32(1 / contexts)
-        begins, stops = notes[first], notes[last]
+        begins, stops = differences[first], differences[last]
         for j in range(outputs.shape[1]):
             value = (change[j] + step * own[j]) * scale
             own[j] += step * row[j]
@@ -399,16 +406,17 @@ def train_on_tokens(
             stops[j] -= value
 
 
-@compiled
-def add_noted_gradients(
+@compile_function
+def add_window_gradients(
     inputs: Matrix,
     tokens: NDArray[np.int32],
-    notes: Matrix,
+    differences: Matrix,
     offset: int,
     count: int,
     gradient: Matrix,
 ) -> None:
-    """Add the running sum of `notes` (m + 1, d) to the input vectors of m tokens, and clear them.
+    """Add the running sums of `differences`, (m + 1, d) float32, to the input vectors of m tokens,
+    and clear the array.
 
     The `count` tokens from `offset` do not get their own gradient.
     """
@@ -418,15 +426,15 @@ def add_noted_gradients(
         own = nothing
         if 0 <= i - offset < count:
             own = gradient[i - offset]
-        vector, note = inputs[tokens[i]], notes[i]
+        vector, difference = inputs[tokens[i]], differences[i]
         for j in range(inputs.shape[1]):
-            running[j] += note[j]
+            running[j] += difference[j]
             vector[j] += running[j] - own[j]
-            note[j] = 0
-    notes[len(tokens)] = 0
+            difference[j] = 0
+    differences[len(tokens)] = 0
 
 
-@compiled
+@compile_function
 def train_cbow(
     ids: NDArray[np.int32],
     inputs: Matrix,
@@ -442,13 +450,14 @@ def train_cbow(
     generator. For each block of tokens:
 
     1. Sum the input vectors up to each position, one window beyond the block on both sides.
-    2. The hidden vector of a token is the mean of the input vectors in its window, without its own.
+    2. Compute the hidden vector of each token: the mean of the input vectors in its window, without
+       the token itself.
     3. Train on the negatives.
-    4. Train on the token itself. The gradient belongs to all input vectors of the window: note where
-       it begins and where it ends.
-    5. The running sum of these notes is what each input vector gets.
+    4. Train on the tokens themselves. A gradient applies to all input vectors of the window: store
+       it in a difference array.
+    5. Add the running sums of the difference array to the input vectors.
 
-    Example of 4 and 5: a gradient g for the positions 1 to 3 of 5 is noted as [0 g 0 0 -g], whose
+    Example of 4 and 5: a gradient g for the positions 1 to 3 of 5 is stored as [0 g 0 0 -g], whose
     running sums are [0 g g g 0].
     """
     tokens, starts, ends = subsample(ids, noise.keep, state)
@@ -456,7 +465,7 @@ def train_cbow(
     buffers = allocate_buffers(shape, dim)
     hidden, gradient = buffers.hidden, buffers.gradient
     sums = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
-    notes = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
+    differences = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
     windows = np.zeros((shape.block, 3), np.int64)
 
     for start in range(0, len(tokens), shape.block):
@@ -489,13 +498,15 @@ def train_cbow(
         train_on_negatives(outputs, len(block), noise, shape, rate, buffers, state)
 
         # 4. The tokens themselves.
-        train_on_tokens(outputs, block, windows, shape.average, rate, hidden, gradient, notes)
+        train_on_tokens(outputs, block, windows, shape.average, rate, hidden, gradient, differences)
 
         # 5. Input vectors.
-        add_noted_gradients(inputs, tokens[left:right], notes, start - left, len(block), gradient)
+        add_window_gradients(
+            inputs, tokens[left:right], differences, start - left, len(block), gradient
+        )
 
 
-@compiled
+@compile_function
 def train_skip_gram(
     ids: NDArray[np.int32],
     inputs: Matrix,
@@ -510,7 +521,8 @@ def train_skip_gram(
     rates: learning rates at the start and at the end of the slice. state: (1,), of the random
     generator. For each block of tokens:
 
-    1. The hidden vector of a token is its own input vector; it predicts each word in its window.
+    1. Copy the hidden vectors: that of a token is its input vector, and predicts each word in the
+       window.
     2. Train on the negatives, which count once for each predicted word.
     3. Train on the predicted words.
     4. Add the gradients to the input vectors.

@@ -4,12 +4,12 @@ word2vec (Mikolov et al. 2013) reads and writes the vectors of all context words
 negatives for each word of the text, so memory limits its speed. Here a block of 64 tokens is
 trained at once: each vector is read and written once per block, sums over windows are differences
 of running sums, and the products with the negatives are matrix products in the cache. Four tokens
-share their negatives (Ji et al. 2016, Parallelizing word2vec in shared and distributed memory); a
-context word meets about as many different negatives as in word2vec, because it occurs in the
-windows of several groups.
+share their negatives (Ji et al. 2016, Parallelizing word2vec in shared and distributed memory). A
+context word is trained with about as many different negatives as in word2vec, because it occurs in
+the windows of several groups.
 
-Within a block all vectors are those at its start, except those of predicted words. All else is as
-in word2vec: windows, subsampling, the distribution of the negatives, and the learning rate.
+Within a block, all vectors are those at its start, except those of predicted words. Windows,
+subsampling, the distribution of negatives and the learning rate are as in word2vec.
 """
 
 import json
@@ -36,23 +36,26 @@ if TYPE_CHECKING:
 BLOCK = 64  # tokens: their vectors and sums fit into the second-level cache
 GROUP = 4  # tokens that share negatives: the rows of the kernel's products (TILE)
 NOISE_EXPONENT = 0.75  # of the counts, for the distribution of negatives
-LAST_RATE = 1e-4  # of learning, at the end
+LAST_RATE = 1e-4  # learning rate at the end
 SAVE_SECONDS = 300.0  # between two checkpoints
 VECTORS, STATE = "word2vec.safetensors", "word2vec.json"  # files of a checkpoint
-MAPPED_FRACTION = 0.5  # of the free memory: larger vectors are mapped from files
+MAPPED_FRACTION = 0.5  # fraction of the free memory: larger arrays are memory-mapped files
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """How tokens share negatives: `ratio` shared ones for each of word2vec's, `sets` per block."""
+class SharedNegatives:
+    """Numbers of shared negatives.
+
+    ratio: shared negatives of a group for each negative of word2vec. sets: sets of them per block.
+    """
 
     ratio: float
     sets: int
 
 
-# A context word of CBOW meets the negatives of all groups in whose windows it is; a word of
-# skip-gram those of its own group only.
-CBOW, SKIP_GRAM = Sharing(1.6, 6), Sharing(4.0, 2)
+# In CBOW, a context word is trained with the negatives of all groups in whose windows it occurs; in
+# skip-gram, only with those of its own group.
+CBOW, SKIP_GRAM = SharedNegatives(1.6, 6), SharedNegatives(4.0, 2)
 
 
 def train_in_blocks(
@@ -62,13 +65,14 @@ def train_in_blocks(
     progress: Progress,
     checkpoint: Path | None,
 ) -> tuple[Matrix, float]:
-    """Train vectors of the words, which are given with their counts, on a words file.
+    """Train vectors on a words file.
 
-    Returns the vectors (words, dim) float32 and the seconds of the training alone. checkpoint: a
-    folder for checkpoints, at most one per epoch and every five minutes; a second call with the
-    same folder, text and settings resumes. Raises InputError if numba is not installed.
+    words: the words to train, with their counts. checkpoint: a folder for checkpoints, at most one
+    per epoch and every five minutes; a second call with the same folder, text and settings resumes.
+    Returns the vectors (words, dim) float32, and the seconds from the first update to the last.
+    Raises InputError if numba is not installed.
     """
-    # 1. Compile, or load what was compiled before.
+    # 1. Compile the trainer, or load it from the cache.
     kernel = _import_kernel()
     shape = plan_shape(settings)
     noise = compute_noise(np.array(list(words.values()), dtype=np.float64), settings.sample)
@@ -114,25 +118,29 @@ def train_in_blocks(
 
 
 def _import_kernel() -> Any:
-    """Import the compiled module; raises InputError if that is impossible."""
+    """Import the compiled module; raises InputError if numba is missing or cannot store its
+    code.
+    """
     try:
         from vocadapt.spaces.word2vec import block_kernel
     except ImportError as error:
         raise InputError(
             "The trainer 'blocks' needs numba, which is not installed.",
-            "Install it by: pip install 'vocadapt[fast]', or choose the trainer 'gensim'.",
+            "Install it with pip install 'vocadapt[fast]', or choose the trainer 'gensim'.",
             "trainer",
         ) from error
     except RuntimeError as error:  # numba found no folder for compiled code
         raise InputError(
             f"numba cannot store compiled code: {error}.",
-            "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
+            "Set the environment variable NUMBA_CACHE_DIR to a writable folder.",
         ) from error
     return block_kernel
 
 
 def count_shared_negatives(settings: TrainingSettings) -> int:
-    """Return the number of negatives that a group of tokens shares: 8 by default, 20 in skip-gram."""
+    """Return the number of negatives that a group of tokens shares: 8 by default, 20 in
+    skip-gram.
+    """
     sharing = SKIP_GRAM if settings.skip_gram else CBOW
     return GROUP * math.ceil(settings.negative * sharing.ratio / GROUP)
 
@@ -153,18 +161,19 @@ def plan_shape(settings: TrainingSettings) -> "Shape":
 
 
 def compute_noise(counts: FloatArray, sample: float) -> "Noise":
-    """Return the probabilities of keeping words and of drawing them as negatives, from their counts.
+    """Compute the probabilities of keeping words, and the tables to draw negatives, from word
+    counts.
 
-    counts: (words,). A word of frequency f is kept with the probability (√(f/sample) + 1) · sample/f,
-    as in word2vec; all are kept if `sample` is 0. Negatives are drawn in proportion to count^0.75, by
-    the tables of Walker 1977:
+    counts: (words,) float64. A word of frequency f is kept with the probability (√(f/sample) + 1) ·
+    sample/f, as in word2vec; all are kept if `sample` is 0. Negatives are drawn in proportion to
+    count^0.75, by the tables of Walker 1977:
 
     1. Divide the probability 1 into one equal slot per word, which the word fills up to its own
        probability.
-    2. Words with less than a slot leave room, which is given to one of those with more.
+    2. Fill the rest of the slot of a word with less than one slot by a word with more than one.
 
-    Example: probabilities [.75 .25] of slots of .5 -> relative sizes [1.5 .5] -> the room of word 1
-    goes to word 0: chances [1 .5], aliases [0 0].
+    Example: probabilities [.75 .25] and slots of .5 -> relative sizes [1.5 .5] -> the rest of
+    slot 1 goes to word 0: chances [1 .5], aliases [0 0].
     """
     from vocadapt.spaces.word2vec.block_kernel import Noise
 
@@ -182,18 +191,20 @@ def compute_noise(counts: FloatArray, sample: float) -> "Noise":
 
     # 2. Fill the slots.
     while small and large:
-        word, giver = small.pop(), large.pop()
-        chance[word], alias[word] = sizes[word], giver
-        sizes[giver] -= 1 - sizes[word]
-        if sizes[giver] < 1:
-            small.append(giver)
+        word, donor = small.pop(), large.pop()
+        chance[word], alias[word] = sizes[word], donor
+        sizes[donor] -= 1 - sizes[word]
+        if sizes[donor] < 1:
+            small.append(donor)
         else:
-            large.append(giver)
+            large.append(donor)
     return Noise(keep, np.array(chance, np.float32), np.array(alias, np.int32))
 
 
 def derive_state(seed: int, number: int) -> NDArray[np.uint64]:
-    """Return the state (1,) of the random generator for a slice, by the mixer of splitmix64."""
+    """Return the state of the random generator for a slice, (1,) uint64, by the mixer of
+    splitmix64.
+    """
     bits = np.array([seed], np.uint64) << np.uint64(32) | np.uint64(number)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ bits >> np.uint64(shift)) * np.uint64(factor)
@@ -225,7 +236,9 @@ def write_word_ids(sentences: Path, words: dict[str, int], file: Path) -> list[T
 
 
 def allocate(file: Path, rows: int, dim: int) -> Matrix:
-    """Return zeros (rows, dim) float32, mapped from the file if they would fill much of the memory."""
+    """Return zeros (rows, dim) float32, in a memory-mapped file if they need more than
+    MAPPED_FRACTION of the free memory.
+    """
     import psutil
 
     if rows * dim * np.float32().nbytes < MAPPED_FRACTION * psutil.virtual_memory().available:
@@ -234,7 +247,7 @@ def allocate(file: Path, rows: int, dim: int) -> Matrix:
 
 
 def initialize(inputs: Matrix, seed: int) -> None:
-    """Draw the input vectors (words, d) evenly from -1/d to 1/d, as word2vec does."""
+    """Draw the input vectors (words, d) uniformly from -1/d to 1/d, as in word2vec."""
     rng = np.random.default_rng(seed)
     dim = inputs.shape[1]
     for part in iterate_blocks(len(inputs), dim):
@@ -243,7 +256,9 @@ def initialize(inputs: Matrix, seed: int) -> None:
 
 
 def _resume(checkpoint: Path | None, state: dict[str, Any], inputs: Matrix, outputs: Matrix) -> int:
-    """Read the checkpoint of a training with an equal state; return the number of epochs it had."""
+    """Read the checkpoint of a training with an equal state; return its number of epochs, 0 if
+    there is none.
+    """
     from safetensors.numpy import load_file
 
     if not checkpoint or not (checkpoint / STATE).is_file():
@@ -258,7 +273,7 @@ def _resume(checkpoint: Path | None, state: dict[str, Any], inputs: Matrix, outp
 
 
 def _save(checkpoint: Path, state: dict[str, Any], inputs: Matrix, outputs: Matrix) -> None:
-    """Write a checkpoint; while the vectors are replaced, there is none."""
+    """Write a checkpoint; its state file is missing while the vectors are replaced."""
     from safetensors.numpy import save_file
 
     (checkpoint / STATE).unlink(missing_ok=True)

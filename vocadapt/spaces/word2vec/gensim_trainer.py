@@ -31,10 +31,10 @@ def train_by_gensim(
     progress: Progress,
     checkpoint: Path | None,
 ) -> tuple[Matrix, float]:
-    """Train vectors of the words, which are given with their counts, on a words file.
+    """Train vectors on a words file.
 
-    Returns the vectors (words, dim) float32 and the seconds of the training alone. gensim cannot
-    resume, so `checkpoint` is not used.
+    words: the words to train, with their counts. gensim cannot resume, so `checkpoint` is not used.
+    Returns the vectors (words, dim) float32, and the seconds from the first update to the last.
     """
     with _quiet_gensim():
         from gensim.models import Word2Vec

@@ -46,12 +46,13 @@ def train_in_threads(
 ) -> None:
     """Train the slices in several threads, once per epoch, and report a few times per second.
 
-    train: trains on a slice; its number counts on from epoch to epoch. epochs: those to train now
-    (default: all). Any exception, by a slice, by `progress` or by a signal, stops the threads after
-    their current slice. The message is, for example: epoch 2 of 5, 740,000 words/s, about 80 s left.
+    train: trains on a slice; slices are numbered continuously over all epochs. epochs: epochs to
+    train in this call (default: all). Any exception, by a slice, by `progress` or by a signal,
+    stops the threads after their current slice. The message is, for example: epoch 2 of 5, 740,000
+    words/s, about 80 s left.
     """
-    # This uses no executor: a signal may raise anywhere in the main thread, even while that has a lock
-    # of the executor, and the executor's shutdown would then wait forever.
+    # This uses no executor: a signal may raise anywhere in the main thread, even while that has a
+    # lock of the executor, and the executor's shutdown would then wait forever.
     # 1. All threads take slices from one iterator (a step of a list's iterator is atomic).
     epochs = epochs or range(settings.epochs)
     ordered = interleave_slices(slices, settings.threads) * len(epochs)
@@ -60,7 +61,9 @@ def train_in_threads(
     stop = Event()
 
     def train_waiting_slices() -> None:
-        """Train slices until none is left; put the word count of each, or an exception, in `done`."""
+        """Train slices until none is left; put the word count of each, or an exception, in
+        `done`.
+        """
         try:
             while not stop.is_set() and (task := next(waiting, None)):
                 train(*task)
@@ -97,7 +100,8 @@ def train_in_threads(
                 message + _describe_speed(trained - before, total - trained, now - start),
             )
     finally:
-        # 4. Wait for each thread to end after its current slice. A thread without ident never started.
+        # 4. Wait for each thread to end after its current slice. A thread without ident never
+        #    started.
         stop.set()
         for thread in threads:
             if thread.ident:

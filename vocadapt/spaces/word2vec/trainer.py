@@ -19,11 +19,12 @@ from vocadapt.text.words import WordCounts
 
 @dataclass(frozen=True)
 class Trainer:
-    """A program that trains word vectors: its function, a sentence about it, and its cost.
+    """A program that trains word vectors.
 
     train: takes a words file, the words with their counts, the settings, progress, and a folder for
     checkpoints or None; returns the vectors (words, dim) float32 and the seconds from the first
-    update to the last. microseconds: time of one thread for each trained word.
+    update to the last. about: its description in menus. microseconds: estimates the time of one
+    thread for each trained word.
     """
 
     train: Callable[
@@ -35,7 +36,7 @@ class Trainer:
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """Word vectors, and the seconds from the first update to the last."""
+    """Word vectors, and the seconds from the first update of the training to the last."""
 
     space: EmbeddingSpace
     training_seconds: float
@@ -51,8 +52,8 @@ def _estimate_gensim(settings: TrainingSettings) -> float:
 
 
 def _estimate_blocks(settings: TrainingSettings) -> float:
-    # Vectors read and written per word: a few in any case, in skip-gram those of the window, and the
-    # negatives, which are in the cache.
+    # Number of vectors read and written per word: a constant, the negatives, and in skip-gram the
+    # window.
     rows = 10.0 + count_shared_negatives(settings)
     if settings.skip_gram:
         rows += 3 * settings.window
@@ -73,7 +74,7 @@ TRAINERS: dict[str, Trainer] = {
 
 @dataclass(frozen=True)
 class Word2VecSettings(TrainingSettings):
-    """Settings of word2vec training, with the program that trains."""
+    """Settings of word2vec training, with the training program."""
 
     trainer: str = setting("gensim", "training program", choices=lambda: TRAINERS, label="Trainer")
 
@@ -118,7 +119,8 @@ def train_word2vec(
 
 
 def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """Estimate the seconds of `train_word2vec` from trainer, dimension, window, negatives and threads.
+    """Estimate the seconds of `train_word2vec` from trainer, dimension, window, negatives and
+    threads.
 
     Calibrated on a 2.5 GHz core; another machine may be twice as fast or slow.
     """
@@ -171,8 +173,8 @@ def train_resampled(
     the stability of embedding-based word similarities). A sample has as many lines as the text,
     drawn with replacement: it lacks about 37 % of the lines and contains others several times.
 
-    The vocabulary consists of the words that occur `settings.min_count` times in the whole text and at least
-    once in the sample. The sample is a temporary file in the folder of `sentences`. Raises
+    The vocabulary consists of the words that occur `settings.min_count` times in the whole text and
+    at least once in the sample. The sample is a temporary file in the folder of `sentences`. Raises
     InputError for too little text.
     """
     sample = sentences.with_name(f"resampled-{seed}.txt")

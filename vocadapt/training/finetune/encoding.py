@@ -256,7 +256,10 @@ def _halve(
 
 
 def _measure_pair(tokenizer: ModelTokenizer, first: Ids, second: Ids) -> int:
-    """Return the tokens of a text or a pair; a second text adds separators before it."""
+    """Return the number of tokens of a text or a pair, with special tokens and separators.
+
+    first, second: (n,) int32, ids of the two texts; an empty second text means that there is none.
+    """
     return len(first) + len(second) + ENDS + tokenizer.n_between * bool(len(second))
 
 
@@ -280,8 +283,8 @@ def build_view(
     places: Ids = AT_START,
     rows: Ids = AT_START,
 ) -> View:
-    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP], with the special tokens
-    of these roles and as many separators between two texts as the model has.
+    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP], with the model's special
+    tokens and its number of separators between two texts.
 
     By default it has one row of logits, at [CLS].
     """

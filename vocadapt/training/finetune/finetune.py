@@ -95,10 +95,11 @@ class Run:
 
     logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); scores are
     empty if it has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples:
-    number of examples trained on in `seconds`. collapsed: whether no dev score exceeded the majority
-    baseline or, without dev scores, the predictions for the training examples do not at the end.
+    number of examples trained on in `seconds`. collapsed: whether no dev score exceeded the
+    majority baseline or, without dev scores, the predictions for the training examples do not at
+    the end.
     optimizer_bytes: size of the optimizer's state. old_embeddings: if only new embeddings were
-    trained, the number of the others ("of"), and of those with equal bits ("bit_equal").
+    trained, the number of old embeddings ("of"), and of those that are bit-equal ("bit_equal").
     """
 
     network: "transformers.PreTrainedModel"
@@ -138,8 +139,8 @@ def prepare(
     """Encode a task for a model.
 
     tokenization: "" means mixed if the model has two tokenizations, else its only one. Raises
-    InputError if the model is no encoder, if the task has no labeled training examples, or if the
-    model does not have the tokenization.
+    InputError if the model is not an encoder, if the task has no labeled training examples, or if
+    the model does not have the tokenization.
 
     1. Collect the labeled training examples and determine the outputs. Find the new tokens if only
        their embeddings are trained.
@@ -225,7 +226,7 @@ def _find_trained_ids(
     found: list[int] = np.intersect1d(used, np.array(new_ids)).tolist()
     if not found:
         raise InputError(
-            "No new token occurs in the training examples, so that no new embedding can be trained.",
+            "No new token occurs in the training examples, so no new embedding can be trained.",
             "Train all parameters, or the head only, or choose the adapted or mixed tokenization.",
             "trained",
         )
@@ -365,7 +366,7 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
         # The pooler counts as part of the head, which is always trained.
         in_encoder = name.startswith(prefix) and ".pooler." not in name
         if settings.only_new_embeddings:
-            # The embeddings of new tokens are separated later (`separate_new_embeddings`).
+            # `separate_new_embeddings` later separates the embeddings of new tokens for training.
             value.requires_grad = not in_encoder
         elif settings.freeze == "embeddings":
             value.requires_grad = ".embeddings." not in name

@@ -19,17 +19,17 @@ from vocadapt.text.tokenization import encode_batch
 Ids = NDArray[np.int32]
 BASE, ADAPTED = "base", "adapted"
 ENDS = 2  # special tokens around a text: [CLS] … [SEP]
-PROBE = "a"  # a word that every tokenizer can read
+PROBE = "a"  # a word that every tokenizer can tokenize
 
 
 @dataclass(frozen=True, eq=False)
 class ModelTokenizer:
     """A tokenizer of a model, with the ids that the network uses for its tokens.
 
-    specials: network ids of the special tokens (cls, sep, pad, unk). network_ids: network id of
-    each id of the tokenizer; None if they are the same. n_between: number of separators between two
-    texts: 1 in BERT, 2 in RoBERTa. before_word: text that is put before a word that is tokenized by
-    itself, so that its tokens are those of the word after a space.
+    specials: network ids of the special tokens (cls, sep, pad, unk). network_ids: (n,) int32,
+    network id of each id of the tokenizer; None if they are the same. n_between: number of
+    separators between two texts, 1 in BERT and 2 in RoBERTa. before_word: text to put before a
+    single word, so that it is tokenized as after a space.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ModelTokenizer:
         return self._encode(texts, "")
 
     def word_ids(self, words: Iterable[str]) -> dict[str, Ids]:
-        """Tokenize words of a text as after a space; each distinct word once."""
+        """Tokenize words as if each followed a space; each distinct word once."""
         return self._encode(words, self.before_word)
 
     def _encode(self, texts: Iterable[str], before: str) -> dict[str, Ids]:
@@ -88,7 +88,7 @@ def _build_tokenizer(name: str, model: LanguageModel, network_ids: Ids | None) -
     specials = model.vocabulary.role_ids
     if network_ids is not None:
         specials = {role: int(network_ids[i]) for role, i in specials.items()}
-    # A tokenizer without a template adds no special tokens: BERT's template is used.
+    # If a tokenizer has no template, it adds no special tokens: use BERT's template.
     n_specials = model.fast_tokenizer.num_special_tokens_to_add(True)
     return ModelTokenizer(
         name,
@@ -101,8 +101,8 @@ def _build_tokenizer(name: str, model: LanguageModel, network_ids: Ids | None) -
 
 
 def _find_text_before_word(model: LanguageModel) -> str:
-    """Return the text after which a word is tokenized as after a space: nothing if the tokenizer
-    adds the space itself, as WordPiece and most Unigram tokenizers do.
+    """Return the text to put before a word so that it is tokenized as after a space: "" if the
+    tokenizer needs no space, as in WordPiece, or adds it, as most Unigram tokenizers do.
     """
     wanted = [model.vocabulary.spell(PROBE)]
     for before in ("", " "):

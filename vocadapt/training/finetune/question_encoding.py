@@ -127,8 +127,8 @@ def find_scored_window(
 
 
 def _count_room(tokenizer: ModelTokenizer, length: int) -> int:
-    """Return the length of a window in which a question and a context have three special tokens, as
-    `divide_into_windows` assumes.
+    """Return the length of a window without the additional separators of a model:
+    `divide_into_windows` assumes three special tokens.
     """
     return length - (ENDS + tokenizer.n_between - SPECIAL)
 

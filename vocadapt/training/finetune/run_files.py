@@ -110,7 +110,7 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
 
 def _record_trained_embeddings(run: Run, model: LanguageModel, folder: Path) -> None:
     """Replace the hash of the new embeddings in the record of an adapted model by that of the
-    trained ones, with which a certificate compares them.
+    trained ones, so that a certificate accepts these.
     """
     if not (folder / RECORD).is_file():
         return

@@ -32,9 +32,9 @@ class FinetuneSettings(TrainedParameters):
 
     Without `with_dev`, the dev split is scored after every epoch, the weights of the best epoch are
     used, and training stops after `patience` epochs without improvement. If only new embeddings are
-    trained (`trained`), so is the head, and all layers are frozen.
+    trained (`trained`), the head is trained, too, and all layers are frozen.
 
-    Raises InputError if `freeze` selects layers as well.
+    Raises InputError if both `trained` and `freeze` select parameters.
     """
 
     epochs: int = setting(
@@ -138,9 +138,9 @@ class FinetuneSettings(TrainedParameters):
             )
         if self.only_new_embeddings and self.freeze != "all":
             raise InputError(
-                f"New embeddings and the head are to be trained, and {self.freeze} selects other"
-                " parameters.",
-                "Choose one of the two.",
+                f"Only new embeddings and the head would be trained, but {self.freeze} selects"
+                " other parameters.",
+                "Choose only one of the two.",
                 "trained",
             )
 

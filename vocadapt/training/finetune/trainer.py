@@ -204,10 +204,10 @@ def restrict_embeddings(
 def separate_new_embeddings(
     network: "transformers.PreTrainedModel", ids: NDArray[np.int64]
 ) -> Iterator[None]:
-    """Separate the embeddings of some ids within a `with` block, so that only these are trained.
+    """Separate the embeddings of some ids within the context, so that only these are trained.
 
-    ids: (n,) int64, in the numbering of the network's present embedding matrix; nothing is done if
-    it is empty. Afterwards the network has its own layers again, with the trained embeddings.
+    ids: (n,) int64, rows of the network's current embedding matrix; if it is empty, nothing
+    changes. Afterwards the network has its original layers again, with the trained embeddings.
     """
     if not len(ids):
         yield

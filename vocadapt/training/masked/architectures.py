@@ -1,4 +1,4 @@
-"""Architectures of encoders that are pretrained from scratch: their configs in transformers."""
+"""Architectures for pretraining from scratch, with their configs in transformers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ HEAD_SIZE = 64  # dimension of an attention head, as in BERT
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """Size of a network. length: number of tokens of the longest input."""
+    """Size of a network.
+
+    length: maximum number of tokens of an input.
+    """
 
     layers: int
     hidden: int
@@ -28,8 +31,10 @@ class NetworkSize:
 
 @dataclass(frozen=True)
 class Architecture:
-    """An architecture: its description, its class with a masked-language-model head, and a function
-    that returns the values of its config.
+    """An architecture.
+
+    about: its description. network, config: names of its transformers classes, with a
+    masked-language-model head. describe: returns the values of its config.
     """
 
     about: str
@@ -65,7 +70,7 @@ def _describe_roberta(size: NetworkSize, vocabulary: Vocabulary) -> dict[str, An
     roles = vocabulary.role_ids
     return {
         "intermediate_size": 4 * size.hidden,
-        # Positions are numbered from the number after that of the padding token.
+        # Positions are numbered from the id of the padding token plus 1.
         "max_position_embeddings": size.length + roles["pad"] + 1,
         "type_vocab_size": 1,
         "bos_token_id": roles["cls"],

@@ -1,9 +1,8 @@
 """Text as blocks of tokens for masked-language-model training.
 
 The text is packed once; each pass over it draws a new order and new masked positions. Whole words
-are masked. A word is a pre-token: tokens do not reveal where one begins, because a byte-level BPE
-token without the mark of a space may begin one, too. So the starts of pre-tokens are packed with
-the tokens.
+are masked. A word is a pre-token. Its start is packed with its tokens, because tokens alone do not
+show it: in byte-level BPE, a token without Ġ may begin a pre-token, too.
 """
 
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ class Blocks:
     dropped.
 
     ids: (blocks, length) int32. starts: (blocks, length) bool, whether each token begins a word;
-    None if every token does that does not continue a word, as in WordPiece.
+    None if all tokens except continuations begin one, as in WordPiece.
     """
 
     ids: Ids
@@ -183,17 +182,17 @@ def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
 
 
 def mark_start(i: int) -> int:
-    """Return an id with the mark of a token that begins a word: 2 · id + 1; without it, 2 · id."""
+    """Return the marked id of a token that begins a word, 2 · id + 1; that of others is 2 · id."""
     return 2 * i + 1
 
 
 def split_marks(marked: NDArray[np.int64]) -> tuple[Ids, Starts]:
-    """Split marked ids into ids, int32, and whether each token begins a word, bool."""
+    """Split marked ids into ids, int32, and whether each token begins a word, bool; same shapes."""
     return (marked >> 1).astype(np.int32), (marked & 1).astype(np.bool_)
 
 
 def mark_ids(pretoken: str, vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Return the ids of the tokens of a pre-token, the first one with the mark of a start."""
+    """Return the marked ids of the tokens of a pre-token; the first one begins a word."""
     ids = [2 * vocabulary.ids[token] for token in vocabulary.tokenize(pretoken)]
     return (*(i + 1 for i in ids[:1]), *ids[1:])
 

@@ -70,7 +70,7 @@ LONG_PARTS = ("curve", "next_curve", "held_out_curve", "checkpoints")
 class ContinuedSettings(TrainedParameters):
     """Settings of continued pretraining: the stage and how it is trained.
 
-    Raises InputError if new embeddings only and the head are to be trained.
+    Raises InputError if `trained` selects only new embeddings, but `train_heads` is set.
     """
 
     stage: str = setting(
@@ -101,8 +101,8 @@ class ContinuedSettings(TrainedParameters):
         check_settings(self)
         if self.only_new_embeddings and self.train_heads:
             raise InputError(
-                "The masked-language-model head is not trained if only new embeddings are.",
-                "Train all parameters of the stage, or leave the head as it is.",
+                "The masked-language-model head is not trained if only new embeddings are trained.",
+                "Train all parameters of the stage, or do not train the head.",
                 "trained",
             )
 
@@ -231,8 +231,8 @@ def continue_pretraining(
 
 
 def _describe_masked_words(settings: WindowSettings, text: TrainingText) -> list[Any]:
-    """Return what determines the masked words: the held-out lines, the windows and, for a model
-    whose pre-tokens are not words, how lines are split.
+    """Return the values that determine the masked words, for a digest: window settings, held-out
+    lines and, for a model whose pre-tokens are not words, its splitter.
     """
     described: list[Any] = [asdict(settings), text.held_out]
     if not text.splitter.outputs_words:
@@ -243,7 +243,9 @@ def _describe_masked_words(settings: WindowSettings, text: TrainingText) -> list
 def _pack_sentences(
     sentences: Path, model: LanguageModel, settings: ContinuedSettings, progress: Progress
 ) -> Blocks:
-    """Pack sentences into blocks: sentence pairs for next-sentence prediction, else contiguous text."""
+    """Pack sentences into blocks: sentence pairs for next-sentence prediction, else contiguous
+    text.
+    """
     training = settings.training
     if settings.nsp:
         return pack_pairs(sentences, model.vocabulary, training.length, training.seed, progress)
@@ -256,8 +258,8 @@ def check_continued(
     extended: bool | None = None,
     adapted: bool = False,
 ) -> None:
-    """Raise InputError if the stage or the block length does not fit the model, or if the model
-    lacks a special token, or new tokens if only their embeddings are trained.
+    """Raise InputError if the stage or the block length does not fit the model, if the model lacks
+    a special token, or if only new embeddings are trained and it has no new tokens.
 
     extended: whether the model will be an exBERT when the training begins; None reads this from the
     model. adapted: whether the model will have been adapted by then.

@@ -201,13 +201,13 @@ def _read_vocabulary(tokenizer: Tokenizer) -> Vocabulary:
     """Return the vocabulary of a new tokenizer, with the special token of each role."""
     vocabulary = vocabulary_of(tokenizer)
     if vocabulary.list_missing("cls", "sep", "mask", "pad"):
-        vocabulary = replace(vocabulary, declared=find_roles(tokenizer, {}, {}))
+        vocabulary = replace(vocabulary, declared_roles=find_roles(tokenizer, {}, {}))
     check_roles(vocabulary, "cls", "sep", "mask", "pad")
     return vocabulary
 
 
 def count_words_in_file(sentences: Path) -> Counter[str]:
-    """Count the pre-tokens of a file in which spaces separate them, one sentence per line."""
+    """Count the pre-tokens of a file of space-separated pre-tokens, one sentence per line."""
     counts: Counter[str] = Counter()
     with sentences.open(encoding="utf-8", newline="\n") as file:
         for line in file:

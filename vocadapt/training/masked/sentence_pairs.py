@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
 
 SENTENCE_ENDS = ".?!"  # characters that end a sentence
-CLOSING = "\"')]}»”’"  # characters that may follow them in the same pre-token
+CLOSING = "\"')]}»”’"  # characters that may follow SENTENCE_ENDS in the same pre-token
 NEXT, OTHER = 0, 1  # BERT's labels: B follows A, or is from another document
 LINES_PER_REPORT = 10_000  # lines between two progress reports
 Ids = list[int]  # marked ids of consecutive tokens (`mark_ids`)
@@ -33,7 +33,7 @@ Ids = list[int]  # marked ids of consecutive tokens (`mark_ids`)
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Blocks):
-    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end, with the special tokens of these roles.
+    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end, with the model's special tokens.
 
     segments: (blocks, length) int8, 1 in B and its [SEP]. next: (blocks,) int64, NEXT or OTHER.
     documents: number of documents that the pairs are from.

@@ -218,8 +218,8 @@ def select_trained_parameters(
 ) -> "SeparatedEmbeddings | None":
     """Make only the parameters of a stage require a gradient.
 
-    only_new: train the embeddings of the ids `new` only, whatever the stage. If only new embeddings
-    are trained, they are separated from the others; the returned object merges them again. Raises
+    only_new: train only the embeddings of the ids `new`, in every stage. If only new embeddings are
+    trained, they are separated from the others; the returned object merges them again. Raises
     InputError if no parameter is left to train.
     """
     if only_new:

@@ -45,7 +45,7 @@ from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 FIRST = "green-bert"  # the preset that is selected if nothing can be recommended
-MIN_COVER = 0.5  # of the tokens of a text, offered for a trim
+MIN_COVER = 0.5  # smallest coverage of a text that the form offers for a trim
 FILLED = "adapt_filled"  # session key: the recipe whose values the number fields were given
 GATES = {
     0.5: "as published: half of each layer's output comes from the untrained module",
@@ -417,8 +417,8 @@ def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) ->
 
 
 def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
-    """Draw the coverage of a trim, and the heuristic and size of an extension and its initial gate,
-    if the recipe has them; return the changed recipe.
+    """Draw the inputs that the recipe has: coverage of a trim; heuristic, size and initial gate of
+    an extension. Return the changed recipe.
     """
     if recipe.kind.keeps_text and recipe.vocabulary.cover:
         cover = draw_setting(
@@ -443,7 +443,8 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
             step=1000,
             bind="query-params",
             help=(
-                "Number of tokens to add, chosen on the text. Published (Tai et al. 2020): 17 748."
+                "Number of tokens to add, selected on the text. Published (Tai et al. 2020):"
+                " 17 748."
             ),
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
@@ -469,8 +470,9 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
 
 
 def _choose_heuristic(recipe: Recipe, family: str) -> Recipe:
-    """Draw the heuristics that can add tokens to models of a tokenizer family; return the recipe with
-    the selected one. The default is that of the recipe, or else the trainer of the family.
+    """Draw the heuristics that can add tokens to models of a tokenizer family; return the recipe
+    with the selected one. The default is the heuristic of the recipe, or else the trainer of the
+    family.
     """
     offered = list_augmentations(family, recipe.needs)
     usual = recipe.vocabulary.refill

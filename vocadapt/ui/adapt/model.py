@@ -95,9 +95,9 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
 
 
 def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Describe how much was added as a metric: label, value and note.
+    """Describe the number of added tokens as a metric: label, value and note.
 
-    A word with several forms, such as capitalized, has a token for each.
+    If words have several forms, such as capitalized, the number of words is the value.
     """
     total = f"{count(numbers['tokens_after'])} in total"
     if "forms" not in numbers:
@@ -124,7 +124,9 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 
 def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the measured P@5 beside the forecast of the advice; nothing if one of them is missing."""
+    """Draw the measured P@5 next to the forecast of the advice; nothing if one of them is
+    missing.
+    """
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
     if "p@5" not in numbers or "vectors" not in inputs:
         return
@@ -147,8 +149,8 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
 
 
 def draw_footprint(artifact: Artifact) -> None:
-    """Draw the energy and CO2 of making a model, with the basis of the estimate; nothing for a model
-    without a measurement.
+    """Draw the energy and CO2 of making a model, with the basis of the estimate; nothing for a
+    model without a measurement.
     """
     footprint = Footprint.from_dict(artifact.manifest.footprint)
     if footprint is None:
@@ -204,8 +206,8 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
 
 
 def _draw_loads(loads: Sequence[Mapping[str, str]]) -> None:
-    """Draw in a line in which other programs the model was loaded, grouped by the result; details
-    are in its help. Nothing for models of earlier versions.
+    """Draw a line with the programs in which the model was loaded, grouped by the result; its help
+    has the details. Draw nothing for models of earlier versions.
     """
     if not loads:
         return
@@ -235,9 +237,8 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
         )
         within = ""
         if numbers.get("within_words"):
-            within = (
-                f" In {count(numbers['within_words'])} of them a new word is part of a longer one."
-            )
+            n_within = count(numbers["within_words"])
+            within = f" In {n_within} of them, a new word is part of a longer word."
         st.markdown(
             f":small[{EXACT_WORD} Exceptions in the text: {frequency}, {family.exceptions}.{within}]"
         )

@@ -67,6 +67,10 @@ TERMS = {
         "corrected for hubs, used for neighbors across spaces."
     ),
     "embedding": "The vector that a model's first layer looks up for a token.",
+    "exact word": (
+        "An added word that is one token if it occurs as a whole word, while every other word is"
+        " tokenized as before."
+    ),
     "exBERT": (
         "A BERT with a second vocabulary and a gated extension module for each layer (Tai "
         "et al. 2020)."
@@ -74,8 +78,8 @@ TERMS = {
     "extension module": "The small transformer layer that exBERT adds to each layer of BERT.",
     "fertility": "The mean number of wordpieces per word of a text.",
     "form of a word": (
-        "A word as it stands in a text: after a space, at the start of a line, or capitalized; in"
-        " byte-level BPE and Unigram, each form of an added word is a token."
+        "A variant of a word in a text: after a space, at the start of a line, or capitalized; in"
+        " all tokenizer families except WordPiece, each form of an added word is a token."
     ),
     "gate": (
         "The weight, computed for each token, that mixes the outputs of BERT's layer and of "
@@ -95,6 +99,10 @@ TERMS = {
         "others (Radovanović et al. 2010)."
     ),
     "initializer": "A method that computes the first embeddings of added tokens.",
+    "insertion": (
+        "The addition of words to the subword vocabulary, so that they also match inside longer"
+        " words."
+    ),
     "isotropy": "How evenly the embeddings of a space are spread over all directions.",
     "job": (
         "A step that runs in the background, with progress, a log and, for trainings, checkpoints."
@@ -123,8 +131,8 @@ TERMS = {
     "plan": "The list of tokens to add and to remove, computed before any weight is changed.",
     "pooled": "Predicted from the combined logits of the base and the adapted tokenization.",
     "pre-token": (
-        "What a model's normalizer and pre-tokenizer divide a text into, in WordPiece a word; no token"
-        " crosses its borders."
+        "A piece into which a model's normalizer and pre-tokenizer split a text, in WordPiece a"
+        " word; no token crosses its boundaries."
     ),
     "preset": "A built-in recipe or a built-in set of training settings, chosen by name.",
     "pretraining from scratch": "Training of a randomly initialized model on unlabeled text.",
@@ -180,8 +188,8 @@ TERMS = {
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),
     "wordpiece": (
-        "A token of a model's vocabulary, a word or a part of one; a mark tells which ones continue a"
-        " word (in WordPiece) or follow a space (in byte-level BPE and Unigram)."
+        "A token of a model's vocabulary, a word or a part of one; a mark shows which tokens"
+        " continue a word (in WordPiece) or follow a space (in all other families)."
     ),
     "workspace": "The folder that holds the artifacts and jobs of a project.",
 }

@@ -39,9 +39,9 @@ def draw_setting(
     least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
     draw a toggle instead of a checkbox. buttons: draw the choices side by side instead of as a
     menu. bounded: False accepts any number, which the settings then check: the browser does not
-    send a number outside of the bounds of its input, so the page could not report it. choices: the
-    ones to offer, if not all; the initial value is one of them. options: other arguments of the
-    widget.
+    send a number outside of the bounds of its input, so the page could not report it. choices:
+    choices to offer, empty for all; the initial value is one of them. options: other arguments of
+    the widget.
     """
     declared, value = get_settings(settings)[name], getattr(settings, name)
     label = label or declared.label
@@ -71,7 +71,7 @@ def _draw_choice(
     buttons: bool,
     options: dict[str, Any],
 ) -> Any:
-    """Draw choices of a setting as a menu, or side by side."""
+    """Draw the given choices of a setting as a menu, or side by side."""
     if buttons:
         options.setdefault("format_func", str.capitalize)
         return place.segmented_control(label, choices, default=value, required=True, **options)

@@ -96,7 +96,7 @@ def describe_training(workspace: Workspace, runs: RunSet) -> str:
 
 def draw_runs(runs: RunSet) -> None:
     """Draw runs of a model on a task: scores under each tokenization and findings on the left,
-    learning curves on the right; details.
+    learning curves on the right, details below.
     """
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:

@@ -228,7 +228,7 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
     changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
     changed["trained"] = draw_setting(st, usual, "trained", f"trained_{preset}")
     changed["freeze"] = "all"
-    # With new embeddings only, no layer is trained, so none can be selected.
+    # If only new embeddings are trained, no layer is trained, so none can be selected.
     if changed["trained"] != NEW_EMBEDDINGS:
         frozen = [name for name in FREEZE if name != "top-K"]
         frozen += [f"top-{layers}" for layers in range(1, 25)]

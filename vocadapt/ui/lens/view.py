@@ -190,11 +190,11 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
 
 
 def describe_marks(vocabulary: Vocabulary) -> str:
-    """Describe the mark of a vocabulary's tokens in a clause: "Ġ marks one after a space"."""
+    """Describe the mark of a vocabulary's tokens in a clause: "Ġ marks a token after a space"."""
     notation = vocabulary.notation
     if notation.continuation:
-        return f"{markup.plain(notation.continuation)} marks one that continues it"
-    return f"{markup.plain(notation.word_start)} marks one after a space"
+        return f"{markup.plain(notation.continuation)} marks a token that continues it"
+    return f"{markup.plain(notation.word_start)} marks a token after a space"
 
 
 def build_tokenization_line(

@@ -191,7 +191,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
-            # Each is drawn only where it applies: for an adapted model, for the stage `extension`,
+            # Draw each setting only if it applies: for an adapted model, for the stage `extension`,
             # and for a model with a next-sentence head.
             trained = ALL
             if open_base_model(model) is not None:

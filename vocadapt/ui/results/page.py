@@ -59,9 +59,9 @@ def draw(workspace: Workspace) -> None:
 
 
 def _draw_cell(workspace: Workspace, runs: Sequence[RunSet]) -> None:
-    """Draw the run of one cell of a study: the one that was clicked in its grid, or is selected here.
+    """Draw the run of one cell of a study, selected in the grid of the study or here.
 
-    runs: of all cells.
+    runs: runs of all cells.
     """
     labels = {one.name: merged.describe_cell(one.name, one.seeds) for one in runs}
     with st.container(border=True):

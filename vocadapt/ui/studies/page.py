@@ -10,7 +10,7 @@ from vocadapt.ui.frame.pages import NextPart
 from vocadapt.ui.studies import cells, form, opened, view
 
 UPDATE_SECONDS = 2.0  # between two updates of a running study of up to UPDATE_CELLS cells
-UPDATE_CELLS = 1000  # reading and drawing this many takes a tenth of that time
+UPDATE_CELLS = 1000  # reading and drawing so many cells takes a tenth of UPDATE_SECONDS
 # Where to continue before a study has results; after that, the declared part follows.
 FIRST_CELL = NextPart("finetune", "Or train a single model first: one cell of such a grid.")
 WATCH = NextPart("jobs", "Read the log of the running study.")
@@ -46,7 +46,7 @@ def draw(workspace: Workspace) -> NextPart | None:
 
 
 def choose_update_seconds(found: opened.OpenedStudy) -> float:
-    """Return the seconds between two updates of a running study: more for a large one."""
+    """Return the seconds between two updates of a running study: more if it is large."""
     if found.grid is None:
         return UPDATE_SECONDS
     return UPDATE_SECONDS * max(1.0, len(found.grid.cells) / UPDATE_CELLS)

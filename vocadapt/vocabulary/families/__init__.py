@@ -8,11 +8,11 @@ each kind, which builds vocabularies from tokenizers, and new tokenizers from ol
 Read in this order: `vocabulary` and `family` (what a family provides), then the families:
 
 - `wordpiece`, with `wordpiece_training`: BERT;
-- `marked_vocabulary` (what all others have in common);
-- `merges`, `bpe_vocabulary` and `bpe` (what all kinds of BPE have in common), `byte_level_bpe`:
+- `marked_vocabulary` (base class of all other families);
+- `merges`, `bpe_vocabulary` and `bpe` (base classes of all BPE families), `byte_level_bpe`:
   RoBERTa, GPT-2, ModernBERT, Llama 3, Qwen;
-- `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new tokens), `unigram_training` and
-  `metaspace` (its splitter): XLM-R, DeBERTa-v3, T5;
+- `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new tokens), `unigram_training`
+  and `metaspace` (its splitter): XLM-R, DeBERTa-v3, T5;
 - `sentencepiece_bpe`: Llama 2 and Gemma.
 
 `roles` finds special tokens. The package `files` reads, checks and edits the files of tokenizers;

@@ -1,12 +1,12 @@
-"""What the tokenizers of all kinds of byte-pair encoding (BPE) have in common.
+"""BpeFamily: the base class of the tokenizer families that use byte-pair encoding (BPE).
 
-A pre-token is divided into symbols, and merges join them to tokens (`merges`). There are two ways to
+A pre-token is split into symbols, and merges join them to tokens (`merges`). There are two ways to
 add a token:
 
 - as an *exact word*: an entry of the vocabulary without merges. With the setting `ignore_merges`, a
   pre-token that is an entry is not merged at all, so no other pre-token changes;
-- by *insertion*: merges are appended that make it from the tokens that spell it now. It may also
-  match in other pre-tokens.
+- by *insertion*: an entry, and merges that make it from the tokens into which it is split now. It
+  may also match in other pre-tokens.
 
 Example: Ġhypertension is Ġhyper tension. As an exact word it gets an entry; by insertion it gets an
 entry and the merge (Ġhyper, tension).
@@ -42,9 +42,9 @@ from vocadapt.vocabulary.families.merges import Merge, MergeList
 from vocadapt.vocabulary.families.vocabulary import Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import Pieces, Trainer, merge_best_pairs
 
-MAX_NAMED = 3  # tokens that a message lists
+MAX_NAMED = 3  # maximum number of tokens that a message lists
 MIN_COUNT = 2  # a pair that occurs only once is never merged
-# Those of RoBERTa, by role.
+# Special tokens of RoBERTa, by role.
 SPECIAL_TOKENS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
 TRAINER = Trainer(
     lambda pair, left, right: pair,
@@ -55,9 +55,10 @@ TRAINER = Trainer(
 
 
 class BpeFamily(TokenizerFamily):
-    """A kind of BPE tokenizers.
+    """A tokenizer family that uses BPE.
 
-    special_tokens: those of a tokenizer that is trained from scratch, by role, in the order of ids.
+    special_tokens: special tokens of a tokenizer that is trained from scratch, by role, in the
+        order of ids.
     """
 
     trainers: Mapping[str, Trainer] = {}
@@ -79,8 +80,8 @@ class BpeFamily(TokenizerFamily):
         """Return the vocabulary of a tokenizer."""
 
     def read_fields(self, tokenizer: Tokenizer) -> dict[str, Any]:
-        """Return the fields of the vocabulary of a tokenizer; entries without merges match whole
-        pre-tokens.
+        """Return the arguments of the vocabulary class for a tokenizer; entries without merges
+        match whole pre-tokens.
         """
         model = to_json(tokenizer)["model"]
         merges = tuple((left, right) for left, right in model["merges"])
@@ -109,15 +110,17 @@ class BpeFamily(TokenizerFamily):
     # Edit
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
-        """Raise InputError if `ignore_merges` would change how old tokens are made."""
+        """Raise InputError if `ignore_merges` would change how pre-tokens without new words are
+        tokenized.
+        """
         vocabulary = self.read_vocabulary(tokenizer)
         if vocabulary.ignore_merges:
             return
-        unmade = vocabulary.find_unmade(self.make_splitter(tokenizer))
-        if unmade:
+        unmerged = vocabulary.find_unmerged_tokens(self.make_splitter(tokenizer))
+        if unmerged:
             raise InputError(
-                f"{len(unmade):,} tokens of the model are never produced by its merges"
-                f" ({name_tokens(unmade)}), and adding exact words would change that.",
+                f"{len(unmerged):,} tokens of the model are never produced by its merges"
+                f" ({name_tokens(unmerged)}), and adding exact words would change that.",
                 "Insert the words into the vocabulary instead (tokenizer mode insertion).",
             )
 
@@ -125,8 +128,8 @@ class BpeFamily(TokenizerFamily):
         """Return a copy in which each of `tokens`, as a whole pre-token, is one token with the next
         free id: an entry without merges.
 
-        Raises InputError if `ignore_merges` would change how old tokens are made, and for tokens
-        that are there already.
+        Raises InputError if `ignore_merges` would change how other pre-tokens are tokenized, and
+        for tokens that are in the vocabulary already.
         """
         content, vocabulary = _list_all_entries(tokenizer), self.read_vocabulary(tokenizer)
         refuse_known_tokens(vocabulary, tokens)
@@ -136,11 +139,11 @@ class BpeFamily(TokenizerFamily):
         return from_json(content)
 
     def insert_tokens(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
-        """Return a copy with `tokens`, the next free ids, and merges that make them, after the old
-        ones.
+        """Return a copy with `tokens`, which get the next free ids, and with merges that make them,
+        after the old merges.
 
-        Raises InputError for tokens that are there already, and if the tokens from which merges make
-        the new ones are not among them (see `expand_insertions`).
+        Raises InputError for tokens that are in the vocabulary already, and if the intermediate
+        tokens of the new merges are not among `tokens` (see `expand_insertions`).
         """
         content, vocabulary = _list_all_entries(tokenizer), self.read_vocabulary(tokenizer)
         refuse_known_tokens(vocabulary, tokens)
@@ -271,7 +274,7 @@ def _split_at_bytes(vocabulary: BpeVocabulary, tokens: Iterable[str]) -> list[li
 
 
 def build_merges(tokens: Iterable[str]) -> list[Merge]:
-    """Return the merges that make trained tokens, each from those before it."""
+    """Return the merges that make trained tokens, each from the tokens before it."""
     merges = MergeList(())
     for token in tokens:
         merges.append_for(token)
@@ -279,7 +282,7 @@ def build_merges(tokens: Iterable[str]) -> list[Merge]:
 
 
 def name_tokens(tokens: Sequence[str]) -> str:
-    """Return the first tokens of a list, for a message."""
+    """Format the first tokens of a list for a message."""
     return ", ".join(map(repr, tokens[:MAX_NAMED]))
 
 
@@ -302,7 +305,8 @@ def refuse_known_tokens(vocabulary: Vocabulary, tokens: Sequence[str]) -> None:
 def _list_all_entries(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the tokenizer as JSON, with every id among the entries of the model.
 
-    The library numbers an added token that is no entry after the entries, wherever it stood before.
+    The library gives an added token that is not an entry an id after those of the entries, whatever
+    its id was before.
     """
     content = to_json(tokenizer)
     content["model"]["vocab"] = {token: i for i, token in enumerate(list_tokens(tokenizer))}

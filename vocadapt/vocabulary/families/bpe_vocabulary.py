@@ -29,7 +29,8 @@ RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\
 class BpeVocabulary(MarkedVocabulary):
     """A BPE vocabulary.
 
-    merges: by rank. added: tokens that are matched before pre-tokenization, special ones included.
+    merges: pairs of tokens, by rank. added: tokens that are matched before pre-tokenization,
+        special ones included.
     ignore_merges: whether a pre-token that is an entry is not merged.
     byte_fallback: whether a character without a token is spelled by its bytes.
     fuse_unknown: whether consecutive unknown characters are one unknown token.
@@ -46,7 +47,7 @@ class BpeVocabulary(MarkedVocabulary):
         return not token.startswith(self.mark) and token not in self._undivided
 
     def is_symbol(self, token: str) -> bool:
-        """Return whether a token is one that pre-tokens consist of before any merge."""
+        """Return whether a token is a symbol: pre-tokens consist of symbols before any merge."""
         return len(token) == 1
 
     def split_symbols(self, text: str) -> list[str]:
@@ -71,13 +72,13 @@ class BpeVocabulary(MarkedVocabulary):
         return tuple(MergeList(others).apply(self.split_symbols(token)))
 
     def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text that contains each of some tokens alone, with a weight."""
+        """Prepare a text in which each token is a word, with its weight as the count."""
         return self.build_word_table(weights)
 
     def build_word_table(
         self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
     ) -> WordTable:
-        """Prepare pre-tokens and their counts for many tokenizations without some of the tokens."""
+        """Prepare pre-tokens and their counts for many tokenizations, each without some tokens."""
         from vocadapt.vocabulary.families.tables.merge_table import build_merge_table
 
         return build_merge_table(
@@ -113,8 +114,8 @@ class BpeVocabulary(MarkedVocabulary):
     def find_unreachable(
         self, splitter: Splitter, tokens: Iterable[str] | None = None
     ) -> tuple[str, ...]:
-        """Return the tokens that no text can produce: merges do not make them from their symbols, and
-        they are not looked up as a pre-token either.
+        """Return the tokens that the tokenizer produces for no text: merges do not make them from
+        their symbols, and they are not looked up as a pre-token either.
         """
         unreachable: list[str] = []
         for token in self.tokens if tokens is None else tokens:
@@ -124,9 +125,9 @@ class BpeVocabulary(MarkedVocabulary):
                 unreachable.append(token)
         return tuple(unreachable)
 
-    def find_unmade(self, splitter: Splitter) -> tuple[str, ...]:
-        """Return the tokens that are pre-tokens but not made from their own symbols: with
-        `ignore_merges` each would be one token.
+    def find_unmerged_tokens(self, splitter: Splitter) -> tuple[str, ...]:
+        """Return the tokens that can be pre-tokens, but that merges do not make from their symbols:
+        with `ignore_merges`, each would be one token.
         """
         return tuple(
             token
@@ -135,10 +136,10 @@ class BpeVocabulary(MarkedVocabulary):
         )
 
     def prefers_exact_words(self, splitter: Splitter) -> bool:
-        """Return whether new words of a plan of fixed size are exact words rather than inserted:
-        wherever exact words change no other pre-token, as insertion needs further tokens for merges.
+        """Return whether a plan of fixed size adds words as exact words instead of inserting them:
+        if exact words change no other pre-token. Insertion also needs intermediate tokens.
         """
-        return self.ignore_merges or not self.find_unmade(splitter)
+        return self.ignore_merges or not self.find_unmerged_tokens(splitter)
 
     # Changes of the vocabulary
 
@@ -147,7 +148,7 @@ class BpeVocabulary(MarkedVocabulary):
         return self.is_symbol(token)
 
     def find_single_characters(self, characters: Collection[str] | None = None) -> frozenset[str]:
-        """Return the symbols of some characters, and those of bytes."""
+        """Return the symbols of these characters, and those of bytes."""
         return frozenset(
             token
             for token in self.tokens
@@ -156,16 +157,16 @@ class BpeVocabulary(MarkedVocabulary):
         )
 
     def is_placeholder(self, token: str) -> bool:
-        """Return whether a token is reserved for users of the model: [unused0], <unused0>, …"""
+        """Return whether a token is reserved for later use: [unused0], <unused0>, …"""
         return RESERVED.fullmatch(token) is not None
 
     @property
-    def reserved(self) -> tuple[str, ...]:
-        """Placeholders whose ids new tokens can take, by id."""
+    def reserved_tokens(self) -> tuple[str, ...]:
+        """Reserved tokens whose ids new tokens can take, by id."""
         return tuple(filter(self.is_placeholder, self.tokens))
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
-        """Return the tokens that merges of some tokens need, directly or indirectly."""
+        """Return the tokens from which merges make these tokens, directly or indirectly."""
         found = set[str]()
         pending = list(tokens)
         while pending:
@@ -177,7 +178,7 @@ class BpeVocabulary(MarkedVocabulary):
 
     @cached_property
     def _parts_of(self) -> dict[str, list[str]]:
-        """The parts of all merges that make each token."""
+        """The parts of all merges that make a token, by token."""
         parts: defaultdict[str, list[str]] = defaultdict(list)
         for left, right in self.merges:
             parts[left + right] += [left, right]
@@ -191,8 +192,8 @@ class BpeVocabulary(MarkedVocabulary):
         return order_leaf_removals(self.merges, tokens, self.tokens, symbols)
 
     def expand_insertions(self, tokens: Iterable[str]) -> tuple[str, ...]:
-        """Return tokens to insert, each after its characters that are no tokens, and the tokens that
-        its merges make first.
+        """Return tokens to insert, each after its missing characters and after the intermediate
+        tokens of its merges.
         """
         merges, expanded = MergeList(self.merges), dict.fromkeys(self.tokens)
         for token in tokens:
@@ -203,20 +204,20 @@ class BpeVocabulary(MarkedVocabulary):
     def with_tokens(self, tokens: Iterable[str], whole: frozenset[str] | None = None) -> Self:
         """Return the vocabulary with other tokens, by id.
 
-        A new token in `whole` (None: every new token) is an entry without merges; merges are
-        appended for the others, from the tokens that spell them. So they are for an old token that
-        was removed and is added again.
+        A new token in `whole` (None: every new token) is an entry without merges. For the others,
+        merges are appended that make each from the tokens into which it is split; also for an old
+        token that was removed and is added again.
         """
         changed = tuple(tokens)
         known = frozenset(changed)
         if whole is None:
             whole = self.whole.intersection(known).union(known.difference(self.ids))
-        # 1. Keep the merges of old tokens that stay in place and are made as before.
+        # 1. Keep the merges of old tokens that keep their place and that merges still make.
         stays = self._list_in_place(changed)
         if not stays.issuperset(self.ids):
             stays -= self._find_broken(stays)
         merges = MergeList(keep_merges(self.merges, stays))
-        # 2. Append those of the others.
+        # 2. Append merges for the others.
         for token in changed:
             if token not in stays and token not in whole:
                 merges.append_for(token)
@@ -231,7 +232,7 @@ class BpeVocabulary(MarkedVocabulary):
         )
 
     def _list_in_place(self, tokens: Iterable[str]) -> set[str]:
-        """Return the old tokens among some that do not come after others with higher ids."""
+        """Return the old tokens among `tokens` that do not come after old ones with higher ids."""
         in_place, last = set[str](), -1
         for token in tokens:
             i = self.ids.get(token, -1)
@@ -243,7 +244,7 @@ class BpeVocabulary(MarkedVocabulary):
         return in_place
 
     def _find_broken(self, tokens: set[str]) -> set[str]:
-        """Return the tokens that merges make, but not if there are these tokens alone."""
+        """Return the tokens that merges make now, but would not make if only `tokens` were kept."""
         ids = {token: i for i, token in enumerate(sorted(tokens))}
         model = models.BPE(ids, keep_merges(self.merges, tokens))
         return {
@@ -255,9 +256,10 @@ class BpeVocabulary(MarkedVocabulary):
         }
 
     def take_over(self, target: Vocabulary, tokens: tuple[str, ...]) -> Self:
-        """Return the first tokens of another vocabulary, with its merges.
+        """Return the vocabulary after it was replaced by the first tokens of another one, with its
+        merges.
 
-        Raises InputError if it has none.
+        Raises InputError if the target is of another family.
         """
         if not isinstance(target, type(self)):
             raise InputError(

@@ -1,12 +1,13 @@
 """Byte-level BPE: the tokenizers of RoBERTa, ModernBERT, GPT-2, Llama 3 and Qwen.
 
 A regular expression splits a text into pre-tokens. Each byte is spelled by a printable character, a
-space by Ġ, and merges join the characters: " hypertension" → Ġhypertension → Ġhyper tension. A token
-with Ġ starts a word. One without is inside a word, or at its start if no space comes before it.
+space by Ġ, and merges join the characters: " hypertension" → Ġhypertension → Ġhyper tension. A
+token with Ġ starts a word. A token without Ġ is inside a word, or at its start if no space comes
+before it.
 
-A word becomes one token, and no other pre-token changes, by an entry of the vocabulary without merges
-and the setting `ignore_merges`: a pre-token that is an entry is not merged at all. The forms of a
-word (Ġword, word, ĠWord, …) are different pre-tokens, so each of them needs an entry.
+An exact word is an entry of the vocabulary without merges. With the setting `ignore_merges`, a
+pre-token that is an entry is not merged at all, so no other pre-token changes. The forms of a word
+(Ġword, word, ĠWord, …) are different pre-tokens, so each of them needs an entry.
 """
 
 import json
@@ -53,7 +54,7 @@ READER = Splitter("null", "null", "null", SPACE, BYTE_ALPHABET)  # reads the spe
 
 
 def spell_bytes(text: str) -> str:
-    """Return the spelling of a text: " naïve" → "ĠnaÃ¯ve"."""
+    """Return the characters that spell the bytes of a text: " naïve" → "ĠnaÃ¯ve"."""
     return "".join(BYTE_ALPHABET[byte] for byte in text.encode("utf-8", errors="replace"))
 
 
@@ -71,7 +72,7 @@ class ByteLevelVocabulary(BpeVocabulary):
     def body(self, token: str) -> str:
         """Return the text of a token without the space before it: "Ġnaïve" → "naïve".
 
-        A byte that is no whole character is written \\xe2.
+        A byte that is not a whole character is written \\xe2.
         """
         return token if token in self.added else self.read(token)
 
@@ -93,7 +94,7 @@ class ByteLevelVocabulary(BpeVocabulary):
         return False
 
     def find_single_characters(self, characters: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tokens of single bytes; a text without a character may have its bytes."""
+        """Return the tokens of all bytes, whatever the characters are: they share bytes."""
         return super().find_single_characters()
 
 
@@ -122,7 +123,7 @@ class ByteLevelFamily(BpeFamily):
         )
 
     def build_from_folder(self, folder: Path) -> Tokenizer | None:
-        """Build the tokenizer of a folder from its files of vocabulary and merges; None if it has
+        """Build the tokenizer of a folder from its vocabulary and merges files; None if it has
         none.
         """
         return build_from_merges(folder)
@@ -156,11 +157,11 @@ class ByteLevelFamily(BpeFamily):
     # Train
 
     def list_first_tokens(self, counts: Mapping[str, int]) -> list[str]:
-        """Return the special tokens and those of the 256 bytes."""
+        """Return the special tokens, and the tokens of the 256 bytes."""
         return [*self.special_tokens.values(), *sorted(BYTE_ALPHABET)]
 
     def build_empty_tokenizer(self, lowercase: bool) -> Tokenizer:
-        """Build a tokenizer without tokens, as that of RoBERTa."""
+        """Build a tokenizer without tokens, with the parts of RoBERTa's."""
         tokenizer = Tokenizer(models.BPE())
         if lowercase:
             tokenizer.normalizer = normalizers.Lowercase()

@@ -51,7 +51,7 @@ class TokenizerFamily(ABC):
 
     name: its key in FAMILIES; title: its name in messages.
     trainers: ways to train a vocabulary, by name; empty if the family has none.
-    exceptions: where exact-word tokenization departs from its rule, as the rest of a sentence.
+    exceptions: places where exact-word tokenization departs from its rule, as part of a sentence.
     """
 
     name: ClassVar[str]
@@ -80,7 +80,7 @@ class TokenizerFamily(ABC):
         """Return the vocabulary of a tokenizer, with its added tokens."""
 
     def read_token(self, token: str) -> str:
-        """Return the text that a token without its mark spells."""
+        """Return the text that a token, given without its mark, spells."""
         return token
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
@@ -88,7 +88,7 @@ class TokenizerFamily(ABC):
         return Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
 
     def splits_exactly(self, tokenizer: Tokenizer) -> bool:
-        """Return whether no token crosses the borders of the splitter's pre-tokens."""
+        """Return whether no token crosses the boundaries of the splitter's pre-tokens."""
         return True
 
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
@@ -118,8 +118,8 @@ class TokenizerFamily(ABC):
     # Edit
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
-        """Raise InputError if no exact words can be added without changing how others are
-        tokenized; most families can always add them.
+        """Raise InputError if adding exact words would change how other words are tokenized; in
+        most families it never does.
         """
         return None
 

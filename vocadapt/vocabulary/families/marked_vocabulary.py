@@ -1,5 +1,5 @@
-"""What the vocabularies have in common in which a token that starts a word is marked: byte-level BPE
-(Ġ), Unigram and BPE of SentencePiece (▁).
+"""MarkedVocabulary: the base class of vocabularies that mark the start of a word: byte-level BPE
+(Ġ), Unigram and SentencePiece BPE (▁).
 """
 
 from typing import ClassVar
@@ -8,7 +8,7 @@ from vocadapt.vocabulary.families.vocabulary import Notation, Vocabulary
 
 
 class MarkedVocabulary(Vocabulary):
-    """A vocabulary in which starts of words are marked.
+    """A vocabulary in which tokens at the start of a word have a mark.
 
     mark: the character that stands for the space before a word.
     """
@@ -17,12 +17,12 @@ class MarkedVocabulary(Vocabulary):
 
     @property
     def notation(self) -> Notation:
-        """Starts of words are marked."""
+        """The mark of a word start."""
         return Notation(word_start=self.mark)
 
     @property
     def continuation_name(self) -> str:
-        """What continuations are called in a message."""
+        """The name of continuations in messages."""
         return f"tokens without {self.mark}"
 
     def spell(self, body: str, continues: bool = False) -> str:
@@ -30,13 +30,14 @@ class MarkedVocabulary(Vocabulary):
         return body if continues else self.mark + body
 
     def fold_word(self, word: str) -> str:
-        """Return what the forms of a word have in common: its spelling in lower case."""
+        """Return the word in lower case, which all of its forms have in common."""
         return word.lower()
 
     def lacks_word(self, word: str) -> bool:
-        """Return whether a word needs a token of its own to be one token.
+        """Return whether no token spells a word alone.
 
-        A symbol follows a word more often than a space: if the comma is a token, Ġ, is not needed.
+        A symbol occurs more often after a word than after a space, so the token without a mark
+        suffices: if "," is a token, "Ġ," is not needed.
         """
         is_symbol = not any(character.isalnum() for character in word)
         if is_symbol and self.spell(word, continues=True) in self.ids:

@@ -1,4 +1,4 @@
-"""Merges of byte-pair encoding (BPE): how a pre-token becomes tokens, and how merges are appended.
+"""Merges of byte-pair encoding (BPE): apply them to a pre-token, and append merges for new tokens.
 
 A merge joins two adjacent tokens. Its rank is its place in the list; the merge with the lowest rank
 comes first (Sennrich et al. 2016). An appended merge has the highest rank, so every token that the
@@ -36,9 +36,10 @@ class MergeList:
         return tokens
 
     def append_for(self, token: str) -> list[str]:
-        """Append the merges that make `token` from the tokens that spell it now, from the left.
+        """Append the merges that make `token` from the tokens into which it is split now, from the
+        left.
 
-        Returns the tokens that the new merges make, `token` last; [] if it is made already.
+        Returns the tokens that the new merges make, `token` last; [] if merges make it already.
         Example: ta chy card with no merge of them → tachy, tachycard.
         """
         tokens = self.apply(token)

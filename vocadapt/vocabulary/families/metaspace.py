@@ -1,10 +1,11 @@
 """Splitters of SentencePiece models, which write ▁ in place of a space.
 
-The pre-tokenizer Metaspace writes the marks, and splits the text before each. Pre-tokens are what
-stands between spaces: "a (cough)," becomes ▁a ▁(cough), and its words are a ( cough ) and a comma.
+The pre-tokenizer Metaspace writes the marks, and splits the text before each. A pre-token is the
+text between two spaces: "a (cough)," becomes ▁a ▁(cough), and its words are a ( cough ) and a
+comma.
 
-Some models never split a text at its marks. If none of their tokens has a mark after its first
-character, no token crosses a mark, so the text has the same tokens if it is split there.
+Some tokenizers never split a text at its marks. If none of their tokens has a mark after its first
+character, no token crosses a mark, so splitting the text there does not change its tokens.
 """
 
 import json
@@ -36,8 +37,8 @@ def make_marked_splitter(tokenizer: Tokenizer) -> Splitter:
     steps = [] if pre_tokenizer is None else list(list_parts(pre_tokenizer))
     if not _writes_marks(tokenizer, steps):
         raise InputError(
-            f"The tokenizer does not write {MARK} at the starts of words, so they cannot be told"
-            " from parts of words.",
+            f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not show"
+            " where a word begins.",
             REMEDY,
         )
     # 1. A tokenizer that does not split its text: split it at the marks.
@@ -72,8 +73,8 @@ def _refuse_crossing(tokens: Iterable[str]) -> None:
     if crossing:
         raise InputError(
             f"The tokenizer does not split a text at spaces, and {len(crossing):,} of its tokens"
-            f" have {MARK} after their first character ({crossing[0]!r}): what it makes of a word"
-            " depends on the words around it.",
+            f" have {MARK} after their first character ({crossing[0]!r}): the tokens of a word"
+            " depend on the words around it.",
             REMEDY,
         )
 

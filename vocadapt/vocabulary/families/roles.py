@@ -1,4 +1,4 @@
-"""Find the special token of each role (padding, mask, …) wherever a model's files declare it."""
+"""Find the special token of each role (padding, mask, …) in the files of a model."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, SPECIAL_
 from vocadapt.vocabulary.families.vocabulary import ROLES
 
 # Keys of tokenizer_config.json by role, the first one first.
-DECLARED = {
+ROLE_KEYS = {
     **{role: (f"{role}_token",) for role in ROLES},
     "cls": ("cls_token", "bos_token"),
     "sep": ("sep_token", "eos_token"),
@@ -23,12 +23,12 @@ CONFIG_IDS = {
     "cls": ("cls_token_id", "bos_token_id"),
     "sep": ("sep_token_id", "eos_token_id"),
 }
-# Usual names of tokens that no other part of a tokenizer mentions.
+# Usual names of special tokens that no file of the model declares.
 NAMES = {"mask": ("<mask>", "[MASK]"), "pad": ("<pad>", "[PAD]")}
 
-DECLARING_FILES = (CONFIG, SPECIAL_MAP)  # they name special tokens by role
+DECLARING_FILES = (CONFIG, SPECIAL_MAP)  # name special tokens by role
 MODEL_CONFIG = "config.json"
-Declared = Iterator[tuple[str, str]]  # pairs of role and token
+RoleTokens = Iterator[tuple[str, str]]  # pairs of role and token
 
 
 def read_roles(path: Path, tokenizer: Tokenizer) -> dict[str, str]:
@@ -49,9 +49,9 @@ def find_roles(
     declared: tokenizer_config.json (or special_tokens_map.json); config: config.json.
 
     The first source that names a token of the vocabulary decides:
-    1. `mask_token` and its like in `declared`;
-    2. the unknown token of the tokenizer's model, if it has its name (that of a Unigram model, which
-       has an id, is `Vocabulary.unknown`);
+    1. `mask_token` and the other keys of ROLE_KEYS in `declared`;
+    2. the unknown token of the tokenizer's model, if the model stores its name (a Unigram model
+       stores its id: see `Vocabulary.unknown`);
     3. the tokens that the post-processor puts around a text;
     4. the ids in config.json;
     5. the usual names.
@@ -70,9 +70,9 @@ def find_roles(
     return found
 
 
-def _read_declared(declared: Mapping[str, Any]) -> Declared:
+def _read_declared(declared: Mapping[str, Any]) -> RoleTokens:
     """Yield the tokens that tokenizer_config.json names."""
-    for role, keys in DECLARED.items():
+    for role, keys in ROLE_KEYS.items():
         for key in keys:
             token = declared.get(key)
             if isinstance(token, dict):
@@ -81,20 +81,20 @@ def _read_declared(declared: Mapping[str, Any]) -> Declared:
                 yield role, token
 
 
-def _read_model(tokenizer: Tokenizer) -> Declared:
+def _read_model(tokenizer: Tokenizer) -> RoleTokens:
     """Yield the unknown token of a tokenizer's model."""
     token = getattr(tokenizer.model, "unk_token", None)
     if token:
         yield "unk", token
 
 
-def _read_post_processor(tokenizer: Tokenizer) -> Declared:
+def _read_post_processor(tokenizer: Tokenizer) -> RoleTokens:
     """Yield the tokens before and after a single text."""
     if tokenizer.post_processor is not None:
         yield from _list_around_text(json.loads(tokenizer.post_processor.__getstate__()))
 
 
-def _list_around_text(part: Mapping[str, Any]) -> Declared:
+def _list_around_text(part: Mapping[str, Any]) -> RoleTokens:
     # 1. BertProcessing and RobertaProcessing name the two tokens.
     for role in ("cls", "sep"):
         if role in part:
@@ -111,8 +111,8 @@ def _list_around_text(part: Mapping[str, Any]) -> Declared:
         yield from _list_around_text(inner)
 
 
-def _read_config(tokenizer: Tokenizer, config: Mapping[str, Any]) -> Declared:
-    """Yield the tokens whose ids config.json has; a list of ids counts by its first one."""
+def _read_config(tokenizer: Tokenizer, config: Mapping[str, Any]) -> RoleTokens:
+    """Yield the tokens whose ids config.json has; of a list of ids, the first one."""
     for role, keys in CONFIG_IDS.items():
         for key in keys:
             i = config.get(key)

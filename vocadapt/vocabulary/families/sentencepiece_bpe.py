@@ -1,12 +1,12 @@
-"""BPE of SentencePiece: the tokenizers of Llama 2, Mistral, Gemma and mmBERT.
+"""SentencePiece BPE: the tokenizers of Llama 2, Mistral, Gemma and mmBERT.
 
-A space is written ▁, and merges join the characters of a text. A character without a token is spelled
-by its bytes: <0xE2>. A token with ▁ starts a word, all others continue one.
+A space is written ▁, and merges join the characters of a text. A character without a token is
+spelled by its bytes: <0xE2>. A token with ▁ starts a word, all others continue one.
 
-Most of these tokenizers merge a whole text at once: for them it is one pre-token, `ignore_merges`
-looks up the whole text only, and no word can be an exact word. But if no merge joins two characters
-between which a text is split, it has the same tokens if it is split there, whatever the text is.
-So the tokenizer is given a pre-tokenizer that splits, the finest of SPLITS that no merge crosses:
+Most of these tokenizers merge a whole text as one pre-token. Then `ignore_merges` looks up only the
+whole text, and no word can be an exact word. But if no merge joins two characters between which a
+text could be split, splitting it there changes no tokens. So an adapted tokenizer gets a
+pre-tokenizer that splits, the finest of SPLITS that no merge crosses:
 
     ▁the▁cough,▁then → ▁the ▁cough , ▁then    if no merge joins letters with other characters
     ▁the▁cough,▁then → ▁the ▁cough, ▁then     if no merge joins ▁ to what comes before it
@@ -49,7 +49,8 @@ def _split(expression: str, behavior: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
 
 
-# Pre-tokenizers, the finest first: letters and other characters apart; before each run of marks.
+# Pre-tokenizers, the finest first: split between letters and other characters; before runs of
+# marks.
 LETTERS_APART = _split(LETTERS_AND_OTHERS, "Isolated")
 AT_MARKS = _split(BEFORE_MARKS[1], "MergedWithNext")
 SPLITS = (LETTERS_APART, AT_MARKS)
@@ -57,7 +58,7 @@ SPLITS = (LETTERS_APART, AT_MARKS)
 
 @dataclass(frozen=True, eq=False)
 class SentencePieceBpeVocabulary(BpeVocabulary):
-    """A BPE vocabulary of SentencePiece."""
+    """A SentencePiece BPE vocabulary."""
 
     family = "sentencepiece-bpe"
     mark = MARK
@@ -102,8 +103,8 @@ class SentencePieceBpeVocabulary(BpeVocabulary):
         return NEVER_ONE_WORD
 
     def prefers_exact_words(self, splitter: Splitter) -> bool:
-        """Return whether new words of a plan of fixed size are exact words: if no merge crosses a
-        space, and exact words change no other pre-token.
+        """Return whether a plan of fixed size adds words as exact words instead of inserting them:
+        if no merge crosses a space, and exact words change no other pre-token.
         """
         crosses = any(map(_crosses_space, self.merges))
         return not crosses and super().prefers_exact_words(splitter)
@@ -115,14 +116,16 @@ class SentencePieceBpeVocabulary(BpeVocabulary):
 
 
 class SentencePieceBpeFamily(BpeFamily):
-    """The BPE tokenizers of SentencePiece."""
+    """The SentencePiece BPE tokenizers."""
 
     name = "sentencepiece-bpe"
     title = "SentencePiece BPE (Llama 2, Gemma)"
     trainers: Mapping[str, Trainer] = {"sentencepiece-bpe": TRAINER}
 
     def recognizes(self, content: Json) -> bool:
-        """Return whether the model of a tokenizer is BPE, over text with marks or with byte fallback."""
+        """Return whether the model of a tokenizer is BPE, over text with marks or with byte
+        fallback.
+        """
         model = content["model"]
         if model.get("type", "BPE" if "merges" in model else "") != "BPE":
             return False
@@ -142,7 +145,8 @@ class SentencePieceBpeFamily(BpeFamily):
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
         """Return the splitter of a tokenizer, with the pre-tokenizer that exact words need.
 
-        If merges cross both SPLITS, what it does to a text is only near to what the tokenizer does.
+        If merges cross both SPLITS, the splitter is an approximation: some tokens of the tokenizer
+        cross the boundaries of its pre-tokens.
         Raises InputError if the tokenizer writes no marks.
         """
         parts = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
@@ -150,8 +154,8 @@ class SentencePieceBpeFamily(BpeFamily):
         normalizing = _list_steps(parts["normalizer"])
         if not any(_writes_mark(step) for step in [*normalizing, *steps]):
             raise InputError(
-                f"The tokenizer does not write {MARK} at the starts of words, so they cannot be told"
-                " from parts of words.",
+                f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not"
+                " show where a word begins.",
                 "Choose another model.",
             )
         own = [step for step in steps if step not in SPLITS]
@@ -171,7 +175,9 @@ class SentencePieceBpeFamily(BpeFamily):
         )
 
     def splits_exactly(self, tokenizer: Tokenizer) -> bool:
-        """Return whether no merge joins tokens across the borders of the splitter's pre-tokens."""
+        """Return whether no merge joins tokens across the boundaries of the splitter's
+        pre-tokens.
+        """
         steps = _list_steps(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
         if any(step in SPLITS for step in steps):
             return True
@@ -179,7 +185,7 @@ class SentencePieceBpeFamily(BpeFamily):
         return not crossing
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
-        """Raise InputError if merges cross spaces, or if tokens are not made by their merges."""
+        """Raise InputError if merges cross spaces, or if merges do not make all tokens."""
         steps = _list_steps(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
         if not any(step in SPLITS for step in steps):
             vocabulary = self.read_vocabulary(tokenizer)
@@ -221,12 +227,14 @@ class SentencePieceBpeFamily(BpeFamily):
     # Train
 
     def list_first_tokens(self, counts: Mapping[str, int]) -> list[str]:
-        """Return the special tokens, those of the 256 bytes, and the characters of the text."""
+        """Return the special tokens, the tokens of the 256 bytes, and the characters of the
+        text.
+        """
         characters = sorted(set("".join(counts)) | {MARK})
         return [*self.special_tokens.values(), *BYTE_TOKENS, *characters]
 
     def build_empty_tokenizer(self, lowercase: bool) -> Tokenizer:
-        """Build a tokenizer without tokens, as that of Llama 2."""
+        """Build a tokenizer without tokens, with the parts of Llama 2's."""
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
         steps: list[Any] = [normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]
         if lowercase:
@@ -251,8 +259,9 @@ def choose_split(
 
     is_split: whether the tokenizer splits a text at spaces itself.
 
-    Whether a text is split between two characters depends on these two alone, except that nothing is
-    known of characters that are spelled by bytes.
+    Whether a text is split between two characters depends only on these two, so it suffices to test
+    the two characters that each merge joins. Merges of byte tokens count as crossing LETTERS_APART,
+    because the characters that the bytes spell are unknown.
     """
     merges = vocabulary.merges
     if is_split:  # then no merge that crosses a space is ever applied

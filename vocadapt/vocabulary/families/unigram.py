@@ -1,13 +1,13 @@
 """Unigram: the tokenizers of XLM-R, DeBERTa-v3, ALBERT, T5 and e5.
 
-A space is written ▁, and a pre-token is what stands between spaces. Each token has a score, and a
+A space is written ▁, and a pre-token is the text between two spaces. Each token has a score, and a
 pre-token becomes the tokens with the highest sum of scores (`unigram_scores`): " hypertension," →
 ▁hypertension, → ▁hyper tension , . A token with ▁ starts a word, all others continue one.
 
-An added word is the token ▁word, with the lowest score at which it is chosen. Every occurrence of
-▁word as a pre-token is then one token, and a pre-token without a new token stays as it was. But
-▁word may also be chosen at the start of a longer word: ▁tachycardia s. Only the forms with ▁ are
-added: one without would also match inside other words.
+An exact word is the token ▁word, with the lowest score at which it is chosen. Every pre-token ▁word
+is then one token, and a pre-token without a new token is tokenized as before. But ▁word may also be
+chosen at the start of a longer word: ▁tachycardia s. Only the forms with ▁ are added: a token
+without ▁ would also match inside other words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ class UnigramFamily(TokenizerFamily):
     )
     trainers: Mapping[str, Trainer] = {
         "unigram": UnigramTrainer(
-            "many frequent substrings, of which those are removed that the text needs least",
+            "starts with many frequent substrings and removes those that the text needs least",
             "Kudo 2018",
         )
     }
@@ -85,7 +85,7 @@ class UnigramFamily(TokenizerFamily):
         try:
             tokenizer.model.tokenize(NO_CHARACTER)
         except Exception:  # the library raises no other class
-            return 'its Unigram model has no "unk_id": it fails at a character that it lacks'
+            return 'its Unigram model has no "unk_id": it fails at a character without a token'
         return None
 
     def read_vocabulary(self, tokenizer: Tokenizer) -> UnigramVocabulary:
@@ -140,7 +140,7 @@ class UnigramFamily(TokenizerFamily):
         return self.replace_vocabulary(tokenizer, changed)
 
     def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
-        """Return a copy with other tokens, ids and scores; normalizer, with its character map,
+        """Return a copy with other tokens, ids and scores; normalizer (with its character map),
         pre-tokenizer and template are kept.
         """
         assert isinstance(vocabulary, UnigramVocabulary)

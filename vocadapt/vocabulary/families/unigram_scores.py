@@ -2,14 +2,14 @@
 
 A Unigram model gives each token a score, the logarithm of its probability, and takes the
 segmentation of a pre-token with the highest sum of scores (Kudo 2018), found by the Viterbi
-algorithm. `best_splits` does the same for many words at once, with tokens that never change.
+algorithm. `best_segmentations` does the same for many words at once, with tokens that never change.
 
-A new token gets the score of its best segmentation so far, + .001. That is what the model already
-takes for the probability of its text, so the score is on the scale of all others, and it is the
-lowest one at which the token is chosen for its own text. A pre-token changes only if its best
-segmentation had a boundary at both ends of the new token (or one within .001 of the best had), so
-most others stay as they were. Other scores do more harm: with the lowest score of the model, some
-tokens are never chosen, with zero, texts become longer.
+A new token gets the score of its best segmentation so far, + .001. The score of this segmentation
+is the log probability that the model already gives to the text of the token. So the new score is on
+the scale of all others, and it is the lowest one at which the token is chosen for its own text. A
+pre-token changes only if its best segmentation had a boundary at both ends of the new token (or one
+within .001 of the best had), so most others stay as they were. Other scores do more harm: with the
+lowest score of the model, some tokens are never chosen; with 0, texts become longer.
 
 Tokens are scored from the shortest to the longest, each with those before it, because a shorter one
 may be a part of a longer one.
@@ -20,7 +20,7 @@ Example: ab is a b, -3 - 4 = -7, so ab scores -6.999; abc is then ab c, so it sc
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vocadapt.vocabulary.families.tables.best_splits import UNKNOWN_PENALTY
+from vocadapt.vocabulary.families.tables.best_segmentations import UNKNOWN_PENALTY
 
 # Greater than the rounding error of sums of scores in float32, in which sentencepiece computes:
 # below 1e-4 for sums above -1,000.
@@ -31,7 +31,7 @@ MARGIN = 0.001
 class Segmentation:
     """The best segmentation of a text, and the sum of its scores.
 
-    An unknown character is a piece of its own.
+    Each unknown character is one piece.
     """
 
     pieces: tuple[str, ...]
@@ -41,9 +41,10 @@ class Segmentation:
 class PieceScores:
     """The pieces of a Unigram model with their scores, to which pieces can be added.
 
-    An unknown character keeps the score that it had before any were added. In the model it then
-    scores even less, 10 below the lowest of all: the new pieces are chosen all the more. Otherwise
-    the scores of words with unknown characters would fall without end, each with that before it.
+    An unknown character keeps the score that it had before pieces were added. In the resulting
+    model it scores even less, 10 below the lowest of all pieces, so the new pieces are still
+    chosen. Otherwise each added word with an unknown character would lower the scores of the next
+    ones.
     """
 
     def __init__(self, scores: Mapping[str, float]) -> None:
@@ -57,10 +58,12 @@ class PieceScores:
         self._longest = max(self._longest, len(piece))
 
     def segment(self, text: str, without: str | None = None) -> Segmentation:
-        """Return the best segmentation of a text; of equal ones, that with the longest last piece,
-        at each place, as in the tokenizers library.
+        """Return the best segmentation of a text by the Viterbi algorithm; of equal ones, that with
+        the longest last piece, at each place, as in the tokenizers library.
 
         without: a piece to exclude.
+
+        Example: see the module, ab → (ab,) with -6.999.
         """
         unknown = self._score_unknown(without)
         size = len(text)
@@ -68,7 +71,7 @@ class PieceScores:
         best = [0.0] + [float("-inf")] * size
         begins = [0] * (size + 1)
         for start in range(size):
-            # 1. Every piece that matches here.
+            # 1. Try every piece that begins at this place.
             here = best[start]
             for end in range(start + 1, min(size, start + self._longest) + 1):
                 piece = text[start:end]
@@ -98,8 +101,8 @@ class PieceScores:
 
 
 def score_new_pieces(scores: Mapping[str, float], new: Iterable[str]) -> dict[str, float]:
-    """Return the scores of new pieces, which are added from the shortest to the longest; of the same
-    length, in their order.
+    """Return the scores of new pieces, which are added from the shortest to the longest; of the
+    same length, in their order.
     """
     added = list(new)
     pieces = PieceScores(scores)

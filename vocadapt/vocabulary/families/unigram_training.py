@@ -3,8 +3,8 @@ SentencePiece does. The result does not depend on the order of the counts, and e
 same pieces and scores. (The trainer of the tokenizers library gives other scores in each run.)
 
 1. Seed: single characters, and the most frequent substrings of pre-tokens, many more than needed.
-2. Estimate the probability of each piece by expectation maximization: the expected count of a piece,
-   over all segmentations of all pre-tokens, weighted by their probabilities under the last
+2. Estimate the probability of each piece by expectation maximization: the expected count of a
+   piece, over all segmentations of all pre-tokens, weighted by their probabilities under the last
    estimates.
 3. Remove the quarter of the pieces whose loss lowers the likelihood of the text least: the
    occurrences of the piece in best segmentations, times the difference of its score to that of the
@@ -25,14 +25,14 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.vocabulary.families.tables.best_splits import (
-    Beginnings,
+from vocadapt.vocabulary.families.tables.best_segmentations import (
     Floats,
     Pieces,
-    find_longest_ends,
-    find_shorter_ends,
-    list_beginnings,
-    split_beginnings,
+    Prefixes,
+    find_longest_suffixes,
+    find_shorter_suffixes,
+    list_prefixes,
+    segment_prefixes,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import (
     PrefixTrees,
@@ -62,13 +62,13 @@ class UnigramTrainer:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """All pieces that match in some pre-tokens.
+    """All pieces that match in pre-tokens.
 
     counts: (words,) float64, occurrences of each pre-token.
-    beginnings: those of the pre-tokens. longest: (nodes,) int64, id of the longest piece with which
-        each ends, or V, the number of pieces.
-    alone, shorter: the same for the texts of the pieces, with the longest piece that is shorter than
-        the text.
+    prefixes: those of the pre-tokens. longest_suffixes: (nodes,) int64, id of the longest piece
+        that is a suffix of each, or V, the number of pieces.
+    piece_prefixes, proper_suffixes: the same for the texts of the pieces, with the longest piece
+        that is a proper suffix of the text.
     trees: the reversed pieces.
     starts, ends, tokens, words: (edges,) int64, places between which a piece matches, its id, and
         the index of the word; sorted by the distance of the end from the start of the word.
@@ -76,10 +76,10 @@ class Lattice:
     """
 
     counts: Floats
-    beginnings: Beginnings
-    longest: Ints
-    alone: Beginnings
-    shorter: Ints
+    prefixes: Prefixes
+    longest_suffixes: Ints
+    piece_prefixes: Prefixes
+    proper_suffixes: Ints
     trees: PrefixTrees
     starts: Ints
     ends: Ints
@@ -102,40 +102,42 @@ class Lattice:
             ends,
             weights,
             self.depths[is_kept],
-            self.beginnings.starts,
-            len(self.beginnings.text),
+            self.prefixes.starts,
+            len(self.prefixes.text),
         )
-        distances = self.beginnings.ends[words] - starts
+        distances = self.prefixes.ends[words] - starts
         back = np.lexsort((starts, distances))
         after = _sum_paths(
             ends[back],
             starts[back],
             weights[back],
             distances[back],
-            self.beginnings.ends,
-            len(self.beginnings.text),
+            self.prefixes.ends,
+            len(self.prefixes.text),
         )
         # 2. Probability that a segmentation of the word has the edge.
-        total = before[self.beginnings.ends]
+        total = before[self.prefixes.ends]
         posterior = np.exp(before[starts] + weights + after[ends] - total[words])
         return sum_by_id(tokens, posterior * self.counts[words], len(scores))
 
     def count_best(self, scores: Floats, removed: Mask) -> Floats:
         """Count each piece in the best segmentation of every pre-token, (V,) float64."""
-        splits = split_beginnings(
-            self.beginnings, self.longest, self._pieces(scores, removed), removed
+        segmentations = segment_prefixes(
+            self.prefixes, self.longest_suffixes, self._pieces(scores, removed), removed
         ).read(np.arange(len(self.counts)))
-        return sum_by_id(splits.tokens, self.counts[splits.words], len(scores))
+        return sum_by_id(segmentations.tokens, self.counts[segmentations.words], len(scores))
 
     def score_alternatives(self, scores: Floats, removed: Mask) -> Floats:
         """Compute the score of the best segmentation of each piece without the piece, (V,) float64;
         minus infinity for a single character.
         """
-        splits = split_beginnings(
-            self.alone, self.shorter, self._pieces(scores, removed), removed
+        segmentations = segment_prefixes(
+            self.piece_prefixes, self.proper_suffixes, self._pieces(scores, removed), removed
         ).read(np.arange(len(scores)))
-        known = np.append(scores, -np.inf)[splits.tokens]
-        return np.bincount(splits.words, weights=known, minlength=len(scores)).astype(np.float64)
+        known = np.append(scores, -np.inf)[segmentations.tokens]
+        return np.bincount(segmentations.words, weights=known, minlength=len(scores)).astype(
+            np.float64
+        )
 
     def _pieces(self, scores: Floats, removed: Mask) -> Pieces:
         length = self.trees.length.copy()
@@ -148,9 +150,8 @@ def train_unigram(
 ) -> dict[str, float]:
     """Train at most `size` pieces; return their scores, best first, ties by spelling.
 
-    counts: pre-tokens with their counts. All of their characters are pieces, up to ALPHABET, and the
-    rarer ones are left out.
-    Raises InputError if `size` is less than the number of characters.
+    counts: pre-tokens with their counts. All of their characters are pieces, up to ALPHABET, and
+    the rarer ones are left out. Raises InputError if `size` is less than the number of characters.
     """
     # 1. Seed pieces; the first ones are single characters, the most frequent first.
     words = sorted(counts)
@@ -160,7 +161,7 @@ def train_unigram(
     if size < n_kept:
         raise InputError(
             f"{size:,} tokens besides the special ones are too few: the text has {n_kept:,}"
-            " characters.",
+            " characters, and each needs a token.",
             f"Choose a vocabulary with at least {n_kept - size:,} tokens more.",
         )
     rare = set(characters[n_kept:])
@@ -170,7 +171,7 @@ def train_unigram(
         return {}
     lattice = _build_lattice(words, frequency, texts)
 
-    # 2. Estimate and remove until there are few enough.
+    # 2. Estimate scores and remove pieces until there are few enough.
     is_character = np.arange(len(texts)) < len(characters)
     n_wanted = round(MARGIN * (size - n_kept))
     removed = np.zeros(len(texts), dtype=np.bool_)
@@ -191,7 +192,7 @@ def train_unigram(
         removed[left[np.argsort(-losses, kind="stable")[n_next:]]] = True
         scores = _estimate(expected, removed, is_character)
 
-    # 3. The best of them.
+    # 3. Take the best pieces that are left.
     left = left[np.argsort(-scores[left], kind="stable")][: size - n_kept]
     chosen = {texts[i]: float(scores[i]) for i in [*range(n_kept), *left.tolist()]}
     return dict(sorted(chosen.items(), key=lambda item: (-item[1], item[0])))
@@ -234,7 +235,7 @@ def find_seeds(words: list[str], frequency: Floats, limit: int) -> list[str]:
                 for i, place in enumerate(begins.tolist())
                 if is_seed[i]
             ]
-        # 3. Go on with the longer ones.
+        # 3. Continue with the longer ones.
         begins = places[first]
         number = number.copy()
         number[places] = longer
@@ -246,7 +247,7 @@ def find_seeds(words: list[str], frequency: Floats, limit: int) -> list[str]:
 
 
 def _count_characters(counts: Mapping[str, int]) -> list[str]:
-    """Return the characters of some words, the most frequent first, ties by code point."""
+    """Return the characters of words, the most frequent first, ties by code point."""
     frequency: Counter[str] = Counter()
     for word, count in counts.items():
         for character in word:
@@ -255,15 +256,15 @@ def _count_characters(counts: Mapping[str, int]) -> list[str]:
 
 
 def _build_lattice(words: list[str], frequency: Floats, texts: list[str]) -> Lattice:
-    """Build the lattice of some words with all pieces."""
+    """Build the lattice of words with all pieces."""
     trees = build_prefix_trees(len(texts), {i: (0, text[::-1]) for i, text in enumerate(texts)}, 1)
-    beginnings = list_beginnings(words)
-    longest = find_longest_ends(trees, beginnings)
-    # 1. All pieces that end at each place: the longest, and its ends.
-    sizes = beginnings.ends - beginnings.starts + 1
+    prefixes = list_prefixes(words)
+    longest = find_longest_suffixes(trees, prefixes)
+    # 1. All pieces that end at each place: the longest, and its suffixes.
+    sizes = prefixes.ends - prefixes.starts + 1
     word_of = np.repeat(np.arange(len(words)), sizes)
-    active = np.arange(len(beginnings.nodes))
-    token = longest[beginnings.nodes]
+    active = np.arange(len(prefixes.nodes))
+    token = longest[prefixes.nodes]
     found_ends: list[Ints] = []
     found_tokens: list[Ints] = []
     while len(active := active[token < len(texts)]):
@@ -274,16 +275,16 @@ def _build_lattice(words: list[str], frequency: Floats, texts: list[str]) -> Lat
     ends, tokens = np.concatenate(found_ends), np.concatenate(found_tokens)
     # 2. Sort them by the distance of the end from the start of the word.
     starts = ends - trees.length[tokens]
-    depths = ends - beginnings.starts[word_of[ends]]
+    depths = ends - prefixes.starts[word_of[ends]]
     order = np.lexsort((starts, ends, depths))
     # 3. The texts of the pieces, to be segmented without the piece itself.
-    alone = list_beginnings(texts, separate=True)
+    alone = list_prefixes(texts, separate=True)
     return Lattice(
         frequency,
-        beginnings,
+        prefixes,
         longest,
         alone,
-        find_shorter_ends(trees, alone),
+        find_shorter_suffixes(trees, alone),
         trees,
         starts[order],
         ends[order],
@@ -321,8 +322,9 @@ def _sum_paths(
 
 
 def _estimate(expected: Floats, removed: Mask, is_character: Mask) -> Floats:
-    """Return the scores of pieces with these expected counts, (V,) float64; minus infinity for those
-    in `removed`.
+    """Return the scores of pieces, (V,) float64; minus infinity for those in `removed`.
+
+    expected: (V,) float64, expected counts. removed, is_character: (V,) bool.
 
     The digamma function instead of the logarithm favors few frequent pieces, as in SentencePiece
     (variational Bayes with a sparse prior, Liang et al. 2007). A character with a count of nearly 0
@@ -339,10 +341,10 @@ def _estimate(expected: Floats, removed: Mask, is_character: Mask) -> Floats:
 
 
 def _measure_losses(lattice: Lattice, scores: Floats, removed: Mask) -> Floats:
-    """Return how much the log-likelihood of the text falls without each piece, (V,) float64.
+    """Return how much the log-likelihood of the text decreases without each piece, (V,) float64.
 
-    A piece that its own text does not become loses nothing. Single characters and pieces in
-    `removed` have no loss.
+    The loss is 0 for a piece that is not the best segmentation of its own text, for single
+    characters, and for pieces in `removed`.
     """
     alternatives = lattice.score_alternatives(scores, removed)
     has_loss = ~removed & np.isfinite(alternatives)

@@ -21,9 +21,9 @@ from vocadapt.vocabulary.families.vocabulary import (
     WordTable,
 )
 
-HAS_ADDED_TOKEN = "an added token of the model is part of it, and is matched first"
-NO_LETTERS = "without letters and digits: no word"
-# Characters beside a token in a test whether the pre-tokenizer keeps it within a word.
+HAS_ADDED_TOKEN = "contains an added token of the model, which is matched first"
+NO_LETTERS = "has no letters or digits, so it is not a word"
+# Characters next to a token in the test whether the pre-tokenizer keeps it within a word.
 OTHERS = "a0("
 
 
@@ -89,7 +89,7 @@ class UnigramVocabulary(MarkedVocabulary):
     def build_word_table(
         self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
     ) -> WordTable:
-        """Prepare pre-tokens and their counts for many tokenizations without some of the tokens."""
+        """Prepare pre-tokens and their counts for many tokenizations, each without some tokens."""
         from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table
 
         return build_segmentation_table(
@@ -102,7 +102,7 @@ class UnigramVocabulary(MarkedVocabulary):
         )
 
     def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text that contains each of some tokens alone, with a weight."""
+        """Prepare a text in which each token is a word, with its weight as the count."""
         return self.build_word_table(weights)
 
     # Reachable tokens
@@ -138,12 +138,12 @@ class UnigramVocabulary(MarkedVocabulary):
     def find_unreachable(
         self, splitter: Splitter, tokens: Iterable[str] | None = None
     ) -> tuple[str, ...]:
-        """Return the tokens that no text can produce: normalizer and pre-tokenizer never leave
-        their text, or other tokens spell it with a higher score.
+        """Return the tokens that the tokenizer produces for no text: normalizer and pre-tokenizer
+        never output their text, or other tokens spell it with a higher score.
 
-        That is exact: a part of a best segmentation is the best segmentation of that part. In turn,
-        a token that is the best segmentation of its own text is chosen, for example, between two
-        characters that no token contains.
+        The result is exact: each part of a best segmentation is the best segmentation of that part.
+        Conversely, a token that is the best segmentation of its own text is chosen in some text,
+        for example between two characters that no token contains.
         """
         return tuple(
             token
@@ -157,8 +157,8 @@ class UnigramVocabulary(MarkedVocabulary):
         return self.tokenize(token) == (token,) and self._is_kept(token, splitter)
 
     def is_irreplaceable(self, token: str) -> bool:
-        """Return whether a token is a single character or a byte, or has a character that is no
-        token by itself.
+        """Return whether a token is a single character or a byte, or contains a character without a
+        token.
         """
         if len(token) == 1 or token in self._bytes:
             return True
@@ -181,8 +181,8 @@ class UnigramVocabulary(MarkedVocabulary):
 
     # Changes of the vocabulary
 
-    def find_not_whole(self, tokens: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some new exact words that would not be one token.
+    def find_split_words(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        """Return the new exact words that would be several tokens if all were added.
 
         Raises InputError if all scores are equal.
         """
@@ -190,11 +190,11 @@ class UnigramVocabulary(MarkedVocabulary):
         return tuple(token for token in tokens if after.tokenize(token) != (token,))
 
     def are_exact_words(self, tokens: Collection[str]) -> bool:
-        """Return whether all of some new tokens start words."""
+        """Return whether all new tokens start words."""
         return all(token.startswith(MARK) for token in tokens)
 
     def check_scores(self) -> None:
-        """Raise InputError if all scores are equal: then no score can be found for a new token."""
+        """Raise InputError if all scores are equal: then new tokens cannot be scored."""
         ordinary = [
             score
             for token, score in self.scores.items()
@@ -211,10 +211,10 @@ class UnigramVocabulary(MarkedVocabulary):
     def with_tokens(self, tokens: Iterable[str], whole: frozenset[str] | None = None) -> Self:
         """Return the vocabulary with other tokens, by id.
 
-        Old tokens keep their scores. New ones, in `whole` or not, get those of `score_new_pieces`,
-        under the vocabulary without the removed tokens. An added token without a score gets the
-        lowest one, with which it is matched least often inside other text.
-        Raises InputError if there are new tokens, and all scores are equal.
+        Old tokens keep their scores. New ones, in `whole` or not, are scored by `score_new_pieces`
+        with the vocabulary without the removed tokens. An added token without a score gets the
+        lowest score, so that it is matched least often inside other text. Raises InputError if
+        there are new tokens and all scores are equal.
         """
         changed = tuple(tokens)
         known = frozenset(changed)
@@ -227,7 +227,8 @@ class UnigramVocabulary(MarkedVocabulary):
         return self._replace(changed, {token: scores[token] for token in changed}, known)
 
     def take_over(self, target: Vocabulary, tokens: tuple[str, ...]) -> Self:
-        """Return the first tokens of another vocabulary, with its scores.
+        """Return the vocabulary after it was replaced by the first tokens of another one, with its
+        scores.
 
         Raises InputError if the target is of another family: it has no scores.
         """
@@ -278,7 +279,9 @@ class UnigramVocabulary(MarkedVocabulary):
 
 
 def _has_letters(text: str) -> bool:
-    """Return whether a text has a character that is no punctuation: a letter, a digit, an emoji."""
+    """Return whether a text has a character that is not punctuation: a letter, a digit, an
+    emoji.
+    """
     return any(not _is_punctuation(character) for character in text.removeprefix(MARK))
 
 

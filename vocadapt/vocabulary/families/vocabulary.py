@@ -121,7 +121,7 @@ class Vocabulary(ABC):
     whole: exact-word tokens, which only match a whole word.
     longest_word: characters of the longest word that is tokenized; longer ones are unknown.
     unknown: the unknown token; "" if the family has none.
-    declared: special tokens by role (of ROLES), as the model's files declare them.
+    declared_roles: special tokens by role (of ROLES), as the model's files declare them.
     """
 
     family: ClassVar[str]
@@ -130,7 +130,7 @@ class Vocabulary(ABC):
     whole: frozenset[str] = frozenset()
     longest_word: int = sys.maxsize
     unknown: str = ""
-    declared: Mapping[str, str] = field(default_factory=dict)
+    declared_roles: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -168,7 +168,7 @@ class Vocabulary(ABC):
         """Return the token with this text at the start of a word, or as a continuation."""
 
     def read(self, pretoken: str) -> str:
-        """Return the text of a pre-token without the space before it, for people."""
+        """Return the text of a pre-token without the space before it, as screens show it."""
         return pretoken
 
     def mark_of(self, token: str) -> str:
@@ -183,8 +183,8 @@ class Vocabulary(ABC):
         return False
 
     @property
-    def reserved(self) -> tuple[str, ...]:
-        """Placeholders whose ids new tokens can take, by id."""
+    def reserved_tokens(self) -> tuple[str, ...]:
+        """Reserved tokens whose ids new tokens can take, by id."""
         return ()
 
     def position(self, token: str) -> str:
@@ -250,12 +250,12 @@ class Vocabulary(ABC):
         return self.spell(word) in self.ids
 
     def lacks_word(self, word: str) -> bool:
-        """Return whether a word needs a token of its own to be one token."""
+        """Return whether no token spells a word alone."""
         return not self.has_word(word)
 
     def has_counterpart(self, token: str, other: "Vocabulary") -> bool:
-        """Return whether there is a token with the same text and position as one of another
-        vocabulary: hyper for Ġhyper, ##tension for tension. The position of a symbol does not count.
+        """Return whether there is a token with the same text and position as a token of another
+        vocabulary: hyper for Ġhyper, ##tension for tension. For symbols, the position is ignored.
         """
         if self.notation == other.notation:
             return token in self
@@ -273,7 +273,7 @@ class Vocabulary(ABC):
         The vocabulary may lack the token: see `list_missing`.
         """
         own = {"unk": self.unknown} if self.unknown else {}
-        return {**own, **self.declared}
+        return {**own, **self.declared_roles}
 
     @cached_property
     def role_ids(self) -> dict[str, int]:
@@ -287,15 +287,17 @@ class Vocabulary(ABC):
     # Words and pre-tokens
 
     def find_form(self, pretoken: str, words: Sequence[str]) -> str | None:
-        """Return the token that would make the first word of a pre-token one token; None if none
-        can without changing other pre-tokens.
+        """Return the token that, if added, would make the first word of a pre-token one token; None
+        if that would change other pre-tokens.
 
         words: the words of the pre-token. A word may have several forms: Ġword, word, ĠWord, …
         """
         return pretoken
 
     def fold_word(self, word: str) -> str:
-        """Return what the forms of a word have in common; words that differ in it are two words."""
+        """Return the key that all forms of a word share: words with different keys are
+        different.
+        """
         return word
 
     # Tokenization
@@ -330,7 +332,9 @@ class Vocabulary(ABC):
         """
 
     def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text that contains each of some tokens alone, in its position, with a weight."""
+        """Prepare a text in which each token is a word or a continuation, with its weight as the
+        count.
+        """
         starts: dict[str, float] = {}
         continuations: dict[str, float] = {}
         for token, weight in weights.items():
@@ -372,10 +376,10 @@ class Vocabulary(ABC):
         return False
 
     def find_single_characters(self, characters: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tokens of single characters, from which every text of some characters can be
-        spelled: t, ##t.
+        """Return the tokens of single characters, which can spell every text of these characters:
+        t, ##t.
 
-        characters: as pre-tokens have them; None for those of any text.
+        characters: as pre-tokens contain them; None for all.
         """
         mark = self.notation.continuation
         return frozenset(
@@ -386,33 +390,35 @@ class Vocabulary(ABC):
         )
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
-        """Return the tokens without which some tokens could not be made."""
+        """Return the tokens that the tokenizer needs to make these tokens."""
         return frozenset()
 
     def order_removals(self, tokens: Sequence[str]) -> Sequence[str]:
-        """Return tokens, first to be removed first, in an order in which the vocabulary stays sound
-        after each removal.
+        """Return the tokens in an order of removal: after each removal, the tokenizer can still
+        produce every token that is left.
         """
         return tokens
 
     def expand_insertions(self, tokens: Iterable[str]) -> tuple[str, ...]:
-        """Return tokens to insert, each after other tokens that it needs."""
+        """Return tokens to insert, each after the intermediate tokens that it needs."""
         return tuple(tokens)
 
     def prefers_exact_words(self, splitter: Splitter) -> bool:
-        """Return whether new words of a plan of fixed size are exact words rather than inserted."""
+        """Return whether a plan of fixed size adds words as exact words instead of inserting
+        them.
+        """
         return False
 
-    def find_not_whole(self, tokens: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some new exact words that would not be one token if all were added."""
+    def find_split_words(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        """Return the new exact words that would be several tokens if all were added."""
         return ()
 
     def are_exact_words(self, tokens: Collection[str]) -> bool:
-        """Return whether the exact-word rule holds for some tokens that were added."""
+        """Return whether added tokens are exact words."""
         return self.whole.issuperset(tokens)
 
     def take_over(self, target: "Vocabulary", tokens: tuple[str, ...]) -> Self:
-        """Return the vocabulary after it was replaced by the first tokens of a target."""
+        """Return the vocabulary after it was replaced by the first tokens of another one."""
         return self.with_tokens(tokens, target.whole.intersection(tokens))
 
     def without(self, tokens: Collection[str]) -> Self:

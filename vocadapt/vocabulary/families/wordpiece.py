@@ -134,7 +134,7 @@ class WordPieceVocabulary(Vocabulary):
     def roles(self) -> Mapping[str, str]:
         """BERT's special tokens by role, unless the model's files declare others."""
         own = {**dict(zip(ROLES, SPECIAL_TOKENS, strict=True)), "unk": self.unknown}
-        return {**own, **self.declared}
+        return {**own, **self.declared_roles}
 
     @cached_property
     def _wordpiece(self) -> models.WordPiece:
@@ -270,8 +270,8 @@ class WordPieceVocabulary(Vocabulary):
         return tuple(carriers[:MAX_CARRIERS])
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
-        """Return the wordpieces of the exact-word tokens among some tokens: beside symbols, these
-        words are tokenized by them.
+        """Return the wordpieces of the exact words among these tokens: next to symbols, these words
+        are split into wordpieces.
         """
         parts = set[str]()
         for token in self.whole.intersection(tokens):

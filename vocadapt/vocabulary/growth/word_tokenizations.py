@@ -82,7 +82,7 @@ def measure_tokenization(
 ) -> TokenizationStatistics:
     """Measure the tokenization of pre-tokens with these counts.
 
-    pieces: tokens of each of the pre-tokens, by `vocabulary`.
+    pieces: tokens of each pre-token with `vocabulary`.
     """
     unknown = vocabulary.unknown
     lettered = {

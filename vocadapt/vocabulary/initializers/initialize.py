@@ -63,7 +63,7 @@ def initialize(materials: Materials, settings: InitializerSettings) -> NewEmbedd
 
 
 def copy_to_forms(embeddings: NewEmbeddings, plan: VocabularyPlan) -> NewEmbeddings:
-    """Give every other form of an added word the embedding of its main form.
+    """Copy the embedding of the main form of each added word to its other forms.
 
     Returns the embeddings in the order of the plan: replaced tokens, then added ones.
     """

@@ -36,7 +36,7 @@ from vocadapt.vocabulary.initializers.mixing import (
 # Default numbers of neighbors, as published.
 SEMANTIC_NEIGHBORS, WECHSEL_NEIGHBORS = 3, 10
 ROUNDING = 1e-6  # of a cosine in float32
-# From vectors (n, d) and counts (n,), None if unknown, to embeddings (n, e).
+# From vectors (n, d) float32 and counts (n,) int64, None if unknown, to embeddings (n, e) float32.
 Change = Callable[[Matrix, IntArray | None], Matrix]
 
 

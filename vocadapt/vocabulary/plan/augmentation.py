@@ -108,8 +108,8 @@ class Proposal:
 
 
 def list_augmentations(family: str, sources: Collection[str]) -> dict[str, Augmentation]:
-    """Return the heuristics that fit models of a tokenizer family and need only these sources: its
-    own trainers first, because they determine the usual one.
+    """Return the heuristics that fit models of a tokenizer family and need only these sources, the
+    trainers of the family first: the first heuristic is the default.
     """
     fitting = {
         name: one

@@ -1,7 +1,7 @@
 """Words of a text with the forms in which they occur.
 
 In byte-level BPE and Unigram, a word is several pre-tokens: after a space, at the start of a line,
-capitalized. Each form needs a token of its own; together they are one added word. In WordPiece, a
+capitalized. Each form needs its own token; together they are one added word. In WordPiece, a
 word has one form.
 
 Example: Ġfever 90, Fever 8, ĠFEVER 2 → the word fever, 100 times, with the main form Ġfever.
@@ -17,7 +17,7 @@ from vocadapt.vocabulary.families import Vocabulary
 
 @dataclass(frozen=True)
 class WordForms:
-    """A word of a text.
+    """A word of a text with its forms.
 
     forms: the token of each form with its count, most frequent first, ties by spelling.
     """

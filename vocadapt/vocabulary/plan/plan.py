@@ -27,7 +27,7 @@ class PlanKind:
     """A kind of plan: its explanation, and the sources it needs.
 
     rearranges: whether it removes or moves old tokens. adds: whether it adds tokens.
-    keeps_text: whether it must keep how a text is tokenized; its lines are read, too.
+    keeps_text: whether it is computed from a text whose tokens it keeps; it also reads the lines.
     """
 
     about: str
@@ -65,8 +65,8 @@ KINDS = {
     "transfer": PlanKind("replace the vocabulary by another model's", ("target",), rearranges=True),
 }
 CHARACTERS = {  # single characters that a trim keeps
-    "text": "those of the text: a text with other characters has unknown tokens or bytes",
-    "all": "all of the vocabulary: every text can be spelled as before",
+    "text": "characters of the text: others become unknown tokens or bytes",
+    "all": "all characters of the vocabulary: every text can be spelled as before",
 }
 
 
@@ -118,7 +118,7 @@ class PlanSettings(CheckedSettings):
         "leave reserved tokens such as [unused0] as they are; by default, new tokens take their ids"
         " first",
         flag="--keep-reserved",
-        label="Fill reserved slots",
+        label="Fill reserved tokens",
     )
     count_marks: bool = setting(
         False,
@@ -126,8 +126,8 @@ class PlanSettings(CheckedSettings):
     )
     cover: float = setting(
         0.0,
-        "fraction of the tokens of the text to keep, most frequent first; 1 keeps the tokens of"
-        " every line",
+        "fraction of the running tokens of the text to keep, most frequent first; 1 keeps the"
+        " tokens of every line",
         high=1,
         label="Coverage of the text",
         empty="the number of tokens decides",
@@ -160,15 +160,16 @@ class PlanSettings(CheckedSettings):
             )
         if not is_trim and (self.cover or self.keep):
             raise InputError(
-                f"A plan of the kind {self.kind} keeps tokens by another rule than a trim.",
-                "Leave the coverage and the number of tokens to keep out.",
+                "A coverage or a number of tokens to keep does not apply to a plan of the kind"
+                f" {self.kind}.",
+                "Leave it out, or choose a trim.",
                 "cover",
             )
 
 
 @dataclass(frozen=True)
 class AddedWord:
-    """A new token, its previous tokens, and its count in the corpus if known.
+    """A new token, the tokens that spelled it before, and its count in the corpus if known.
 
     form_of: the token of the word's main form, whose embedding it shares; "" if it is that form.
     """
@@ -185,13 +186,13 @@ class VocabularyPlan:
 
     base: the old vocabulary; added: new tokens; replaced: old tokens that get a new embedding.
     order: the new vocabulary by id; None if every old token keeps its id and the added ones follow.
-    slots: reserved tokens whose ids the first added tokens take.
+    reserved_tokens: reserved tokens whose ids the first added tokens take.
     left_out: candidates that were not added, by reason.
     unreachable: tokens of a vocabulary taken over as a whole that its tokenizer can never produce.
     whole: exact-word tokens after the plan; None if new words are exact-word tokens.
     target: the vocabulary that is taken over as a whole, if any.
     note: explanation if the plan has fewer tokens than expected.
-    trim: what a trim keeps of its text, if the plan is one.
+    trim: what is kept of the text, if the plan is a trim.
     """
 
     base: Vocabulary
@@ -200,7 +201,7 @@ class VocabularyPlan:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: PlanSettings = field(default_factory=PlanSettings)
     order: tuple[str, ...] | None = None
-    slots: tuple[str, ...] = ()
+    reserved_tokens: tuple[str, ...] = ()
     unreachable: tuple[str, ...] = ()
     whole: frozenset[str] | None = None
     target: Vocabulary | None = None
@@ -212,7 +213,7 @@ class VocabularyPlan:
         """The whole vocabulary after the plan, by id."""
         if self.order is not None:
             return self.order
-        filled = dict(zip(self.slots, self.added_tokens, strict=False))
+        filled = dict(zip(self.reserved_tokens, self.added_tokens, strict=False))
         old = tuple(filled.get(token, token) for token in self.base.tokens)
         return old + self.added_tokens[len(filled) :]
 
@@ -243,7 +244,7 @@ class VocabularyPlan:
     def removed_tokens(self) -> tuple[str, ...]:
         """The removed tokens, by old id."""
         if self.order is None:
-            return self.slots
+            return self.reserved_tokens
         return tuple(token for token in self.base.tokens if token not in self.after)
 
     @cached_property
@@ -255,8 +256,8 @@ class VocabularyPlan:
 
     @property
     def new_embeddings(self) -> tuple[str, ...]:
-        """Every token whose new embedding is computed: the replaced ones, then the added ones;
-        other forms of a word get that of its main form.
+        """Every token for which an embedding is computed: replaced tokens, then main forms of added
+        words. Other forms get the embedding of their main form.
         """
         main = tuple(word.token for word in self.added if not word.form_of)
         return self.replaced + main
@@ -268,7 +269,7 @@ class VocabularyPlan:
             "tokens_before": len(self.base),
             "added": len(self.added),
             **({"forms": len(self.forms)} if self.forms else {}),
-            **({"reserved_filled": len(self.slots)} if self.slots else {}),
+            **({"reserved_filled": len(self.reserved_tokens)} if self.reserved_tokens else {}),
             "replaced": len(self.replaced),
             "dropped": len(self.removed_tokens),
             "tokens_after": len(self.tokens),
@@ -278,7 +279,9 @@ class VocabularyPlan:
         }
 
     def to_dict(self) -> dict[str, object]:
-        """Return the plan without the old vocabulary, as it is stored in an adapted model's folder."""
+        """Return the plan without the old vocabulary, as it is stored in an adapted model's
+        folder.
+        """
         return {
             **self.summary(),
             "settings": asdict(self.settings),

@@ -29,7 +29,7 @@ from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_text
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
 OVER_LIMIT = "beyond the maximum number of tokens to add"
 TOO_RARE = "fewer occurrences than the minimum"
-NOT_WHOLE = "would not be one token beside the other words"
+NOT_WHOLE = "would be split if all words were added"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class PlanSources:
 
     domain: word vectors; target: another vocabulary; counts: distinct pre-tokens of a text with
         their counts.
-    token_counts: tokens of the lines with added tokens, if `counts` lacks these lines.
+    token_counts: tokens of the lines with added tokens and their counts, if `counts` lacks these
+        lines.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's
         kind (exact-word if words come from vectors, WordPiece otherwise).
     """
@@ -72,14 +73,16 @@ def plan_vocabulary(
     if plan.whole is None and not sources.exact(settings):
         plan = replace(plan, whole=vocabulary.whole.intersection(plan.tokens))
     if settings.fill_reserved and plan.order is None:
-        plan = replace(plan, slots=vocabulary.reserved[: len(plan.added)])
+        plan = replace(plan, reserved_tokens=vocabulary.reserved_tokens[: len(plan.added)])
     if settings.renew:  # a new embedding for every token
         return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
     return plan
 
 
 def find_plan_inputs(settings: PlanSettings) -> frozenset[str]:
-    """Return the inputs that the heuristics of a plan need: "counts" of a text, a "target" vocabulary."""
+    """Return the inputs that the heuristics of a plan need: "counts" of a text, a "target"
+    vocabulary.
+    """
     needs = set[str]()
     removes_some = settings.kind in ("reduce", "combined") and settings.removed < 1
     if removes_some and REDUCTIONS[settings.cut].needs_counts:
@@ -100,10 +103,10 @@ def plan_from_words(
     """Plan to add the words of a vector space, most frequent first (the order of the space).
 
     exact: the words become exact-word tokens instead of entries that also match in longer words.
-    counts: pre-tokens of a text, in which further forms of the words are looked up.
+    counts: pre-tokens of a text with their counts, in which other forms of the words are looked up.
     Raises InputError if no word of the space is new to the model, or none occurs often enough.
     """
-    # 1. The new words, most frequent first, up to the maximum. Forms of one word count once.
+    # 1. Select the new words, most frequent first, up to the maximum. Forms of one word count once.
     settings = settings or PlanSettings()
     reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
     if not reachable:
@@ -124,7 +127,7 @@ def plan_from_words(
         TOO_RARE: tuple(word for word in reachable if word in rare),
         OVER_LIMIT: over,
     }
-    # 2. The old tokens that have a word vector too; special tokens keep their embeddings.
+    # 2. Select the old tokens that have a word vector too; special tokens keep their embeddings.
     shared: tuple[str, ...] = ()
     if settings.kind == "replace":
         shared = tuple(
@@ -132,7 +135,7 @@ def plan_from_words(
             for token, name in zip(vocabulary.tokens, vocabulary.names, strict=True)
             if name in domain and token not in vocabulary.special
         )
-    # 3. The tokens: those of the words, each followed by those of its other forms in the text.
+    # 3. List the tokens of the words, each followed by those of its other forms in the text.
     spelled = {vocabulary.spell(word): _get_count(domain, word) for word in chosen}
     words = [
         AddedWord(token, vocabulary.tokenize(token), count) for token, count in spelled.items()
@@ -150,7 +153,7 @@ def plan_from_words(
 
 
 def _mark_forms(vocabulary: Vocabulary, added: Iterable[AddedWord]) -> tuple[AddedWord, ...]:
-    """Return added words with the main form of each: of several forms of one word, the first."""
+    """Set the main form of each added word: the first of several forms of one word."""
     main_forms: dict[str, str] = {}
     marked: list[AddedWord] = []
     for word in added:
@@ -160,9 +163,9 @@ def _mark_forms(vocabulary: Vocabulary, added: Iterable[AddedWord]) -> tuple[Add
 
 
 def add_forms(plan: VocabularyPlan, words: Iterable[WordForms]) -> VocabularyPlan:
-    """Return a plan in which every added word brings all of its forms in a text.
+    """Return a plan that also adds the other forms in which each added word occurs in a text.
 
-    A form that is a token already stays as it is.
+    A form that is a token already is not changed.
     """
     base = plan.base
     words_of = {base.fold_word(word.word): word for word in words}
@@ -178,11 +181,13 @@ def add_forms(plan: VocabularyPlan, words: Iterable[WordForms]) -> VocabularyPla
 
 
 def leave_out_split_words(plan: VocabularyPlan) -> VocabularyPlan:
-    """Return a plan without the exact words that would not be one token, and without their forms."""
+    """Return a plan without the exact words that would not be one token, and without their
+    forms.
+    """
     base, added = plan.base, plan.added
     left_out: list[str] = []
-    # Without a word, others may get other scores: look again until none is left out.
-    while broken := set(base.find_not_whole([word.token for word in added])):
+    # Leaving out a word may change the scores of others: repeat until none is split.
+    while broken := set(base.find_split_words([word.token for word in added])):
         left_out += [word.token for word in added if broken & {word.token, word.form_of}]
         added = tuple(word for word in added if not broken & {word.token, word.form_of})
     if not left_out:
@@ -192,7 +197,7 @@ def leave_out_split_words(plan: VocabularyPlan) -> VocabularyPlan:
 
 
 def _with_intermediate_tokens(plan: VocabularyPlan) -> VocabularyPlan:
-    """Return a plan for insertion that also adds the tokens which merges of new ones need."""
+    """Return a plan for insertion that also adds the intermediate tokens of the new merges."""
     counts = {word.token: word.count for word in plan.added}
     expanded = plan.base.expand_insertions(counts)
     if len(expanded) == len(plan.added):
@@ -201,8 +206,8 @@ def _with_intermediate_tokens(plan: VocabularyPlan) -> VocabularyPlan:
         AddedWord(token, plan.base.tokenize_token(token), counts.get(token)) for token in expanded
     )
     note = (
-        f"{len(expanded) - len(counts):,} more tokens are added, from which merges make the new"
-        " ones."
+        f"{len(expanded) - len(counts):,} intermediate tokens are added, from which merges make the"
+        " new ones."
     )
     return replace(plan, added=added, note=" ".join(filter(None, (plan.note, note))))
 
@@ -338,7 +343,7 @@ def _plan_combination(
     removed = _select_removed(vocabulary, sources, settings)
     kept = [token for token in vocabulary.tokens if token not in removed]
     kept_whole = [token for token in kept if token in vocabulary.whole]
-    # Exact words, where they can be added: merges would need further tokens to make them.
+    # Add exact words if possible: insertion would need intermediate tokens.
     exact = AUGMENTATIONS[settings.refill].makes_words and vocabulary.prefers_exact_words(splitter)
     size = len(vocabulary) - len(kept)
     proposal = _propose(vocabulary, splitter, sources, settings, size, frozenset(kept), exact)
@@ -366,8 +371,8 @@ def _plan_combination(
 def _add_forms_of_words(
     vocabulary: Vocabulary, main_forms: Iterable[str], words: Iterable[WordForms]
 ) -> tuple[str, ...]:
-    """Return the main forms of words, each followed by the word's other forms in a text that are no
-    tokens.
+    """Return the main forms of words, each followed by the word's other forms in a text that are
+    not tokens yet.
     """
     words_of = {vocabulary.fold_word(word.word): word for word in words}
     tokens: dict[str, None] = {}

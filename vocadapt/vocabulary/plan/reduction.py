@@ -117,7 +117,7 @@ def rank_removable(
         )
     removable = list_removable_ids(vocabulary, settings.count_marks)
     ranked = reduction.order(vocabulary, removable, table, settings)
-    # A token that others are merged from goes after them.
+    # A token from which others are merged is removed after them.
     ordered = vocabulary.order_removals([vocabulary.tokens[i] for i in ranked])
     return np.array([vocabulary.ids[token] for token in ordered], dtype=np.int64)
 

@@ -4,13 +4,14 @@ A draft head that only scores frequent tokens is faster, and the model itself st
 token with its whole vocabulary (FR-Spec, Zhao et al. 2025). A token map lists these tokens by their
 ids in the model. Programs that use one expect:
 
-    hot_token_id  (n,) int64, ids in the model, rising: the list of sglang's token maps
+    hot_token_id  (n,) int64, ids in the model, ascending: the list of sglang's token maps
     d2t           (n,) int64, hot_token_id - 0, 1, 2, …: the offsets of EAGLE-3 drafts, in llama.cpp
     t2d           (V,) bool, whether the draft vocabulary has each id of the model, as in EAGLE-3
 
 Example: of the ids 0 … 5 the draft has 0, 2 and 5: hot_token_id 0 2 5, d2t 0 1 3, t2d 1 0 1 0 0 1.
 
-A .json file has the first two; a .safetensors file has all three, and the facts in its metadata.
+A .json file has the first two arrays; a .safetensors file has all three, and the facts in its
+metadata.
 """
 
 import json
@@ -38,9 +39,10 @@ def check_token_map_path(path: Path) -> None:
 def build_token_map(
     vocabulary: Vocabulary, tokens: Iterable[str], rows: int
 ) -> dict[str, NDArray[np.int64] | NDArray[np.bool_]]:
-    """Return the three arrays of a token map.
+    """Return the three arrays of a token map, by name.
 
-    vocabulary: of the model; tokens: of the draft vocabulary; rows: V, outputs of the model's head.
+    vocabulary: that of the model. tokens: those of the draft vocabulary. rows: V, number of outputs
+    of the model's head.
     """
     ids = np.array(sorted(vocabulary.ids[token] for token in tokens), dtype=np.int64)
     is_hot = np.zeros(rows, dtype=np.bool_)
@@ -55,9 +57,9 @@ def write_token_map(
     rows: int,
     facts: Mapping[str, object],
 ) -> None:
-    """Write a token map as .json or .safetensors, by the name of the file.
+    """Write a token map as .json or .safetensors, by the suffix of the file.
 
-    facts: about the map, such as the fraction of a text that its tokens cover.
+    facts: metadata of the map, such as the fraction of a text that its tokens cover.
     """
     check_token_map_path(path)
     arrays = build_token_map(vocabulary, tokens, rows)

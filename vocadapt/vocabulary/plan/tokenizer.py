@@ -57,7 +57,7 @@ def adapt_tokenizer(
     """Return a copy of a tokenizer after a plan.
 
     Raises InputError for an unknown mode, and for one that does not fit the plan: only
-    `replacement` can remove or move tokens, and `exact-word` adds no parts of words.
+    `replacement` can remove or move tokens, and `exact-word` can only add whole words.
     """
     if mode not in TOKENIZER_MODES:
         raise InputError(
@@ -68,7 +68,7 @@ def adapt_tokenizer(
             f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
         )
-    if plan.slots:  # tokens that take the ids of others are no longer appended
+    if plan.reserved_tokens:  # tokens that take the ids of reserved ones cannot be appended
         family = family_of(tokenizer)
         if mode == "exact-word":
             family.check_exact_words(tokenizer)
@@ -80,10 +80,10 @@ def adapt_tokenizer(
 class Departures:
     """How often an adapted tokenizer departs from the exact-word rule on a text.
 
-    words, added_words: running words, and those among them that were added.
-    missed: pieces of the text in which an added word is not one token; other: those that differ in
-    anything else.
-    within: pieces in which a new token is only a part of a longer word (▁tachycardia s).
+    words, added_words: number of running words, and of those among them that were added.
+    missed: number of pieces of the text in which an added word is not one token; other: number of
+        pieces that differ from the rule in another way.
+    within: number of pieces in which a new token is part of a longer word (▁tachycardia s).
     examples: (piece, tokens by the rule, tokens of the tokenizer).
     """
 
@@ -167,10 +167,12 @@ def measure_pretoken_departures(
 ) -> Departures:
     """Compare a tokenizer with the exact-word rule on the pre-tokens of a text.
 
-    counts: pre-tokens with their counts. By the rule, an added word that a token can match (the
-    first word of a Unigram pre-token, the only one of a byte-level pre-token) is one token, and a
-    pre-token without an added word is tokenized as before. An added word elsewhere, such as in
-    -tachycardia, stays as it was and is missed.
+    counts: pre-tokens with their counts.
+
+    The rule: an added word that a token can match (the first word of a Unigram pre-token, the only
+    one of a byte-level pre-token) is one token, and a pre-token without an added word is tokenized
+    as before. An added word elsewhere, such as in -tachycardia, is tokenized as before and counts
+    as missed.
     """
     vocabulary = vocabulary_of(after)
     new_tokens = frozenset(vocabulary.tokens).difference(before.tokens)
@@ -187,8 +189,8 @@ def measure_pretoken_departures(
         form = vocabulary.find_form(pretoken, own_words)
         if form in new_tokens:
             expected = (form, *vocabulary.tokenize(pretoken.removeprefix(form)))
-        # 2. An added word that is not one of the tokens is missed. A form that was a token before
-        #    the adaptation stays one. A new token may also be a part of a longer word.
+        # 2. Count an added word that is not one token as missed (a form that was a token before the
+        #    adaptation is not), and a new token that is part of a longer word as within.
         split_words = _find_split_words(form, own_words, got)
         if any(vocabulary.fold_word(word) in added for word in split_words):
             missed += count
@@ -206,9 +208,9 @@ def measure_pretoken_departures(
 def _find_split_words(
     form: str | None, words: Sequence[str], tokens: tuple[str, ...]
 ) -> Sequence[str]:
-    """Return the words of a pre-token that are not one token each.
+    """Return the words of a pre-token that are not single tokens.
 
-    form: the token of its first word, if there can be one. tokens: those of the pre-token.
+    form: the token of its first word; None if it cannot have one. tokens: those of the pre-token.
     """
     if len(tokens) == 1:
         return ()

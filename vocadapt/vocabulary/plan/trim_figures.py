@@ -1,7 +1,7 @@
-"""TrimFigures: what a trimmed vocabulary keeps of the text that it was trimmed to.
+"""TrimFigures: how much of its text a trimmed vocabulary keeps.
 
-Each distinct pre-token is decided once, exactly: it changes if its tokens without the removed ones
-are not those that it had. Nothing is sampled.
+The figures are exact: every distinct pre-token is tokenized with and without the removed tokens,
+and counts as changed if the two differ.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization
 
 @dataclass(frozen=True, eq=False)
 class TrimFigures:
-    """What a trim keeps of its text.
+    """How much of its text a trim keeps.
 
-    tokens, kept_tokens: running tokens of the text, and those of them that are kept.
-    pretokens, changed_pretokens: running pre-tokens, and those whose tokens change.
-    distinct, distinct_changed: the same of distinct pre-tokens.
-    unknown_before, unknown_after: running pre-tokens with an unknown token.
-    stay: number of kept tokens that the text does not need, by the reason why they stay.
+    tokens, kept_tokens: number of running tokens of the text, and of those that are kept.
+    pretokens, changed_pretokens: number of running pre-tokens, and of those whose tokens change.
+    distinct, distinct_changed: the same for distinct pre-tokens.
+    unknown_before, unknown_after: number of running pre-tokens with an unknown token.
+    stay: number of kept tokens that the text does not contain, by the reason why they are kept.
     changed: the distinct pre-tokens that change.
     """
 
@@ -41,7 +41,7 @@ class TrimFigures:
         return self.kept_tokens / self.tokens
 
     def to_dict(self) -> dict[str, object]:
-        """Return the figures, with fractions, and without the pre-tokens themselves."""
+        """Return the figures with fractions, without the list of changed pre-tokens."""
         figures = asdict(self)
         del figures["changed"]
         changed_fraction = self.changed_pretokens / self.pretokens if self.pretokens else 0.0
@@ -55,9 +55,9 @@ class TrimFigures:
 
 def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:
     """Return whether the tokens of each word of a table differ, (words,) bool."""
-    # 1. Words with another number of tokens, or that are unknown in one of the two only.
+    # 1. Words whose number of tokens differs, or that are unknown in only one of the two.
     is_changed: Mask = (before.pieces != after.pieces) | (before.unknown != after.unknown)
-    # 2. All others have equally many tokens: sorted by word and place, they stand in one order.
+    # 2. All others have equally many tokens: sort both by word and place, and compare.
     tokens, words = _sort_tokens(before, ~is_changed)
     other_tokens, _ = _sort_tokens(after, ~is_changed)
     is_changed[words[tokens != other_tokens]] = True
@@ -65,7 +65,11 @@ def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:
 
 
 def _sort_tokens(tokenization: Tokenization, is_chosen: Mask) -> tuple[Ints, Ints]:
-    """Return ids and words of the tokens of some words, by word and place."""
+    """Return ids and words of the tokens of the chosen words, two (tokens,) int64, by word and
+    place.
+
+    is_chosen: (words,) bool.
+    """
     chosen = np.flatnonzero(is_chosen[tokenization.words])
     tokens, words = tokenization.tokens[chosen], tokenization.words[chosen]
     order = np.lexsort((tokenization.places[chosen], words))

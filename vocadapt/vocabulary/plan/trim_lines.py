@@ -1,9 +1,9 @@
-"""The lines of a text before and after a trim.
+"""Count the lines of a text whose tokens a trim changes.
 
-An added token, such as [MASK] or two spaces, is matched in a line before the line is split into
-pre-tokens. A line with one is tokenized as a whole, and its pre-tokens do not count. All other lines
-are decided by their pre-tokens. If tokens of the model cross the borders of pre-tokens, every line is
-tokenized as a whole.
+The tokenizer matches an added token, such as [MASK] or two spaces, before it splits a line into
+pre-tokens. A line with an added token is therefore tokenized as a whole, and its pre-tokens are not
+counted. Any other line changes if one of its pre-tokens changes. If tokens of the model cross the
+boundaries of pre-tokens, every line is tokenized as a whole.
 """
 
 import re
@@ -30,7 +30,8 @@ NO_LINE, EVERY_LINE = re.compile(r"(?!)"), re.compile("")
 class AddedTokenLines:
     """The lines of a text that contain an added token.
 
-    pretokens: their pre-tokens, as counted without regard to added tokens; tokens: their tokens.
+    pretokens: counts of their pre-tokens, as if there were no added tokens. tokens: counts of their
+    tokens.
     """
 
     pretokens: Mapping[str, int] = field(default_factory=dict)
@@ -46,13 +47,13 @@ class AddedTokenLines:
 
 @dataclass(frozen=True)
 class ChangedLines:
-    """How many lines of a text a trim changes; blank lines do not count."""
+    """Number of lines of a text, and of those that a trim changes, without blank lines."""
 
     lines: int
     changed: int
 
     def to_dict(self) -> dict[str, object]:
-        """Return the numbers and the fraction of changed lines."""
+        """Return both numbers and the fraction of changed lines."""
         fraction = self.changed / self.lines if self.lines else 0.0
         return {
             "lines": self.lines,
@@ -62,10 +63,10 @@ class ChangedLines:
 
 
 def compile_added_tokens(tokenizer: Tokenizer) -> re.Pattern[str]:
-    """Return a pattern that matches in every line that is tokenized as a whole: those with an added
-    token that pre-tokens do not show.
+    """Return a pattern that matches every line to be tokenized as a whole: every line with an added
+    token that is not a pre-token.
 
-    Exact-word tokens are pre-tokens, so they are left out.
+    Exact words are pre-tokens, so the pattern does not contain them.
     """
     family = family_of(tokenizer)
     if not family.splits_exactly(tokenizer):
@@ -78,7 +79,7 @@ def compile_added_tokens(tokenizer: Tokenizer) -> re.Pattern[str]:
         if token not in vocabulary.whole
         or vocabulary.explain_unreachable(token, splitter, exact=True) is not None
     ]
-    # A token that contains another one needs no alternative of its own: "   " contains "  ".
+    # Skip a token that contains another one, which already matches: "   " contains "  ".
     shortest: list[str] = []
     for token in sorted(filter(None, hidden), key=len):
         if not any(part in token for part in shortest):
@@ -112,9 +113,9 @@ def count_changed_lines(
     after: Tokenizer,
     progress: Progress = silent,
 ) -> ChangedLines:
-    """Count the lines of a text whose tokens a trim changes: every line is decided.
+    """Count the lines of a text whose tokens a trim changes; every line is checked.
 
-    plan: the trim; before, after: the tokenizer before and after it.
+    plan: the trim. before, after: the tokenizer before and after it.
     """
     assert plan.trim is not None
     pattern = compile_added_tokens(before)
@@ -122,12 +123,12 @@ def count_changed_lines(
     finder = PretokenFinder(family_of(before).make_splitter(before), plan.trim.changed)
     n_lines = n_changed = 0
     for lines, fraction in _read_lines(corpus):
-        # 1. Lines with an added token: compare their tokens.
+        # 1. Compare the tokens of lines with an added token.
         with_added = list(filter(pattern.search, lines))
         old = _tokenize(before, old_names, with_added)
         new = _tokenize(after, new_names, with_added)
         n_changed += sum(one != other for one, other in zip(old, new, strict=True))
-        # 2. All others: look for pre-tokens that change.
+        # 2. In all other lines, look for pre-tokens that change.
         n_changed += sum(finder.find([line for line in lines if not pattern.search(line)]))
         n_lines += len(lines)
         progress(fraction, "counting the lines that change")
@@ -139,7 +140,7 @@ def _tokenize(
 ) -> Iterator[list[str]]:
     """Yield the tokens of each line, without special tokens around it.
 
-    names: the tokens by id. The library shows unknown tokens and added ones as they are in the text.
+    names: the tokens by id (the library returns the text of unknown and added tokens instead).
     """
     for encoding in encode_batch(tokenizer, lines, add_special_tokens=False):
         yield [names[i] for i in encoding.ids]

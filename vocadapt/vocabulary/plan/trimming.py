@@ -1,16 +1,16 @@
 """Trim a vocabulary to a text: keep the tokens of the text, and those that they are made from.
 
-Which tokens a trim keeps:
+A trim keeps:
 1. Special tokens, and added tokens that are matched before a text is split.
 2. The single characters of the text, at the start of words and inside them, so that other words of
    these characters can be spelled; in byte-level BPE, all bytes. Other characters become unknown
    tokens or bytes, unless all characters are kept.
-3. The most frequent tokens of the text, until they cover it, or until there are enough tokens.
+3. The most frequent tokens of the text, until they reach the coverage or the number of tokens.
 4. The tokens that merges make these from.
 
 A pre-token whose tokens are all kept is tokenized as before, in every family:
-- WordPiece takes the longest token that matches. The longest one of the whole vocabulary is kept, so
-  it is the longest one of the kept tokens, too.
+- WordPiece takes the longest token that matches. The longest one of the whole vocabulary is kept,
+  so it is the longest one of the kept tokens, too.
 - BPE applies the merge of the lowest rank. A kept token keeps all merges that make it, and their
   parts, so at each step the merge that was applied before is still the one of the lowest rank.
 - Unigram takes the segmentation with the highest score. The best one of all is kept, so it is the
@@ -39,17 +39,17 @@ from vocadapt.vocabulary.plan.trim_figures import (
 SPECIAL = "special and added tokens"
 SINGLE = "single characters or bytes"
 PARTS = "tokens that kept ones are made from"
-FILLED = "tokens by id, because the text has no others"
+FILLED = "other tokens, those with the lowest ids"
 
 
 @dataclass(frozen=True, eq=False)
 class TextTokens:
     """The tokens of a text.
 
-    table: its distinct pre-tokens, but for those in lines with added tokens, tokenized as in
-        `tokenization`.
+    table, pretokens: its distinct pre-tokens, except those in lines with added tokens.
+    tokenization: of the table, with the whole vocabulary.
     occurrences: (V,) float64, how often each token occurs in the text.
-    unknown: number of unknown pre-tokens, which are no token of the vocabulary.
+    unknown: number of running pre-tokens that are unknown and have no token of the vocabulary.
     added_lines: the distinct tokens of the lines with added tokens.
     """
 
@@ -62,11 +62,14 @@ class TextTokens:
 
     @property
     def total(self) -> int:
-        """Running tokens of the text; an unknown pre-token is one."""
+        """Number of running tokens of the text; an unknown pre-token counts as one."""
         return round(float(self.occurrences.sum())) + self.unknown
 
     def count_kept(self, is_kept: Mask) -> int:
-        """Count the running tokens that are kept; the unknown token always is."""
+        """Count the running tokens that are kept; the unknown token is always kept.
+
+        is_kept: (V,) bool.
+        """
         return round(float(self.occurrences[is_kept].sum())) + self.unknown
 
 
@@ -75,7 +78,8 @@ def tokenize_text(
 ) -> TextTokens:
     """Tokenize each distinct pre-token of a text once.
 
-    counts: pre-tokens; token_counts: tokens of the lines whose pre-tokens are not in `counts`.
+    counts: pre-tokens with their counts. token_counts: tokens with their counts, of the lines whose
+    pre-tokens are not in `counts`.
     Raises InputError if the text has no token of the model.
     """
     table = vocabulary.build_word_table(counts)
@@ -99,9 +103,9 @@ def tokenize_text(
 
 @dataclass(frozen=True, eq=False)
 class TokenChoice:
-    """Chooses the tokens that a trim keeps.
+    """Selects the tokens that a trim keeps.
 
-    fixed: tokens that always stay, by reason.
+    fixed: tokens that are always kept, by reason.
     """
 
     vocabulary: Vocabulary
@@ -109,53 +113,58 @@ class TokenChoice:
     fixed: Mapping[str, frozenset[str]]
 
     @cached_property
-    def ranked(self) -> tuple[str, ...]:
+    def ranked_tokens(self) -> tuple[str, ...]:
         """The tokens of the text, most frequent first, ties by id."""
         order = np.argsort(-self.text.occurrences, kind="stable")
         n_used = np.count_nonzero(self.text.occurrences)
         return tuple(self.vocabulary.tokens[i] for i in order[:n_used])
 
     @cached_property
-    def always(self) -> frozenset[str]:
-        """The tokens that always stay."""
+    def fixed_tokens(self) -> frozenset[str]:
+        """The tokens that are always kept."""
         return frozenset[str]().union(*self.fixed.values())
 
     def close(self, tokens: Collection[str]) -> frozenset[str]:
-        """Return the tokens that always stay, some others, and those that these are made from."""
-        return self.always.union(tokens, self.vocabulary.find_parts(tokens))
+        """Return the tokens that are always kept, these tokens, and those that they are made
+        from.
+        """
+        return self.fixed_tokens.union(tokens, self.vocabulary.find_parts(tokens))
 
     def mark(self, tokens: Collection[str]) -> Mask:
-        """Return whether each token is among some, by id, (V,) bool."""
+        """Return whether each token of the vocabulary is among these, (V,) bool."""
         marked = np.zeros(len(self.vocabulary), dtype=np.bool_)
         marked[[self.vocabulary.ids[token] for token in tokens]] = True
         return marked
 
     def cover(self, fraction: float) -> frozenset[str]:
-        """Return the smallest set that covers a fraction of the running tokens, most frequent first."""
+        """Return the smallest set that covers a fraction of the running tokens, most frequent
+        first.
+        """
         needed = fraction * self.text.total
 
         def covers(n_first: int) -> bool:
-            kept = self.mark(self.close(self.ranked[:n_first]))
+            kept = self.mark(self.close(self.ranked_tokens[:n_first]))
             return self.text.count_kept(kept) >= needed
 
-        # Coverage grows with the number of tokens: search the smallest one that suffices.
-        low, high = 0, len(self.ranked)
+        # Coverage grows with the number of tokens: find the smallest one that suffices by
+        # bisection.
+        low, high = 0, len(self.ranked_tokens)
         while low < high:
             middle = (low + high) // 2
             if covers(middle):
                 high = middle
             else:
                 low = middle + 1
-        return self.close(self.ranked[:low])
+        return self.close(self.ranked_tokens[:low])
 
     def keep(self, size: int) -> frozenset[str]:
-        """Return exactly `size` tokens; after those of the text, others by id.
+        """Return exactly `size` tokens: those of the text, most frequent first, then others by id.
 
-        Raises InputError for fewer than always stay, and for more than there are.
+        Raises InputError if more tokens are always kept, or if the vocabulary has fewer tokens.
         """
         self._check_size(size)
-        ranked = tuple(dict.fromkeys((*self.ranked, *self.vocabulary.tokens)))
-        # 1. The largest number of tokens that fit, with those that they are made from.
+        ranked = tuple(dict.fromkeys((*self.ranked_tokens, *self.vocabulary.tokens)))
+        # 1. Find the largest number of tokens that fit with those that they are made from.
         low, high = 0, len(ranked)
         while low < high:
             middle = (low + high + 1) // 2
@@ -164,7 +173,7 @@ class TokenChoice:
             else:
                 high = middle - 1
         kept = self.close(ranked[:low])
-        # 2. The next one does not fit with its parts: take some parts, the shortest first.
+        # 2. The next token does not fit with its parts: fill up with its shortest parts.
         if len(kept) < size:
             lacking = self.close(ranked[: low + 1]) - kept
             kept |= set(sorted(lacking, key=lambda token: (len(token), token))[: size - len(kept)])
@@ -177,13 +186,13 @@ class TokenChoice:
                 "Keep fewer tokens.",
                 "keep",
             )
-        if size < len(self.always):
+        if size < len(self.fixed_tokens):
             why = ", ".join(
                 f"{len(tokens):,} {reason}" for reason, tokens in self.fixed.items() if tokens
             )
             raise InputError(
-                f"{size:,} tokens cannot be kept: {len(self.always):,} must stay ({why}).",
-                f"Keep {len(self.always):,} or more.",
+                f"{size:,} tokens cannot be kept: {len(self.fixed_tokens):,} must stay ({why}).",
+                f"Keep {len(self.fixed_tokens):,} or more.",
                 "keep",
             )
 
@@ -191,11 +200,12 @@ class TokenChoice:
 def group_fixed_tokens(
     vocabulary: Vocabulary, splitter: Splitter, characters: Collection[str] | None
 ) -> dict[str, frozenset[str]]:
-    """Return the tokens that a trim never removes, by reason; each has the first that applies.
+    """Return the tokens that a trim never removes, by the first reason that applies.
 
-    characters: those whose tokens stay; None for all, with the tokens that alone spell one.
+    characters: characters whose tokens are kept; None for all, with every token that contains a
+        character without a token.
     """
-    # 1. Special tokens, and added ones that no pre-token shows.
+    # 1. Special tokens, and added tokens that cannot be pre-tokens.
     special = {*vocabulary.special, *vocabulary.roles.values()}
     special |= {
         token
@@ -208,7 +218,7 @@ def group_fixed_tokens(
     if characters is None:
         single |= set(filter(vocabulary.is_irreplaceable, vocabulary.tokens))
     single -= special
-    # 3. What both are made from.
+    # 3. The tokens that both are made from.
     parts = vocabulary.find_parts(special | single) - special - single
     return {SPECIAL: frozenset(special), SINGLE: frozenset(single), PARTS: frozenset(parts)}
 
@@ -221,9 +231,9 @@ def select_trim(
     size: int,
     keeps_characters: bool,
 ) -> tuple[tuple[str, ...], TrimFigures]:
-    """Return the tokens that a trim keeps, by old id, and what they keep of the text.
+    """Return the tokens that a trim keeps, by old id, and how much of the text they keep.
 
-    cover: fraction of the running tokens to keep; if it is 0, size: number of tokens to keep.
+    cover: fraction of the running tokens to keep. size: number of tokens to keep if `cover` is 0.
     keeps_characters: keep the single characters of all texts, not only those of this text.
     """
     characters = None
@@ -237,19 +247,19 @@ def select_trim(
 
 
 def measure_trim(choice: TokenChoice, kept: frozenset[str]) -> TrimFigures:
-    """Measure what some tokens keep of a text."""
-    # 1. Tokenize the text without the others, and compare.
+    """Measure how much of a text the kept tokens keep."""
+    # 1. Tokenize the text without the removed tokens, and compare.
     text, is_kept = choice.text, choice.mark(kept)
     before = text.tokenization
     after = text.table.tokenize(~is_kept)
     is_changed = find_changed_words(before, after)
     unknown = choice.vocabulary.role_ids.get("unk")
     counts = text.table.counts
-    # 2. Why tokens stay that the text does not have.
-    unused = kept.difference(choice.ranked)
+    # 2. Count the kept tokens that the text does not contain, by reason.
+    unused = kept.difference(choice.ranked_tokens)
     stay = {reason: len(tokens & unused) for reason, tokens in choice.fixed.items()}
-    needed = choice.vocabulary.find_parts(kept.intersection(choice.ranked))
-    more = unused - choice.always
+    needed = choice.vocabulary.find_parts(kept.intersection(choice.ranked_tokens))
+    more = unused - choice.fixed_tokens
     stay[PARTS] += len(more & needed)
     stay[FILLED] = len(more - needed)
     return TrimFigures(

@@ -1,9 +1,9 @@
-"""Build the byte-level BPE tokenizer of a folder from its vocabulary and its merges, which older models
-have in two files: vocab.json and merges.txt, or encoder.json and vocab.bpe.
+"""Build the byte-level BPE tokenizer of a folder from its vocabulary and its merges, which older
+models store in two files: vocab.json and merges.txt, or encoder.json and vocab.bpe.
 
-The files do not say which regular expression splits a text, nor which tokens are put around it: that
-depends on the class of the tokenizer, or the type of the model. Those of RoBERTa and GPT-2 are known
-(LAYOUTS); all others must be converted by transformers.
+The files contain neither the regular expression that splits a text nor the special tokens around
+it: both depend on the class of the tokenizer, or the type of the model. LAYOUTS has those of
+RoBERTa and GPT-2; transformers must convert all others.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,10 +37,10 @@ FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 
 @dataclass(frozen=True)
 class Layout:
-    """How a kind of tokenizer uses its vocabulary.
+    """Special tokens and template of a kind of tokenizer.
 
-    special: its special tokens by the names of tokenizer_config.json.
-    has_template: whether the tokens `cls_token` and `sep_token` are put around a text.
+    special: its special tokens by their keys in tokenizer_config.json.
+    has_template: whether the template puts `cls_token` and `sep_token` around a text.
     """
 
     special: Mapping[str, str]
@@ -101,7 +101,7 @@ def _find_files(folder: Path) -> tuple[Path, Path] | None:
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
-    """Return the settings of all files of a folder; those of tokenizer_config.json come first."""
+    """Return the settings of all files of a folder; tokenizer_config.json takes precedence."""
     settings: dict[str, Any] = {}
     for name in ("config.json", SPECIAL_MAP, CONFIG):
         if (folder / name).is_file():
@@ -130,7 +130,7 @@ def _choose_layout(folder: Path, settings: Json) -> Layout:
 
 
 def _read_merges(path: Path) -> list[list[str]]:
-    """Return the lines of a file of merges; the first one may be a comment with a version."""
+    """Return the merges in a file, one from each line; the first line may be a version comment."""
     try:
         lines = read_whole(path).decode("utf-8").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as error:
@@ -202,7 +202,7 @@ def _list_added_tokens(
             raise UnfitError(f"the token {token!r} has two ids, {own[token]:,} and {i:,}")
     plain = {"single_word": False, "lstrip": False, "rstrip": False}
     found: dict[str, dict[str, Any]] = {}
-    # 1. Those of added_tokens.json and of "added_tokens_decoder".
+    # 1. The tokens of added_tokens.json and of "added_tokens_decoder".
     for token in settings[ADDED]:
         found[token] = {"content": token, **plain, "normalized": True, "special": False}
     for token in decoder.values():
@@ -217,7 +217,7 @@ def _list_added_tokens(
 
 
 def _list_special_tokens(layout: Layout, settings: Json) -> Iterator[tuple[str, dict[str, bool]]]:
-    """Yield the special tokens of all roles, and the others that are declared."""
+    """Yield the special tokens of all roles and the additional ones, with their declared flags."""
     for name in dict.fromkeys([*layout.special, *ROLE_NAMES]):
         if settings.get(name) or name in layout.special:
             yield _read_token(layout, settings, name)

@@ -1,9 +1,9 @@
 """Read the .model file of SentencePiece, a protocol buffer, and build the tokenizer of a model
 folder from it.
 
-Such a file has pieces with scores, and a character map of its normalizer. The rest depends on the
-model that uses it: which ids its special tokens have, and which tokens are put around a text. It is
-as in the converters of transformers (`convert_slow_tokenizer`), with which the tests compare.
+Such a file has pieces with scores, and the character map of a normalizer. The ids of special tokens
+and the template depend on the model that uses the file. They are built as in the converters of
+transformers (`convert_slow_tokenizer`); the tests compare the two.
 
 XLM-R has <s> <pad> </s> <unk> first, instead of the first three pieces of its file, so its ids
 are 1 higher than those of the file, and <mask> last. The other models have the ids of the file.
@@ -33,7 +33,7 @@ FILES = (
 )
 UNIGRAM = 1  # model type in a file
 CONTROL, USER_DEFINED = 3, 4  # types of pieces
-EXTRA = "<extra_id_"  # how the special tokens of T5 begin, by which it marks gaps in a text
+EXTRA = "<extra_id_"  # prefix of the sentinel tokens of T5
 VARINT, EIGHT_BYTES, WITH_LENGTH, FOUR_BYTES = 0, 1, 2, 5  # types of fields
 
 
@@ -55,11 +55,11 @@ class SentencePieceFile:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a kind of model uses the pieces of its file.
+    """Special tokens and template of a kind of model.
 
-    special: its special tokens by role. single, pair: tokens around a text, and around two.
-    first: special tokens that come before the pieces, of which the first `skipped` are left out.
-    last: special tokens that the list of pieces has at its end.
+    special: its special tokens by role. single, pair: template of a text, and of two.
+    first: special tokens before the pieces. skipped: number of pieces to leave out at the start.
+    last: special tokens after the pieces.
     is_collapsed: whether several spaces become one before the pre-tokenizer.
     mask_takes_space: whether the mask includes the space before it.
     """
@@ -109,7 +109,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
     path = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if path is None:
         return None
-    # 1. Read the file, and what kind of model it belongs to.
+    # 1. Read the file, and choose the layout by the type of the model.
     try:
         file = read_sentencepiece_file(read_whole(path))
     except UnfitError as error:
@@ -147,7 +147,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
 
 
 def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
-    """Parse a .model file; raises UnfitError if it is none."""
+    """Parse a .model file; raises UnfitError if the data are not such a file."""
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, Any] = {}
     normalizer: dict[int, Any] = {}
@@ -169,9 +169,9 @@ def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
             bytes(normalizer.get(2, b"")),
         )
     except (ValueError, KeyError, TypeError, AttributeError, struct.error, IndexError):
-        raise UnfitError("it is no SentencePiece model") from None
+        raise UnfitError("it is not a SentencePiece model") from None
     if not pieces or not 0 <= file.unknown < len(pieces):
-        raise UnfitError("it is no SentencePiece model with an unknown piece")
+        raise UnfitError("it is not a SentencePiece model with an unknown piece")
     return file
 
 
@@ -192,7 +192,7 @@ def _read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
         else:
             raise ValueError(f"unknown type of a field: {kind}")
         if place + size > len(data):
-            raise ValueError("the last field is cut off")
+            raise ValueError("the last field is incomplete")
         yield number, data[place : place + size]
         place += size
 
@@ -218,7 +218,7 @@ def _build_model(
 ) -> models.Unigram:
     """Build the Unigram model, with the ids that the kind of model has."""
     pieces = [(token, score) for token, score, _ in file.pieces[layout.skipped :]]
-    if kind == "albert":  # a comma after a digit is always a token of its own
+    if kind == "albert":  # a comma after a digit is always a separate token
         pieces = [
             (token, score - 100 if token[-1:] == "," and token[-2:-1].isdigit() else score)
             for token, score in pieces

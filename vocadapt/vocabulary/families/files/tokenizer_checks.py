@@ -25,7 +25,7 @@ WORD_LENGTHS = Bounds(1, 1_000)
 MAX_SHOWN = 60  # characters of a value in a message
 EXPECTED_ID = f"a whole number below {MAX_TOKENS:,}"
 REMEDY = "Correct the file, or download the model again."
-CONVERT = (  # the way out for a model that has no tokenizer.json
+CONVERT = (  # remedy for a model without tokenizer.json
     'Save its tokenizer as tokenizer.json: python -c "from transformers import AutoTokenizer;'
     " AutoTokenizer.from_pretrained('{folder}').save_pretrained('{folder}')\" (for a .model file,"
     " install the package sentencepiece before)."

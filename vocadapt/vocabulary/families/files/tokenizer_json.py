@@ -21,7 +21,9 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
 
 
 def read_parts(tokenizer: Tokenizer, names: Iterable[str]) -> dict[str, Any]:
-    """Return some parts of a tokenizer as in tokenizer.json; the vocabulary is slow to serialize."""
+    """Return parts of a tokenizer as in tokenizer.json, without serializing its vocabulary, which
+    is slow.
+    """
     parts: dict[str, Any] = {}
     for name in names:
         part = getattr(tokenizer, name)
@@ -86,7 +88,7 @@ def list_parts(part: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def join_pre_tokenizers(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Return the JSON text of the pre-tokenizers one after the other, and then that of BERT, which
+    """Return the JSON text of a sequence of pre-tokenizers: these, and then that of BERT, which
     splits at spaces and punctuation.
     """
     sequence = [*parts, {"type": "BertPreTokenizer"}]

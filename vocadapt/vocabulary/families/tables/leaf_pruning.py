@@ -22,7 +22,7 @@ def order_leaf_removals(
     any k, no kept merge uses a removed token.
 
     merges: pairs of tokens; those with or of a token that is not in `tokens` are ignored.
-    ranking: tokens that may be removed, first to be removed first. It decides among the leaves.
+    ranking: tokens that may be removed, in order of removal; it decides which leaf comes next.
     tokens: all tokens of the vocabulary.
     protected: tokens that are never removed; neither are single characters, such as the 256 symbols
         of byte-level BPE. The result lacks them and the tokens from which a kept token is made.

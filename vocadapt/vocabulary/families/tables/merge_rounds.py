@@ -1,4 +1,4 @@
-"""Byte-pair encoding (BPE) of many words at once, and how each token was made.
+"""Byte-pair encoding (BPE) of many words at once, with a history of the merges.
 
 BPE starts from single characters and joins, again and again, the adjacent pair with the lowest rank
 (Sennrich et al. 2016). Here all words are merged in rounds: in each round, every word joins its pair
@@ -126,7 +126,7 @@ def build_merges(ids: Mapping[str, int], merges: Sequence[tuple[str, str]]) -> M
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """The current tokens of some words, in the order of the text.
+    """The current tokens of words, in the order of the text.
 
     tokens, words, places: (symbols,) int64, id of each token, index of its word (rising), and the
         place at which it begins (rising).
@@ -137,14 +137,16 @@ class Symbols:
     places: Ints
 
     def select(self, chosen: Mask) -> "Symbols":
-        """Return some of the symbols; `chosen` is (symbols,) bool."""
+        """Return the chosen symbols; `chosen` is (symbols,) bool."""
         return Symbols(self.tokens[chosen], self.words[chosen], self.places[chosen])
 
 
 @dataclass(eq=False)
 class MergeLog:
-    """What was joined in each round: arrays of places, of the places of right parts, of words, and
-    of indices of merges.
+    """The merges of each round.
+
+    One int64 array for each round, with one value for each pair that was joined: the place of its
+    left part, the place of its right part, the index of its word, the index of the merge.
     """
 
     places: list[Ints] = field(default_factory=list)
@@ -248,7 +250,7 @@ class MergeHistory:
         return Symbols(self.tokens, self.words, self.places).select(self.until == NEVER)
 
     def resume(self, words: Ints, removed: Mask) -> Symbols:
-        """Return the tokens of some words before the first round that made a token in `removed`.
+        """Return the tokens of words before the first round that made a token in `removed`.
 
         words: (n,) int64, rising, indices of words that had such a token. removed: (V,) bool.
         """
@@ -267,7 +269,7 @@ class MergeHistory:
 
 
 def record_merges(symbols: Symbols, n_words: int, merges: Merges) -> MergeHistory:
-    """Merge words and record how; the places of `symbols` are 0, 1, 2, …"""
+    """Merge words and record the history; the places of `symbols` are 0, 1, 2, …"""
     n_symbols, log = len(symbols.tokens), MergeLog()
     merge_words(symbols, merges, merges.ranks, log)
     # 1. Collect the nodes: first symbols, then the tokens of each round.

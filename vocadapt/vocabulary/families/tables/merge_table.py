@@ -4,14 +4,14 @@ removed: exactly, and fast, because only the words that change are merged again,
 Without a token, the merges that make it cannot be applied. A word that was tokenized without any of
 these merges stays as it is. Any other word is resumed before the first of them (`merge_rounds`).
 
-Example: the merges are (t, e), (n, s), (te, n), (te, ns), and tens was made in three rounds: te n s,
-te ns, tens. Without tens, the word is te ns. Without ns and tens, it is resumed with te n s, and
-becomes ten s.
+Example: the merges are (t, e), (n, s), (te, n), (te, ns), and tens was made in three rounds:
+te n s, te ns, tens. Without tens, the word is te ns. Without ns and tens, it is resumed with
+te n s, and becomes ten s.
 
 *Closed sets.* If a token is removed, so must be every token that a merge makes from it; otherwise
 tokens would be kept that no text can contain, and a study would report a vocabulary as larger than
-it is. `tokenize` raises ValueError for any other set. `leaf_pruning` computes an order of removal of
-which every prefix is closed; `MergeTable.close` adds the tokens that a set lacks.
+it is. `tokenize` raises ValueError for any other set. `leaf_pruning` computes an order of removal
+of which every prefix is closed; `MergeTable.close` adds the tokens that a set lacks.
 
 *Exact words.* With `ignore_merges`, a pre-token that is an entry of the vocabulary is one token,
 whether merges make it or not.
@@ -51,7 +51,7 @@ UTF8_SIZES = (0x80, 0x800, 0x10000)  # first code points of two, three and four 
 
 @dataclass(frozen=True, eq=False)
 class Alphabet:
-    """How the characters of a pre-token become symbols, before any merge.
+    """The symbols of characters: the tokens of a pre-token before any merge.
 
     symbols: (code points,) int64, id of the token of each character, or -1.
     bytes: (256,) int64, id of the token of each byte, for characters without a token; None if the
@@ -65,7 +65,7 @@ class Alphabet:
     unknown: int | None
 
     def encode(self, texts: Sequence[str]) -> Symbols:
-        """Return the symbols of some texts; their places are 0, 1, 2, …"""
+        """Return the symbols of texts; their places are 0, 1, 2, …"""
         joined = "".join(texts)
         codes = encode_code_points(joined)
         words = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
@@ -80,17 +80,17 @@ class Alphabet:
             encoded = np.frombuffer(rest.encode("utf-8", "surrogatepass"), dtype=np.uint8)
             tokens[tokens < 0] = self.bytes[encoded]
         elif self.unknown is not None:
-            # 2. Or by the unknown token.
+            # 2. Without byte fallback, replace it by the unknown token.
             tokens[missing] = self.unknown
         else:
-            # 3. Or leave it out.
+            # 3. Without either, leave it out.
             tokens, words = tokens[~missing], words[~missing]
         return Symbols(tokens, words, np.arange(len(tokens)))
 
 
 @dataclass(frozen=True, eq=False)
 class MergeTable(WordTable):
-    """Distinct pre-tokens with their counts, and how they are merged with the whole vocabulary.
+    """Distinct pre-tokens with their counts, and their merges with the whole vocabulary.
 
     V is the size of the vocabulary; as a token id it means "no token".
 
@@ -174,11 +174,11 @@ class MergeTable(WordTable):
         removed: (V,) bool; tokens that are made from these count as removed.
 
         Every merge makes the text one token shorter. Without a token, neither its merges nor those
-        of the tokens made from it can be applied, so its cost is how often the text applies them.
-        So a token never costs less than one that is made from it. It is exact for an exact word
-        that no merge makes; for others, merges that become possible instead are not counted: with
-        GPT-2's merges on biomedical abstracts, the costs of leaves are 1 % too high in sum, those
-        of tokens from which others are made 1.7 times too high.
+        of the tokens made from it can be applied, so its cost is how often they are applied to the
+        text. A token never costs less than one that is made from it. The cost is exact for an exact
+        word that no merge makes; for others, merges that become possible instead are not counted:
+        with GPT-2's merges on biomedical abstracts, the costs of leaves are 1 % too high in sum,
+        those of tokens from which others are made 1.7 times too high.
 
         Example: hypertension, 10 times in the text, is made from hyper and tension, and tension is
         also a word, 5 times: hypertension costs 10, and tension 15 (with the merges inside it).
@@ -262,7 +262,7 @@ def build_merge_table(
     byte_fallback: bool = False,
     unknown: int | None = None,
 ) -> MergeTable:
-    """Build the table of some pre-tokens and their counts.
+    """Build the table of pre-tokens and their counts.
 
     ids: id of each token. merges: pairs of tokens by rank.
     continuations: texts that continue a word, which follow in the table and are never looked up.

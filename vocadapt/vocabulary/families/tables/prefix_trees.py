@@ -60,7 +60,7 @@ class WordPlaces:
 
 
 def assign_places(words: Sequence[str]) -> WordPlaces:
-    """Assign one place to each character of some words, and one to the end of each word."""
+    """Assign one place to each character of words, and one to the end of each word."""
     sizes = np.array([len(word) for word in words], dtype=np.int64)
     starts = np.cumsum(sizes + 1) - sizes - 1
     return WordPlaces("\0".join([*words, ""]), starts, starts + sizes)

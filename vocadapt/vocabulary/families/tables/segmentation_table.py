@@ -1,8 +1,9 @@
 """Tokenize every distinct pre-token of a text by a Unigram model again after tokens were removed:
-exactly, and fast, because only what changes is split again, all together (`best_splits`).
+exactly, and fast, because only what changes is segmented again, all together
+(`best_segmentations`).
 
-The tokens of a split become those of the tokenizers library: adjacent unknown characters are one
-unknown token; with byte fallback, each is replaced by the tokens of its bytes.
+Unknown characters become tokens as in the tokenizers library: adjacent ones are one unknown token;
+with byte fallback, each is replaced by the tokens of its bytes.
 
 Example: with the tokens a, b and ab, the word a☃☃ab is a <unk> ab. Without ab, it is a <unk> a b.
 
@@ -16,14 +17,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.tables.best_splits import (
-    BeginningSplits,
+from vocadapt.vocabulary.families.tables.best_segmentations import (
     Pieces,
-    Splits,
-    find_longest_ends,
-    find_shorter_ends,
-    list_beginnings,
-    split_beginnings,
+    PrefixSegmentations,
+    Segmentations,
+    find_longest_suffixes,
+    find_shorter_suffixes,
+    list_prefixes,
+    segment_prefixes,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import PrefixTrees, build_prefix_trees
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
@@ -31,7 +32,7 @@ from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, Wo
 
 @dataclass(frozen=True, eq=False)
 class UnknownCharacters:
-    """What becomes of a character without a token.
+    """The tokens that replace a character without a token.
 
     token: id of the unknown token; None if the model has none.
     bytes: (256,) int64, id of the token of each byte, which take precedence over the unknown token;
@@ -54,21 +55,21 @@ class SegmentationTable(WordTable):
     """Distinct pre-tokens with their counts, and the tokens that match in them.
 
     counts: (words,) float64, occurrences of each pre-token.
-    rest: what becomes of characters without a token.
+    unknown: the tokens of characters without a token.
     ids: id of each token that can match, by its text.
     trees: a prefix tree of the reversed texts of the tokens.
-    splits: the best splits with the whole vocabulary.
+    segmentations: the best segmentations with the whole vocabulary.
     """
 
-    rest: UnknownCharacters
+    unknown: UnknownCharacters
     ids: Mapping[str, int]
     trees: PrefixTrees
-    splits: BeginningSplits
+    segmentations: PrefixSegmentations
 
     @property
     def size(self) -> int:
         """V, the number of tokens of the vocabulary."""
-        return self.splits.pieces.size
+        return self.segmentations.pieces.size
 
     def tokenize(self, removed: Mask | None = None) -> Tokenization:
         """Tokenize every word without the tokens in `removed`, a mask over ids (V,).
@@ -79,13 +80,13 @@ class SegmentationTable(WordTable):
         """
         if removed is None or not removed.any():
             return self._whole
-        self.rest.check_removed(removed)
-        # 1. Read the words whose best split may have changed.
-        splits, is_changed_node = self.splits.without(removed)
-        beginnings = splits.beginnings
-        is_changed = is_changed_node[beginnings.nodes[beginnings.ends]]
+        self.unknown.check_removed(removed)
+        # 1. Read the words whose best segmentation may have changed.
+        segmentations, is_changed_node = self.segmentations.without(removed)
+        prefixes = segmentations.prefixes
+        is_changed = is_changed_node[prefixes.nodes[prefixes.ends]]
         words = np.flatnonzero(is_changed)
-        changed = self._convert(splits.read(words))
+        changed = self._convert(segmentations.read(words))
         # 2. Keep the tokens of the others.
         before = self._whole
         is_kept = ~is_changed[before.words]
@@ -97,19 +98,19 @@ class SegmentationTable(WordTable):
             np.concatenate([before.words[is_kept], changed.words]),
         )
 
-    def _convert(self, splits: Splits) -> Tokenization:
+    def _convert(self, segmentations: Segmentations) -> Tokenization:
         """Replace unknown characters by the tokens that stand for them."""
         n_words = len(self.counts)
-        tokens, words, places = splits.tokens, splits.words, splits.places
+        tokens, words, places = segmentations.tokens, segmentations.words, segmentations.places
         unknown = np.zeros(n_words, dtype=np.bool_)
         is_unknown = tokens == self.size
         if is_unknown.any():
-            if self.rest.bytes is not None:
-                tokens, words, places = self._spell_bytes(splits, self.rest.bytes)
-            elif self.rest.token is not None:
-                tokens, words, places = self._join_unknown(splits, self.rest.token)
+            if self.unknown.bytes is not None:
+                tokens, words, places = self._spell_bytes(segmentations, self.unknown.bytes)
+            elif self.unknown.token is not None:
+                tokens, words, places = self._join_unknown(segmentations, self.unknown.token)
                 sizes = np.bincount(words, minlength=n_words)
-                unknown[words] = (tokens == self.rest.token) & (sizes[words] == 1)
+                unknown[words] = (tokens == self.unknown.token) & (sizes[words] == 1)
             else:
                 unknown[words[is_unknown]] = True
         pieces = np.bincount(words, minlength=n_words)
@@ -117,37 +118,40 @@ class SegmentationTable(WordTable):
         is_known = ~unknown[words]
         return Tokenization(pieces, unknown, places[is_known], tokens[is_known], words[is_known])
 
-    def _join_unknown(self, splits: Splits, token: int) -> tuple[Ints, Ints, Ints]:
+    def _join_unknown(self, segmentations: Segmentations, token: int) -> tuple[Ints, Ints, Ints]:
         """Return tokens, words and places with one unknown token for adjacent unknown characters."""
-        is_unknown = (splits.tokens == self.size) | (splits.tokens == token)
-        places = splits.places[is_unknown]
-        ends = places + self.splits.pieces.length[splits.tokens[is_unknown]]
+        is_unknown = (segmentations.tokens == self.size) | (segmentations.tokens == token)
+        places = segmentations.places[is_unknown]
+        ends = places + self.segmentations.pieces.length[segmentations.tokens[is_unknown]]
         is_kept = np.ones(len(is_unknown), dtype=np.bool_)
         is_kept[is_unknown] = ~np.isin(places, ends)
-        tokens = np.where(is_unknown, token, splits.tokens)
-        return tokens[is_kept], splits.words[is_kept], splits.places[is_kept]
+        tokens = np.where(is_unknown, token, segmentations.tokens)
+        return tokens[is_kept], segmentations.words[is_kept], segmentations.places[is_kept]
 
-    def _spell_bytes(self, splits: Splits, ids: Ints) -> tuple[Ints, Ints, Ints]:
+    def _spell_bytes(self, segmentations: Segmentations, ids: Ints) -> tuple[Ints, Ints, Ints]:
         """Return tokens, words and places with the bytes of each unknown character, at its place.
 
         ids: (256,) int64, id of the token of each byte.
         """
-        is_unknown = splits.tokens == self.size
-        characters = [self.splits.beginnings.text[i] for i in splits.places[is_unknown].tolist()]
+        is_unknown = segmentations.tokens == self.size
+        characters = [
+            self.segmentations.prefixes.text[i] for i in segmentations.places[is_unknown].tolist()
+        ]
         encoded = [character.encode("utf-8", "surrogatepass") for character in characters]
-        sizes = np.ones(len(splits.tokens), dtype=np.int64)
+        sizes = np.ones(len(segmentations.tokens), dtype=np.int64)
         sizes[is_unknown] = [len(one) for one in encoded]
-        tokens = np.repeat(splits.tokens, sizes)
+        tokens = np.repeat(segmentations.tokens, sizes)
         tokens[tokens == self.size] = ids[np.frombuffer(b"".join(encoded), dtype=np.uint8)]
-        return tokens, np.repeat(splits.words, sizes), np.repeat(splits.places, sizes)
+        return tokens, np.repeat(segmentations.words, sizes), np.repeat(segmentations.places, sizes)
 
     def compute_removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
         """Compute for each token how many more tokens the text has if that token is removed too,
         (V,) float64.
 
-        An approximation: the text of the token is tokenized alone, without the token. Other splits
-        of the whole word may be better, so costs are too high: with a real model on biomedical
-        abstracts by a fifth in sum. A single character becomes unknown, which adds no token.
+        An approximation: the text of the token is tokenized alone, without the token. Other
+        segmentations of the whole word may be better, so costs are too high: with a real model on
+        biomedical abstracts by a fifth in sum. A single character becomes unknown, which adds no
+        token.
 
         Example: hypertension, 10 times in the text, costs 10 if hyper and tension are tokens.
         """
@@ -160,17 +164,17 @@ class SegmentationTable(WordTable):
     @cached_property
     def _whole(self) -> Tokenization:
         """The tokenization with the whole vocabulary."""
-        return self._convert(self.splits.read(np.arange(len(self.counts))))
+        return self._convert(self.segmentations.read(np.arange(len(self.counts))))
 
     @cached_property
     def _tokens_alone(self) -> tuple["SegmentationTable", Ints]:
-        """The texts of all tokens as words, each tokenized without the token itself; and their ids,
-        (tokens,) int64.
+        """A table of the texts of all tokens as words, each tokenized without the token itself; and
+        the ids of the tokens, (tokens,) int64.
         """
-        beginnings = list_beginnings(list(self.ids), separate=True)
-        longest = find_shorter_ends(self.trees, beginnings)
-        splits = split_beginnings(beginnings, longest, self.splits.pieces)
-        table = replace(self, counts=np.zeros(len(self.ids)), splits=splits)
+        prefixes = list_prefixes(list(self.ids), separate=True)
+        longest = find_shorter_suffixes(self.trees, prefixes)
+        segmentations = segment_prefixes(prefixes, longest, self.segmentations.pieces)
+        table = replace(self, counts=np.zeros(len(self.ids)), segmentations=segmentations)
         return table, np.array(list(self.ids.values()), dtype=np.int64)
 
 
@@ -182,7 +186,7 @@ def build_segmentation_table(
     byte_fallback: bool = False,
     size: int | None = None,
 ) -> SegmentationTable:
-    """Build the table of some pre-tokens and their counts.
+    """Build the table of pre-tokens and their counts.
 
     pieces: text and score of each token of the model, by id; of two with the same text, the last
         one counts, as in the tokenizers library.
@@ -208,13 +212,13 @@ def build_segmentation_table(
             raise ValueError(f"Byte fallback needs {missing[0]}, which is not a token")
         bytes_ = np.array([ids[name] for name in names])
     weights = [*counts.values(), *(continuations or {}).values()]
-    beginnings = list_beginnings([*counts, *(continuations or {})])
-    longest = find_longest_ends(trees, beginnings)
+    prefixes = list_prefixes([*counts, *(continuations or {})])
+    longest = find_longest_suffixes(trees, prefixes)
     token_pieces = Pieces(scores, trees.shorter, length)
     return SegmentationTable(
         np.array(weights, dtype=np.float64),
         UnknownCharacters(unknown, bytes_),
         ids,
         trees,
-        split_beginnings(beginnings, longest, token_pieces),
+        segment_prefixes(prefixes, longest, token_pieces),
     )

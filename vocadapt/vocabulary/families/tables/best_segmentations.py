@@ -1,27 +1,28 @@
-"""Split many words at once into the tokens of a Unigram model, again and again without some of the
-tokens.
+"""Find the best segmentations of many words by a Unigram model at once, and again after tokens were
+removed.
 
-A Unigram model gives each token a score, the logarithm of its probability. Of all ways to split a
-word, it takes the one with the highest sum of scores (Kudo 2018). The Viterbi algorithm finds the best
-split of each beginning of a word, from the shortest to the longest, from those of shorter beginnings
-and the last token. It depends on the beginning alone. So each distinct beginning (a *node*) is split
-once for all words that have it, and all nodes of k characters together.
+A Unigram model gives each token a score, the logarithm of its probability. Of all segmentations of
+a word, it takes the one with the highest sum of scores (Kudo 2018). The Viterbi algorithm finds the
+best segmentation of each prefix of a word, from the shortest to the longest, from those of shorter
+prefixes and the last token. It depends on the prefix alone. So each distinct prefix (a *node*) is
+segmented once for all words that have it, and all nodes of k characters together.
 
 Example: "hyper" with the scores hyper -9, hy -4, per -4, and -3 for each letter:
 
-    node    h      hy      hyp       hype        hyper
-    split   h -3   hy -4   hy p -7   hy p e -10  hy per -8     (hyper: -9)
+    node           h      hy      hyp       hype        hyper
+    segmentation   h -3   hy -4   hy p -7   hy p e -10  hy per -8     (hyper: -9)
 
-The tokens that can be the last one are the longest token with which the beginning ends, and the ends
-of this token that are tokens too: a prefix tree of the reversed tokens finds them (`prefix_trees`).
+The tokens that can be the last one are the suffixes of the prefix: the longest token that is a
+suffix of it, and the suffixes of this token that are tokens too. A prefix tree of the reversed
+tokens finds them (`prefix_trees`).
 
 As in the tokenizers library, a character that is no token by itself can be taken as an unknown one,
-with a score of 10 less than the lowest of all tokens; of splits with equal sums, the one with the
-longest last token is taken, at each place.
+with a score of 10 less than the lowest of all tokens; of segmentations with equal sums, the one
+with the longest last token is taken, at each place.
 
-*Removed tokens.* If the best split of a node has no removed token, it remains the best: all others can
-only become worse. There is one exception: an unknown character scores 10 less than the lowest of all
-tokens, so it scores more if that token is removed.
+*Removed tokens.* If the best segmentation of a node has no removed token, it remains the best: all
+others can only become worse. There is one exception: an unknown character scores 10 less than the
+lowest of all tokens, so it scores more if that token is removed.
 """
 
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ class Pieces:
     """The tokens of a Unigram model; as an id their number V means an unknown character.
 
     scores: (V,) float64; NaN for ids that are not in the model, such as added tokens.
-    shorter: (V + 1,) int64, for each id the next shorter token with which it ends, or V.
+    shorter: (V + 1,) int64, for each id the longest token that is a proper suffix of it, or V.
     length: (V + 1,) int64, characters of each token; 1 for V.
     """
 
@@ -67,9 +68,9 @@ class Pieces:
 
 
 @dataclass(frozen=True, eq=False)
-class Beginnings:
-    """The distinct beginnings of some words, as nodes: the empty one first, then those of one
-    character, and so on. The words are stored one after the other, in alphabetical order: one place
+class Prefixes:
+    """The distinct prefixes of words, as nodes: the empty one first, then those of one character,
+    and so on. The words are stored one after the other, in alphabetical order: one place
     for each character, and one for the end of each word.
 
     text: the words, NUL at the end of each.
@@ -87,10 +88,10 @@ class Beginnings:
     firsts: Ints
 
 
-def list_beginnings(words: Sequence[str], separate: bool = False) -> Beginnings:
-    """List the distinct beginnings of some words.
+def list_prefixes(words: Sequence[str], separate: bool = False) -> Prefixes:
+    """List the distinct prefixes of words.
 
-    separate: give each word a node of its own, even if it is the beginning of another one.
+    separate: give each word its own node, even if it is a prefix of another word.
     """
     # 1. Store the words in alphabetical order.
     order = np.array(sorted(range(len(words)), key=words.__getitem__), dtype=np.int64)
@@ -114,7 +115,7 @@ def list_beginnings(words: Sequence[str], separate: bool = False) -> Beginnings:
     # 4. Return the words in their given order.
     given_starts, given_ends = np.empty_like(starts), np.empty_like(starts)
     given_starts[order], given_ends[order] = starts, starts + sizes
-    return Beginnings(text, given_starts, given_ends, nodes, places, firsts)
+    return Prefixes(text, given_starts, given_ends, nodes, places, firsts)
 
 
 def _count_shared(codes: Ints, starts: Ints, sizes: Ints) -> Ints:
@@ -134,31 +135,31 @@ def _count_shared(codes: Ints, starts: Ints, sizes: Ints) -> Ints:
     return shared
 
 
-def find_longest_ends(trees: PrefixTrees, beginnings: Beginnings) -> Ints:
-    """Find the longest token with which each beginning ends, (nodes,) int64, or V.
+def find_longest_suffixes(trees: PrefixTrees, prefixes: Prefixes) -> Ints:
+    """Find the longest token that is a suffix of each prefix, (nodes,) int64, or V.
 
     trees: of the reversed texts of the tokens.
     """
-    letters = np.append(trees.encode(beginnings.text)[::-1], 0)
-    last_characters = len(beginnings.text) - beginnings.places
+    letters = np.append(trees.encode(prefixes.text)[::-1], 0)
+    last_characters = len(prefixes.text) - prefixes.places
     return trees.find_longest(letters, np.zeros_like(last_characters), last_characters)
 
 
-def find_shorter_ends(trees: PrefixTrees, beginnings: Beginnings) -> Ints:
-    """Find the longest token with which each beginning ends, (nodes,) int64, or V; of the texts of
-    tokens, one that is not the whole text.
+def find_shorter_suffixes(trees: PrefixTrees, prefixes: Prefixes) -> Ints:
+    """Find the longest token that is a suffix of each prefix, (nodes,) int64, or V; for the whole
+    text of a token, a proper suffix.
 
-    trees: of the reversed texts of the tokens. beginnings: of these texts, each with its own node.
+    trees: of the reversed texts of the tokens. prefixes: of these texts, each with its own node.
     """
-    longest = find_longest_ends(trees, beginnings)
-    whole = beginnings.nodes[beginnings.ends]
+    longest = find_longest_suffixes(trees, prefixes)
+    whole = prefixes.nodes[prefixes.ends]
     longest[whole] = trees.shorter[longest[whole]]
     return longest
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
-    """The best split of each of some words.
+class Segmentations:
+    """The best segmentations of words.
 
     tokens, words, places: (tokens,) int64, id of each token (V for an unknown character), index of
         its word, and the place at which it begins.
@@ -170,15 +171,15 @@ class Splits:
 
 
 @dataclass(frozen=True, eq=False)
-class BeginningSplits:
-    """The best split of each beginning, as its last token and the beginning before it.
+class PrefixSegmentations:
+    """The best segmentation of each prefix, as its last token and the prefix before it.
 
-    beginnings, pieces: what was split. longest: (nodes,) int64, id of the longest token with which
-        a beginning ends, or V.
+    prefixes, pieces: the segmented prefixes, and the tokens of the model.
+    longest: (nodes,) int64, id of the longest token that is a suffix of a prefix, or V.
     sums: (nodes,) float64, sum of the scores. last: (nodes,) int64, the last token.
     """
 
-    beginnings: Beginnings
+    prefixes: Prefixes
     pieces: Pieces
     longest: Ints
     sums: Floats
@@ -189,12 +190,12 @@ class BeginningSplits:
         """The node before the last token of each node, (nodes,) int64; of the empty one, itself."""
         lengths = self.pieces.length[self.last]
         lengths[:1] = 0
-        places = self.beginnings.places - lengths
-        return self.beginnings.nodes.take(places)
+        places = self.prefixes.places - lengths
+        return self.prefixes.nodes.take(places)
 
-    def without(self, removed: Mask) -> tuple["BeginningSplits", Mask]:
-        """Return the splits without the tokens in `removed`, (V,) bool, and which nodes may have
-        changed, (nodes,) bool.
+    def without(self, removed: Mask) -> tuple["PrefixSegmentations", Mask]:
+        """Return the segmentations without the tokens in `removed`, (V,) bool, and which nodes may
+        have changed, (nodes,) bool.
         """
         match = skip_removed(self.pieces.shorter, removed)
         shorter = match[self.pieces.shorter]
@@ -204,15 +205,15 @@ class BeginningSplits:
         nothing = np.zeros(len(removed), dtype=np.bool_)
         if scores[-1] > self.pieces.score_unknown(nothing):
             is_changed |= self._find_unknown(match)
-        splits = BeginningSplits(
-            self.beginnings, self.pieces, self.longest, self.sums.copy(), self.last.copy()
+        segmentations = PrefixSegmentations(
+            self.prefixes, self.pieces, self.longest, self.sums.copy(), self.last.copy()
         )
-        firsts = self.beginnings.firsts
+        firsts = self.prefixes.firsts
         for first, end in zip(firsts[1:-1].tolist(), firsts[2:].tolist(), strict=True):
             is_changed[first:end] |= is_changed[self.previous[first:end]]
             nodes = first + np.flatnonzero(is_changed[first:end])
-            splits.split(nodes, match[self.longest[nodes]], shorter, scores)
-        return splits, is_changed
+            segmentations.segment(nodes, match[self.longest[nodes]], shorter, scores)
+        return segmentations, is_changed
 
     def _find_unknown(self, match: Ints) -> Mask:
         """Return whether the last character of each node is no token by itself, (nodes,) bool."""
@@ -223,18 +224,19 @@ class BeginningSplits:
         is_unknown[:1] = False
         return is_unknown
 
-    def split(self, nodes: Ints, tokens: Ints, shorter: Ints, scores: Floats) -> None:
-        """Find the best split of some nodes of the same number of characters.
+    def segment(self, nodes: Ints, tokens: Ints, shorter: Ints, scores: Floats) -> None:
+        """Find the best segmentation of nodes of the same number of characters.
 
-        tokens: (nodes,) int64, the longest token with which each ends, or V.
+        nodes: (n,) int64. tokens: (n,) int64, the longest token that is a suffix of each, or V.
         shorter: (V + 1,) int64, as in Pieces. scores: (V + 1,) float64.
         """
-        places = self.beginnings.places[nodes]
+        places = self.prefixes.places[nodes]
         self.sums[nodes] = -np.inf
         while len(nodes):
-            # The sums with this token as the last one; a longer one was better if they are equal.
+            # The sums with this token as the last one. If equal, the longer one, tried before,
+            # stays.
             lengths = self.pieces.length[tokens]
-            sums = self.sums[self.beginnings.nodes[places - lengths]] + scores[tokens]
+            sums = self.sums[self.prefixes.nodes[places - lengths]] + scores[tokens]
             is_better = sums > self.sums[nodes]
             better = nodes[is_better]
             self.sums[better], self.last[better] = sums[is_better], tokens[is_better]
@@ -243,42 +245,42 @@ class BeginningSplits:
             nodes, places = nodes[is_long], places[is_long]
             tokens = shorter[tokens[is_long]]
 
-    def read(self, words: Ints) -> Splits:
-        """Return the tokens of some words, (n,) int64."""
-        places = self.beginnings.ends[words]
-        found: list[Splits] = []
+    def read(self, words: Ints) -> Segmentations:
+        """Return the tokens of words; `words` is (n,) int64, their indices."""
+        places = self.prefixes.ends[words]
+        found: list[Segmentations] = []
         while True:
-            is_left = places > self.beginnings.starts[words]
+            is_left = places > self.prefixes.starts[words]
             words, places = words[is_left], places[is_left]
-            tokens = self.last[self.beginnings.nodes[places]]
+            tokens = self.last[self.prefixes.nodes[places]]
             places = places - self.pieces.length[tokens]
-            found.append(Splits(tokens, words, places))
+            found.append(Segmentations(tokens, words, places))
             if not len(words):
                 break
-        return Splits(
+        return Segmentations(
             np.concatenate([part.tokens for part in found]),
             np.concatenate([part.words for part in found]),
             np.concatenate([part.places for part in found]),
         )
 
 
-def split_beginnings(
-    beginnings: Beginnings, longest: Ints, pieces: Pieces, removed: Mask | None = None
-) -> BeginningSplits:
-    """Find the best split of each beginning without the tokens in `removed`, (V,) bool.
+def segment_prefixes(
+    prefixes: Prefixes, longest: Ints, pieces: Pieces, removed: Mask | None = None
+) -> PrefixSegmentations:
+    """Find the best segmentation of each prefix without the tokens in `removed`, (V,) bool.
 
-    longest: (nodes,) int64, as in BeginningSplits.
+    longest: (nodes,) int64, as in PrefixSegmentations.
     """
-    n_nodes = len(beginnings.places)
-    splits = BeginningSplits(
-        beginnings, pieces, longest, np.zeros(n_nodes), np.full(n_nodes, pieces.size)
+    n_nodes = len(prefixes.places)
+    segmentations = PrefixSegmentations(
+        prefixes, pieces, longest, np.zeros(n_nodes), np.full(n_nodes, pieces.size)
     )
     if removed is None:
         removed = np.zeros(pieces.size, dtype=np.bool_)
     match = skip_removed(pieces.shorter, removed)
     shorter = match[pieces.shorter]
     scores = np.append(pieces.scores, pieces.score_unknown(removed))
-    firsts = beginnings.firsts
+    firsts = prefixes.firsts
     for first, end in zip(firsts[1:-1].tolist(), firsts[2:].tolist(), strict=True):
-        splits.split(np.arange(first, end), match[longest[first:end]], shorter, scores)
-    return splits
+        segmentations.segment(np.arange(first, end), match[longest[first:end]], shorter, scores)
+    return segmentations
