@@ -66,7 +66,7 @@ def test_ones_own_text_becomes_a_model_to_try(serve, page, tmp_path, own_text):
     # 4. An alignment is evaluated.
     page.get_by_role("link", name="Compare alignments").click()
     page.get_by_role("button", name=re.compile("Evaluate .* in detail")).click()
-    page.get_by_text(re.compile("held out|held-out")).first.wait_for(timeout=JOB)
+    expect(metric(page, "Held-out P@5")).not_to_have_text("–", timeout=JOB)
     page.goto(f"{base}/text?workspace=second&text_tab=Advice")
     page.get_by_text(re.compile("evaluated on these word vectors")).wait_for(timeout=JOB)
 
