@@ -55,7 +55,7 @@ class SharedNegatives:
 
 # In CBOW, a context word is trained with the negatives of all groups in whose windows it occurs; in
 # skip-gram, only with those of its own group.
-CBOW, SKIP_GRAM = SharedNegatives(1.6, 6), SharedNegatives(4.0, 2)
+CBOW, SKIP_GRAM = SharedNegatives(1.6, 6), SharedNegatives(6.4, 2)
 
 
 def train_in_blocks(
@@ -81,23 +81,23 @@ def train_in_blocks(
     train(np.zeros(0, np.int32), small, small, noise, shape, (0.0, 0.0), derive_state(0, 0))
 
     # 2. Write the text as word ids.
-    file = sentences.with_name(f"{sentences.name}.ids")
+    ids_file, inputs_file, outputs_file = (
+        sentences.with_name(f"{sentences.name}.{name}") for name in ("ids", "inputs", "outputs")
+    )
     try:
-        slices = write_word_ids(sentences, words, file)
-        ids = np.asarray(np.memmap(file, dtype=np.int32, mode="r"))
+        slices = write_word_ids(sentences, words, ids_file)
+        ids = np.asarray(np.memmap(ids_file, dtype=np.int32, mode="r"))
 
         # 3. Initialize, or resume.
-        inputs, outputs = (
-            allocate(sentences.with_name(f"{sentences.name}.{name}"), len(words), settings.dim)
-            for name in ("inputs", "outputs")
-        )
+        inputs = allocate(inputs_file, len(words), settings.dim)
+        outputs = allocate(outputs_file, len(words), settings.dim)
         state = {"settings": asdict(settings), "words": len(words), "numbers": len(ids)}
         done = _resume(checkpoint, state, inputs, outputs)
         if not done:
             initialize(inputs, settings.seed)
 
         # 4. Train epoch by epoch; the learning rate falls evenly over all slices.
-        n_slices = len(slices) * settings.epochs
+        n_slices = max(1, len(slices)) * settings.epochs
         decay = (LAST_RATE - settings.alpha) / n_slices
 
         def train_slice(number: int, part: TextSlice) -> None:
@@ -114,7 +114,9 @@ def train_in_blocks(
                 saved = time.perf_counter()
         return inputs, time.perf_counter() - start
     finally:
-        file.unlink(missing_ok=True)
+        # What is mapped from a deleted file stays readable.
+        for file in (ids_file, inputs_file, outputs_file):
+            file.unlink(missing_ok=True)
 
 
 def _import_kernel() -> Any:
@@ -138,7 +140,7 @@ def _import_kernel() -> Any:
 
 
 def count_shared_negatives(settings: TrainingSettings) -> int:
-    """Return the number of negatives that a group of tokens shares: 8 by default, 20 in
+    """Return the number of negatives that a group of tokens shares: 8 by default, 32 in
     skip-gram.
     """
     sharing = SKIP_GRAM if settings.skip_gram else CBOW
