@@ -4,6 +4,7 @@ import io
 import os
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,6 +106,18 @@ def test_a_table_has_alignments_of_one_set_of_anchors_and_folds():
     assert list(methods.select_comparable(rows)) == ["Least squares", "a"]
     assert list(methods.select_comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
     assert methods.select_comparable({}) == {}
+
+
+def test_the_estimate_of_an_evaluation_knows_which_methods_take_long():
+    space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
+    spaces = SimpleNamespace(alignment=SimpleNamespace(anchors=1_000), pieces=space)
+    least_squares, ensemble = (
+        methods.estimate_seconds(spaces, [AlignmentSettings(name)])
+        for name in ("least-squares", "ensemble")
+    )
+    assert ensemble == pytest.approx(22 * least_squares)
+    both = [AlignmentSettings("least-squares"), AlignmentSettings("ensemble")]
+    assert methods.estimate_seconds(spaces, both) == pytest.approx(23 * least_squares)
 
 
 def test_the_newest_table_names_the_best():

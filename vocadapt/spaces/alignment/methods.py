@@ -154,7 +154,8 @@ class AlignmentMethod:
     the arrays that `fit` returned; None multiplies by the matrix. weighting: the weights of anchors
     if the settings name none and counts are known. length: the default length of mapped vectors, a
     key of LENGTHS. induces: it also uses words that are not anchors. iterative: it takes many times
-    longer than a linear system.
+    longer than a linear system. cost: the time of its evaluation relative to least squares, measured
+    on 10,369 anchors.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating] | Arrays]
@@ -170,6 +171,7 @@ class AlignmentMethod:
     length: str = MAPPED
     induces: bool = False
     iterative: bool = False
+    cost: float = 1.0
 
 
 def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
@@ -353,6 +355,7 @@ METHODS: dict[str, AlignmentMethod] = {
         weighting="reliability",
         length=FREQUENCY,
         iterative=True,
+        cost=46.0,
     ),
     "mlp": AlignmentMethod(
         _fit_mlp,
@@ -363,6 +366,7 @@ METHODS: dict[str, AlignmentMethod] = {
         weighting="reliability",
         length=FREQUENCY,
         iterative=True,
+        cost=16.0,
     ),
     "ensemble": AlignmentMethod(
         _fit_ensemble,
@@ -373,6 +377,7 @@ METHODS: dict[str, AlignmentMethod] = {
         weighting="reliability",
         length=FREQUENCY,
         iterative=True,
+        cost=22.0,
     ),
     "self-learning": AlignmentMethod(
         _fit_self_learning,
@@ -381,6 +386,7 @@ METHODS: dict[str, AlignmentMethod] = {
         length=FREQUENCY,
         induces=True,
         iterative=True,
+        cost=4.0,
     ),
     "mutual-neighbors": AlignmentMethod(
         _refine_with_mutual_neighbors,
@@ -391,6 +397,7 @@ METHODS: dict[str, AlignmentMethod] = {
         length=FREQUENCY,
         induces=True,
         iterative=True,
+        cost=4.0,
     ),
     "identity": AlignmentMethod(
         _build_identity,

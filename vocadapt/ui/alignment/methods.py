@@ -1,6 +1,6 @@
 """Alignment methods of the page Alignment: their names, and their saved evaluations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,12 +155,11 @@ def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
     ]
 
 
-def estimate_seconds(spaces: CrossSpace, compare: bool = True) -> float:
-    """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz); without `compare`, one."""
-    evaluated = len(list_feasible(spaces)) if compare else 1
+def estimate_seconds(spaces: CrossSpace, evaluated: Sequence[AlignmentSettings]) -> float:
+    """Estimate the seconds to evaluate alignment methods (two cores, 2.5 GHz)."""
     return (
         SECONDS
-        * evaluated
+        * sum(METHODS[settings.method].cost for settings in evaluated)
         * FOLDS
         * spaces.alignment.anchors
         * len(spaces.pieces)

@@ -60,7 +60,8 @@ def draw(workspace: Workspace) -> None:
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
         name = workspace.find_free_name("alignments", f"{vectors.name}-{which.method}")
         spec = Spec("alignment", AlignmentStep(which, compare=compare), inputs)
-        panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, compare))
+        to_evaluate = methods.list_feasible(spaces) if compare else [which]
+        panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, to_evaluate))
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:

@@ -295,9 +295,8 @@ def _draw_comparison(
         markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
         _draw_best(shown)
     if not methods.find_best(evaluated):
-        seconds = estimate_job_seconds(
-            address.workspace(), "alignment", methods.estimate_seconds(spaces)
-        )
+        work = methods.estimate_seconds(spaces, methods.list_feasible(spaces))
+        seconds = estimate_job_seconds(address.workspace(), "alignment", work)
         which = "The others are" if shown else "The alignments are"
         st.markdown(
             f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about"
