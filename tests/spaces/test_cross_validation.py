@@ -107,6 +107,16 @@ def test_the_json_is_strict_and_has_the_documented_keys():
     assert {"p@1", "p@5", "p@10", "chance@5", "all_pieces"} <= set(held["csls"])
 
 
+def test_a_baseline_is_not_the_best_even_where_all_are_at_chance():
+    source, target = spaces(noise=1000.0)
+    settings = [AlignmentSettings("random", seed=seed) for seed in range(20)]
+    judged = compare_alignments(source, target, [*settings, AlignmentSettings("procrustes")], 3)
+    others = [result.precision(5, "csls anchors") for result in judged[:-1]]
+    assert max(others) > judged[-1].precision(5, "csls anchors")
+    assert select_best_alignment(judged).settings.method == "procrustes"
+    assert select_best_alignment(judged[:-1]).settings.method == "random"
+
+
 def test_compare_evaluates_all_alignments_on_the_same_folds_and_names_the_best():
     source, target = spaces(noise=0.5)
     judged = compare_alignments(source, target, folds=5)

@@ -13,7 +13,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import Recipe
 from vocadapt.settings import build_settings
-from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.alignment.methods import AlignmentSettings, rank_method
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, SUGGESTED_ALIGNMENT, Advice
 
 
@@ -62,7 +62,10 @@ def find_best_alignment(
         if _describe_basis(line) == newest:
             settings = build_settings(AlignmentSettings, line["settings"])
             comparable.setdefault(settings, line["held_out"])
-    best = max(comparable, key=lambda settings: comparable[settings]["csls"]["p@5"])
+    best = max(
+        comparable,
+        key=lambda settings: rank_method(settings.method, comparable[settings]["csls"]["p@5"]),
+    )
     scores = comparable[best]["csls"]
     return AlignmentChoice(best, scores["p@5"], scores["chance@5"], len(comparable))
 

@@ -29,7 +29,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment.alignment import fit_on_anchors
 from vocadapt.spaces.alignment.anchors import AnchorFilter, Anchors, find_anchors
-from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
+from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
 from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
 from vocadapt.spaces.space import (
     BoolArray,
@@ -354,8 +354,11 @@ def compare_alignments(
 def select_best_alignment(
     evaluated: Sequence[HeldOutQuality], k: int = 5, ranking: str = RANKING
 ) -> HeldOutQuality:
-    """Return the alignment with the highest held-out P@k."""
-    return max(evaluated, key=lambda result: result.precision(k, ranking))
+    """Return the alignment with the highest held-out P@k; a baseline only if there is no other."""
+    return max(
+        evaluated,
+        key=lambda result: rank_method(result.settings.method, result.precision(k, ranking)),
+    )
 
 
 def compare_fold_by_fold(

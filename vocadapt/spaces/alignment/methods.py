@@ -150,7 +150,7 @@ class AlignmentMethod:
     kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
     it needs at least as many anchors as dimensions. equal_dimensions: it needs spaces of equal
     dimensions. baseline: comparisons of all methods do not repeat it with normalized, centered
-    vectors. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing, with
+    vectors, and do not recommend it. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing, with
     the arrays that `fit` returned; None multiplies by the matrix. weighting: the weights of anchors
     if the settings name none and counts are known. length: the default length of mapped vectors, a
     key of LENGTHS. induces: it also uses words that are not anchors. iterative: it takes many times
@@ -412,6 +412,11 @@ METHODS: dict[str, AlignmentMethod] = {
         baseline=True,
     ),
 }
+
+
+def rank_method(method: str, precision: float) -> tuple[bool, float]:
+    """Return a sort key: a baseline ranks below all other methods, then the precision counts."""
+    return not METHODS[method].baseline, precision
 
 
 def register_method(name: str, method: AlignmentMethod) -> None:

@@ -12,7 +12,7 @@ from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
     list_alignment_settings,
 )
-from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
+from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.markup import Scores
@@ -189,7 +189,11 @@ def choose_default(
         and (not is_slow(offered[name]) or find_detailed(alignments, offered[name]))
     ]
     first = next(iter(offered))
-    return max(ready, key=lambda name: evaluated[name].held_out["csls"]["p@5"], default=first)
+    return max(
+        ready,
+        key=lambda name: rank_method(offered[name].method, evaluated[name].held_out["csls"]["p@5"]),
+        default=first,
+    )
 
 
 def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScores]:
