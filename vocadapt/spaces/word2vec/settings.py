@@ -31,11 +31,6 @@ class TrainingSettings(CheckedSettings):
     skip_gram: bool = setting(
         False, "train skip-gram instead of CBOW", label="Skip-gram instead of CBOW"
     )
-    cbow_sum: bool = setting(
-        False,
-        "in CBOW, sum the context vectors instead of averaging them",
-        label="Sum instead of mean",
-    )
     alpha: float = setting(
         0.025, "initial learning rate", low=ABOVE_ZERO, high=1, label="Learning rate"
     )
@@ -50,6 +45,11 @@ class TrainingSettings(CheckedSettings):
     seed: int = setting(1, "random seed of the training", high=MAX_SEED)
     workers: int = setting(
         0, "threads; 1: bit-reproducible", high=256, label="Threads", empty="all cores"
+    )
+    cbow_sum: bool = setting(
+        False,
+        "in CBOW, sum the context vectors instead of averaging them",
+        label="Sum instead of mean",
     )
 
     @property
