@@ -1,5 +1,6 @@
 """Word vectors trained in blocks: the compiled arithmetic against loops written out here."""
 
+import json
 import sys
 from dataclasses import asdict
 from itertools import pairwise
@@ -300,6 +301,9 @@ def test_an_interrupted_training_resumes_to_the_same_bits(tmp_path, monkeypatch)
     )
     np.testing.assert_array_equal(again.space.matrix, whole)
     assert resumed[0] >= 1 / 3
+    # The seconds before the interruption count.
+    before = json.loads((folder / "word2vec.json").read_text())["seconds"]
+    assert again.training_seconds >= before > 0
     # Another training does not read this checkpoint.
     other = Word2VecSettings(**{**asdict(SMALL), "alpha": 0.01})
     fresh = train_word2vec(path, counts, other).space.matrix

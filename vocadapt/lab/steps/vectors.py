@@ -89,7 +89,7 @@ STEP = Step(
     train_vectors,
     makes="vectors",
     needs=(replace(TEXT, flag=""), replace(MODEL, bare=True)),
-    libraries=("numpy", "tokenizers", "gensim", "safetensors"),
+    libraries=("numpy", "tokenizers", "gensim", "numba", "safetensors"),
     writes=measure_vectors,
     command=("vectors", "train"),
     part="vectors",

@@ -251,14 +251,24 @@ def allocate_buffers(shape: Shape, dim: int) -> Buffers:
 
 
 @compile_function
-def draw_window(
-    position: int, line: tuple[int, int], window: int, state: NDArray[np.uint64]
-) -> tuple[int, int]:
-    """Draw the radius of a window, 1 to `window`; return its positions [first, last) in the
-    line.
+def draw_windows(
+    start: int,
+    starts: IntArray,
+    ends: IntArray,
+    window: int,
+    state: NDArray[np.uint64],
+    windows: IntArray,
+) -> None:
+    """Draw the window of each token of a block: 1 to `window` words on either side, in its line.
+
+    start: position of the first token. starts, ends: (n,) int64, the lines of the tokens. Writes
+    `windows`, (n, 3) int64: first position, last position + 1, and the number of context words.
     """
-    radius = 1 + int(draw(state) % np.uint32(window))
-    return max(line[0], position - radius), min(line[1], position + radius + 1)
+    for i in range(len(starts)):
+        radius = 1 + int(draw(state) % np.uint32(window))
+        windows[i, 0] = max(starts[i], start + i - radius)
+        windows[i, 1] = min(ends[i], start + i + radius + 1)
+        windows[i, 2] = windows[i, 1] - windows[i, 0] - 1
 
 
 @compile_function
@@ -482,14 +492,9 @@ def train_cbow(
                 after[j] = before[j] + vector[j]
 
         # 2. Hidden vectors.
+        draw_windows(start, starts[start:end], ends[start:end], shape.window, state, windows)
+        windows[:, :2] -= left
         for i in range(len(block)):
-            line = (starts[start + i], ends[start + i])
-            first, last = draw_window(start + i, line, shape.window, state)
-            windows[i, 0], windows[i, 1], windows[i, 2] = (
-                first - left,
-                last - left,
-                last - first - 1,
-            )
             buffers.weights[i] = min(windows[i, 2], 1)
             buffers.excluded[i] = block[i]
         average_contexts(inputs, block, sums, windows, shape.average, hidden)
@@ -531,17 +536,16 @@ def train_skip_gram(
     dim = inputs.shape[1]
     buffers = allocate_buffers(shape, dim)
     buffers.excluded[:] = LINE_END
-    windows = np.zeros((shape.block, 2), np.int64)
+    windows = np.zeros((shape.block, 3), np.int64)
 
     for start in range(0, len(tokens), shape.block):
         end = min(start + shape.block, len(tokens))
         rate = np.float32(rates[0] + (rates[1] - rates[0]) * start / len(tokens))
 
         # 1. Hidden vectors and windows.
+        draw_windows(start, starts[start:end], ends[start:end], shape.window, state, windows)
         for i in range(end - start):
-            line = (starts[start + i], ends[start + i])
-            windows[i, 0], windows[i, 1] = draw_window(start + i, line, shape.window, state)
-            buffers.weights[i] = windows[i, 1] - windows[i, 0] - 1
+            buffers.weights[i] = windows[i, 2]
             buffers.hidden[i] = inputs[tokens[start + i]]
 
         # 2. Negatives.

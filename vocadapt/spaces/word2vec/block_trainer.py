@@ -27,7 +27,7 @@ from vocadapt.files import write_atomically
 from vocadapt.progress import Progress
 from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import FloatArray, Matrix
-from vocadapt.spaces.word2vec.settings import TrainingSettings
+from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.spaces.word2vec.slices import SLICE, TextSlice, train_in_threads
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ GROUP = 4  # tokens that share negatives: the rows of the kernel's products (TIL
 NOISE_EXPONENT = 0.75  # of the counts, for the distribution of negatives
 LAST_RATE = 1e-4  # learning rate at the end
 SAVE_SECONDS = 300.0  # between two checkpoints
-VECTORS, STATE = "word2vec.safetensors", "word2vec.json"  # files of a checkpoint
+INPUTS, OUTPUTS, STATE = "inputs.npy", "outputs.npy", "word2vec.json"  # files of a checkpoint
 MAPPED_FRACTION = 0.5  # fraction of the free memory: larger arrays are memory-mapped files
 
 
@@ -92,7 +92,7 @@ def train_in_blocks(
         inputs = allocate(inputs_file, len(words), settings.dim)
         outputs = allocate(outputs_file, len(words), settings.dim)
         state = {"settings": asdict(settings), "words": len(words), "numbers": len(ids)}
-        done = _resume(checkpoint, state, inputs, outputs)
+        done, seconds = _resume(checkpoint, state, inputs, outputs)
         if not done:
             initialize(inputs, settings.seed)
 
@@ -106,12 +106,14 @@ def train_in_blocks(
             rates = (settings.alpha + decay * number, settings.alpha + decay * (number + 1))
             train(text, inputs, outputs, noise, shape, rates, derive_state(settings.seed, number))
 
-        start = saved = time.perf_counter()
+        saved = time.perf_counter()
+        start = saved - seconds
         for epoch in range(done, settings.epochs):
             train_in_threads(train_slice, slices, settings, progress, range(epoch, epoch + 1))
             if checkpoint and time.perf_counter() - saved > SAVE_SECONDS:
-                _save(checkpoint, {**state, "epochs": epoch + 1}, inputs, outputs)
                 saved = time.perf_counter()
+                progressed = {"epochs": epoch + 1, "seconds": saved - start}
+                _save(checkpoint, {**state, **progressed}, inputs, outputs)
         return inputs, time.perf_counter() - start
     finally:
         # What is mapped from a deleted file stays readable.
@@ -127,7 +129,7 @@ def _import_kernel() -> Any:
         from vocadapt.spaces.word2vec import block_kernel
     except ImportError as error:
         raise InputError(
-            "The trainer 'blocks' needs numba, which is not installed.",
+            f"The trainer 'blocks' needs numba, which cannot be imported: {error}.",
             "Install it with pip install 'vocadapt[fast]', or choose the trainer 'gensim'.",
             "trainer",
         ) from error
@@ -166,9 +168,8 @@ def compute_noise(counts: FloatArray, sample: float) -> "Noise":
     """Compute the probabilities of keeping words, and the tables to draw negatives, from word
     counts.
 
-    counts: (words,) float64. A word of frequency f is kept with the probability (√(f/sample) + 1) ·
-    sample/f, as in word2vec; all are kept if `sample` is 0. Negatives are drawn in proportion to
-    count^0.75, by the tables of Walker 1977:
+    counts: (words,) float64. Negatives are drawn in proportion to count^0.75, by the tables of
+    Walker 1977:
 
     1. Divide the probability 1 into one equal slot per word, which the word fills up to its own
        probability.
@@ -178,11 +179,6 @@ def compute_noise(counts: FloatArray, sample: float) -> "Noise":
     slot 1 goes to word 0: chances [1 .5], aliases [0 0].
     """
     from vocadapt.spaces.word2vec.block_kernel import Noise
-
-    keep = np.ones(len(counts), np.float32)
-    if sample:
-        ratio = counts / (sample * counts.sum())
-        keep = np.minimum(1, (np.sqrt(ratio) + 1) / ratio).astype(np.float32)
 
     # 1. Size of each word in slots.
     sizes = counts**NOISE_EXPONENT
@@ -200,6 +196,7 @@ def compute_noise(counts: FloatArray, sample: float) -> "Noise":
             small.append(donor)
         else:
             large.append(donor)
+    keep = compute_keep_probabilities(counts, sample).astype(np.float32)
     return Noise(keep, np.array(chance, np.float32), np.array(alias, np.int32))
 
 
@@ -238,12 +235,13 @@ def write_word_ids(sentences: Path, words: dict[str, int], file: Path) -> list[T
 
 
 def allocate(file: Path, rows: int, dim: int) -> Matrix:
-    """Return zeros (rows, dim) float32, in a memory-mapped file if they need more than
-    MAPPED_FRACTION of the free memory.
+    """Return zeros (rows, dim) float32, one of two such matrices; in a memory-mapped file if the two
+    need more than MAPPED_FRACTION of the free memory.
     """
     import psutil
 
-    if rows * dim * np.float32().nbytes < MAPPED_FRACTION * psutil.virtual_memory().available:
+    both = 2 * rows * dim * np.float32().nbytes
+    if both < MAPPED_FRACTION * psutil.virtual_memory().available:
         return np.zeros((rows, dim), np.float32)
     return np.asarray(np.memmap(file, np.float32, "w+", shape=(rows, dim)))
 
@@ -257,27 +255,26 @@ def initialize(inputs: Matrix, seed: int) -> None:
         inputs[part] = (2 * rows - 1) / dim
 
 
-def _resume(checkpoint: Path | None, state: dict[str, Any], inputs: Matrix, outputs: Matrix) -> int:
-    """Read the checkpoint of a training with an equal state; return its number of epochs, 0 if
+def _resume(
+    checkpoint: Path | None, state: dict[str, Any], inputs: Matrix, outputs: Matrix
+) -> tuple[int, float]:
+    """Read the checkpoint of a training with an equal state; return its epochs and seconds, 0 if
     there is none.
     """
-    from safetensors.numpy import load_file
-
     if not checkpoint or not (checkpoint / STATE).is_file():
-        return 0
+        return 0, 0.0
     found = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-    epochs = int(found.pop("epochs"))
+    epochs, seconds = int(found.pop("epochs")), float(found.pop("seconds"))
     if found != json.loads(json.dumps(state)):
-        return 0
-    tensors = load_file(checkpoint / VECTORS)
-    inputs[:], outputs[:] = tensors["inputs"], tensors["outputs"]
-    return epochs
+        return 0, 0.0
+    inputs[:] = np.load(checkpoint / INPUTS, mmap_mode="r", allow_pickle=False)
+    outputs[:] = np.load(checkpoint / OUTPUTS, mmap_mode="r", allow_pickle=False)
+    return epochs, seconds
 
 
 def _save(checkpoint: Path, state: dict[str, Any], inputs: Matrix, outputs: Matrix) -> None:
     """Write a checkpoint; its state file is missing while the vectors are replaced."""
-    from safetensors.numpy import save_file
-
     (checkpoint / STATE).unlink(missing_ok=True)
-    save_file({"inputs": inputs, "outputs": outputs}, checkpoint / VECTORS)
+    np.save(checkpoint / INPUTS, inputs)
+    np.save(checkpoint / OUTPUTS, outputs)
     write_atomically(checkpoint / STATE, json.dumps(state))

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from vocadapt.cores import count_cores
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
+from vocadapt.spaces.space import FloatArray
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,15 @@ class TrainingSettings(CheckedSettings):
     def threads(self) -> int:
         """Number of threads: `workers`, or one for each core that this process may use."""
         return self.workers or count_cores()
+
+
+def compute_keep_probabilities(counts: FloatArray, sample: float) -> FloatArray:
+    """Return the probability that subsampling keeps a word, (words,) float64, from word counts.
+
+    counts: (words,). A word of frequency f is kept with the probability (√(f/sample) + 1) · sample/f,
+    at most 1, as in word2vec; all are kept if `sample` is 0.
+    """
+    if not sample:
+        return np.ones(len(counts))
+    ratio = counts / (sample * counts.sum())
+    return np.asarray(np.minimum(1, (np.sqrt(ratio) + 1) / ratio))

@@ -13,7 +13,7 @@ from vocadapt.settings import setting
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.block_trainer import count_shared_negatives, train_in_blocks
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
-from vocadapt.spaces.word2vec.settings import TrainingSettings
+from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.text.words import WordCounts
 
 
@@ -134,10 +134,7 @@ def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float
     occurrences = np.array(
         [count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64
     )
-    if settings.sample:
-        ratio = occurrences / (settings.sample * occurrences.sum())
-        occurrences = occurrences * np.minimum(1, (np.sqrt(ratio) + 1) / ratio)
-    return float(occurrences.sum())
+    return float(occurrences @ compute_keep_probabilities(occurrences, settings.sample))
 
 
 def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]:
