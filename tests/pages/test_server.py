@@ -35,3 +35,21 @@ def test_a_workspace_below_the_home_of_the_user_is_served_from_there(tmp_path, m
     )
     server.serve(Path("~/project"), browser=False)
     assert seen == [str(tmp_path.resolve() / "project")] and not (tmp_path / "~").exists()
+
+
+def test_no_message_is_sent_as_a_reference_that_the_browser_may_have_dropped():
+    from streamlit import config
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from streamlit.runtime.forward_msg_cache import populate_hash_if_needed
+    from streamlit.web.bootstrap import load_config_options
+
+    name = "global.minCachedMessageSize"
+    before = config.get_option(name)
+    message = ForwardMsg()
+    message.delta.new_element.markdown.body = "x" * 10**6
+    try:
+        load_config_options(server._load_settings())
+        populate_hash_if_needed(message)
+    finally:
+        config.set_option(name, before)
+    assert not message.metadata.cacheable
