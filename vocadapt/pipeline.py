@@ -17,6 +17,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import AdaptedModel, apply_plan
+from vocadapt.models.contextual.joined_states import build_joiner
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress, parts, silent
@@ -201,6 +202,7 @@ def compute_embeddings(
     """
     progress(0.0, "initializing the new embeddings")
     distiller, alignment, source = None, None, domain or target
+    joiner = build_joiner(model)
     if recipe.distills:
         corpus = require_corpus(recipe, sources, "a text to train its embeddings on")
         distiller = build_distiller(model, corpus, whole_words=recipe.tokenizer == "exact-word")
@@ -212,7 +214,7 @@ def compute_embeddings(
         source = domain = model.vocabulary.spell_words(domain)
     if recipe.needs_alignment and source is not None:
         alignment = fit_alignment(source, model.space, recipe.alignment)
-    materials = Materials(plan, model.space, domain, alignment, target, distiller, progress)
+    materials = Materials(plan, model.space, domain, alignment, target, distiller, progress, joiner)
     return initialize(materials, recipe.rows)
 
 

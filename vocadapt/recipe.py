@@ -102,6 +102,8 @@ class Recipe:
             "target": {"target"},
             "similar": {alike},
             "text": {"text"},
+            "glossary": {"glossary"},
+            "network": set[str](),
         }[need]
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ reproducibility, recipe and leaderboard."""
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from vocadapt.training.distillation import (
     ContextTokenizer,
     Distiller,
     EmbeddingFitter,
+    read_hidden_states,
     sample_contexts,
     schedule_batches,
 )
@@ -68,6 +70,13 @@ def plan_of(model, *tokens):
         model.vocabulary,
         tuple(AddedWord(token, model.vocabulary.tokenize(token)) for token in tokens),
     )
+
+
+def make_fitter(model, start, size):
+    from vocadapt.models.contextual.word_vectors import load_until_layer
+
+    network = load_until_layer(model, 2)
+    return EmbeddingFitter(network, partial(read_hidden_states, network, 2), start, size, 0)
 
 
 def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
@@ -155,14 +164,12 @@ def test_a_token_whose_old_cut_is_one_piece_gets_that_row_back(model, sentences)
 
 
 def test_the_distance_falls_and_is_nothing_at_the_true_row(model, sentences):
-    from vocadapt.models.contextual.word_vectors import load_until_layer
-
     plan = VocabularyPlan(model.vocabulary, (), replaced=("drug",))
     reading = sample_contexts(sentences, ContextTokenizer(model, plan, True, 16), 1, SETTINGS)[0]
     true = model.space.matrix[model.space.rows(["drug"])]
     size = len(model.vocabulary)
-    assert EmbeddingFitter(load_until_layer(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
-    fitting = EmbeddingFitter(load_until_layer(model, 2), 2, np.flip(true, axis=1).copy(), size, 0)
+    assert make_fitter(model, true, size).step(reading, 0.0) < 1e-10
+    fitting = make_fitter(model, np.flip(true, axis=1).copy(), size)
     losses = [fitting.step(reading, 0.005) for _ in range(30)]
     assert losses[-1] < 0.5 * losses[0]
 

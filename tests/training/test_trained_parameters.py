@@ -4,6 +4,7 @@ masked training, fine-tuning and distillation, and for networks of several archi
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -307,13 +308,18 @@ def test_fine_tuning_stopped_twice_ends_with_the_same_bits(adapted, tmp_path):
 
 def test_distillation_keeps_state_for_new_embeddings_only(adapted):
     from vocadapt.models.contextual.word_vectors import load_until_layer
-    from vocadapt.training.distillation import AlignedContext, EmbeddingFitter
+    from vocadapt.training.distillation import (
+        AlignedContext,
+        EmbeddingFitter,
+        read_hidden_states,
+    )
 
     model = open_model(adapted)
     network = load_until_layer(model, 2)
     before = {key: value.clone() for key, value in network.state_dict().items()}
     size = len(model.vocabulary)
-    fitter = EmbeddingFitter(network, 2, np.zeros((3, DIM), np.float32), size, 0)
+    states = partial(read_hidden_states, network, 2)
+    fitter = EmbeddingFitter(network, states, np.zeros((3, DIM), np.float32), size, 0)
     ids = model.vocabulary.ids
     context = AlignedContext(
         [ids["[CLS]"], ids["heart"], ids["[SEP]"]],

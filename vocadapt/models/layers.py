@@ -64,6 +64,24 @@ def is_tied(network: "transformers.PreTrainedModel") -> bool:
     return output is not None and output.weight.data_ptr() == get_embeddings(network).data_ptr()
 
 
+def find_attention_modules(network: "transformers.PreTrainedModel") -> "list[torch.nn.Module]":
+    """Return the modules that compute attention, first layer first; layers may share one.
+
+    They are found by the names of their classes: the innermost module of a layer whose class is
+    called an attention, such as BertSelfAttention in BertAttention.
+    """
+    found = []
+    for module in network.modules():
+        inside = list(module.modules())[1:]
+        if _is_attention(module) and not any(map(_is_attention, inside)):
+            found.append(module)
+    return found
+
+
+def _is_attention(module: "torch.nn.Module") -> bool:
+    return "Attention" in type(module).__name__
+
+
 def _is_lm_bias(name: str) -> bool:
     """Return whether a parameter is the bias of a language-model head, as in DeBERTa-v2."""
     return name.endswith(("lm_head.bias", "predictions.bias"))

@@ -1,11 +1,12 @@
-"""Token distillation: fit the embeddings of new tokens so that the network's hidden states match
-those under the old tokenization.
+"""Fit the embeddings of new tokens so that the network's states match those under the old
+tokenization: hidden states of one layer (token distillation), or outputs of the attention in the
+first layers (matched attention).
 
 Each context is encoded twice: under the old tokenization, and with the pre-token of a new token
 under the new one (in WordPiece models, pre-tokens are words). Two positions correspond if their
 tokens end at the same character. This holds for all unchanged tokens, and for a new token and the
-last of its old tokens. The embeddings are fitted so that the hidden states of a layer match at
-these positions. Only new embeddings change, dropout is off, and every embedding is updated equally
+last of its old tokens. The embeddings are fitted so that the states match at these positions.
+Only new embeddings change, dropout is off, and every embedding is updated equally
 often, however rare its token is. All forms of a word (Ġword, word, ĠWord) share one embedding.
 
 Example: for the new token hypertension, "the hyper ##tension drugs" and "the hypertension drugs"
@@ -13,7 +14,7 @@ correspond at the, at ##tension and hypertension, and at drugs; hyper has no cou
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -27,13 +28,19 @@ from vocadapt.files import temporary_folder
 from vocadapt.models.config_sizes import INNER_WIDTHS, count_positions, find_size
 from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer, pad_batch
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import find_attention_modules
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.callbacks import check_finite
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.initializers.materials import Distil, DistilSettings
+from vocadapt.vocabulary.initializers.materials import (
+    AttentionSettings,
+    Distil,
+    DistilSettings,
+    FittingSettings,
+)
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 if TYPE_CHECKING:
@@ -42,6 +49,8 @@ if TYPE_CHECKING:
 BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam
 # Forward passes per context, for the time estimate: old tokenization, new one, and the gradient.
 PASSES_PER_CONTEXT = 3.0
+Inputs = dict[str, "torch.Tensor"]  # of a network: ids and attention mask
+ReadStates = Callable[[Inputs], "torch.Tensor"]
 Occurrence = tuple[int, int]  # byte offset of a line, index of a pre-token in it
 
 
@@ -60,7 +69,7 @@ class AlignedContext:
 
 @dataclass(frozen=True, eq=False)
 class Distiller:
-    """Fits embeddings of new tokens to a text.
+    """Fits embeddings of new tokens to a text; the settings decide which states are matched.
 
     sentences: file of space-separated pre-tokens. whole_words: whether new tokens are whole words
     only.
@@ -74,7 +83,7 @@ class Distiller:
         self,
         plan: VocabularyPlan,
         start: Matrix,
-        settings: DistilSettings,
+        settings: FittingSettings,
         progress: Progress = silent,
     ) -> tuple[Matrix, NDArray[np.int64]]:
         """Return the fitted embeddings, (new tokens, dim) float32 in the order of the plan, and the
@@ -85,10 +94,10 @@ class Distiller:
 
         1. Sample contexts of every new token from the text.
         2. In every round, take one context of each token, in batches.
-        3. Update the embeddings of a batch to bring the hidden states closer together; the learning
-           rate decays linearly to 0.
+        3. Update the embeddings of a batch to bring the states closer together; the learning rate
+           decays linearly to 0.
         """
-        layer = self._find_layer(settings)
+        layers = self._count_layers(settings)
 
         # 1. Contexts.
         tokenizer = ContextTokenizer(self.model, plan, self.whole_words, settings.length)
@@ -101,18 +110,23 @@ class Distiller:
         progress(
             0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {time_needed}"
         )
-        network = load_until_layer(self.model, layer)
+        network = load_until_layer(self.model, layers)
+        read_states = STATES[type(settings)]
 
         # 2. and 3. Adam on the embeddings of each batch.
         vocabulary = self.model.vocabulary
         fitter = EmbeddingFitter(
-            network, layer, start, len(vocabulary), vocabulary.role_ids.get("pad", 0)
+            network,
+            lambda inputs: read_states(network, layers, inputs),
+            start,
+            len(vocabulary),
+            vocabulary.role_ids.get("pad", 0),
         )
         steps = settings.passes * settings.contexts * -(-n_fitted // settings.batch)
         for step, batch in enumerate(schedule_batches(contexts, settings)):
             loss = fitter.step(batch, settings.lr * (1 - step / steps))
             name = f"step {step + 1:,} of {steps:,}"
-            check_finite(loss, name, settings.lr, "The distance of the hidden states is")
+            check_finite(loss, name, settings.lr, "The distance of the states is")
             progress(0.1 + 0.9 * (step + 1) / steps, f"{name}, distance {loss:.4f}")
         embeddings = fitter.embeddings.numpy()
         last = f"step {steps:,} of {steps:,}"
@@ -120,26 +134,27 @@ class Distiller:
         fitted = np.where(n_contexts[:, None] > 0, embeddings, start).astype(np.float32)
         return fitted, n_contexts
 
-    def seconds(self, tokens: int, settings: DistilSettings) -> float:
+    def seconds(self, tokens: int, settings: FittingSettings) -> float:
         """Estimate the seconds to fit the embeddings of `tokens` tokens on two CPU cores."""
         width = self.model.dim
         inner = int(find_size(self.model.config, INNER_WIDTHS)[1] or 4 * width)
         # Multiplications per wordpiece in one layer.
         operations = 4 * width**2 + 2 * width * inner + settings.length * width
         wordpieces = tokens * settings.contexts * settings.passes * settings.length
-        layers = self._find_layer(settings)
+        layers = self._count_layers(settings)
         return 2.0 * PASSES_PER_CONTEXT * wordpieces * operations * layers / SPEED
 
-    def _find_layer(self, settings: DistilSettings) -> int:
-        """Return the index of the layer to match.
+    def _count_layers(self, settings: FittingSettings) -> int:
+        """Return the number of layers that are computed.
 
-        Raises InputError if the model lacks the layer, or if contexts exceed its maximum length.
+        Raises InputError if the model has fewer, or if contexts exceed its maximum length.
         """
         layers = count_layers(self.model)
         positions = count_positions(self.model.config) or settings.length
-        if settings.layer > layers:
+        needed = settings.count_layers_needed(layers)
+        if needed > layers:
             raise InputError(
-                f"{self.model.name} has {layers} layers, and layer {settings.layer} was requested.",
+                f"{self.model.name} has {layers} layers, and layer {needed} was requested.",
                 f"Choose a layer of at most {layers}.",
             )
         if settings.length > positions:
@@ -147,9 +162,7 @@ class Distiller:
                 f"{self.model.name} accepts {positions} wordpieces at most.",
                 f"Choose a context length of at most {positions}.",
             )
-        if settings.layer < 0:
-            return layers
-        return settings.layer
+        return needed
 
 
 class ContextTokenizer:
@@ -261,7 +274,7 @@ def build_distiller(model: LanguageModel, corpus: Corpus, whole_words: bool) -> 
     def distill(
         plan: VocabularyPlan,
         start: Matrix,
-        settings: DistilSettings,
+        settings: FittingSettings,
         progress: Progress = silent,
     ) -> tuple[Matrix, NDArray[np.int64]]:
         with temporary_folder() as folder:
@@ -316,7 +329,7 @@ def sample_contexts(
 
 
 def schedule_batches(
-    contexts: Sequence[Sequence[AlignedContext]], settings: DistilSettings
+    contexts: Sequence[Sequence[AlignedContext]], settings: FittingSettings
 ) -> Iterator[list[AlignedContext]]:
     """Yield batches of contexts.
 
@@ -337,11 +350,14 @@ class EmbeddingFitter:
 
     Each embedding has its own step count, so the bias correction is also right for rare tokens.
 
-    size: number of tokens in the model's vocabulary. Any further rows of its embedding matrix are
-    padding; ids of at least `size` are new tokens.
+    read_states: computes the states to match, (batch, positions, features), from the inputs of the
+    network. size: number of tokens in the model's vocabulary. Any further rows of its embedding
+    matrix are padding; ids of at least `size` are new tokens.
     """
 
-    def __init__(self, network: Any, layer: int, start: Matrix, size: int, pad: int) -> None:
+    def __init__(
+        self, network: Any, read_states: ReadStates, start: Matrix, size: int, pad: int
+    ) -> None:
         import torch
 
         from vocadapt.training.separated_embeddings import (
@@ -350,7 +366,8 @@ class EmbeddingFitter:
             replace_module,
         )
 
-        self.network, self.layer, self.pad = network.eval().requires_grad_(False), layer, pad
+        self.network, self.pad = network.eval().requires_grad_(False), pad
+        self.read_states = read_states
         self.original = network.get_input_embeddings()
         # The gradient is sparse: it contains only the embeddings of the tokens in a batch.
         self.lookup = PartlyTrainedEmbedding(
@@ -369,7 +386,7 @@ class EmbeddingFitter:
     def step(self, batch: Sequence[AlignedContext], learning_rate: float) -> float:
         """Update the embeddings of the new tokens in a batch.
 
-        Returns the mean squared distance of the hidden states before the update.
+        Returns the mean squared distance of the states before the update.
         """
         import torch
 
@@ -405,14 +422,14 @@ class EmbeddingFitter:
         """Return the mean over contexts of the mean squared distance at corresponding positions."""
         import torch
 
-        # 1. Hidden states under the new tokenization, with gradients to the new embeddings.
+        # 1. States under the new tokenization, with gradients to the new embeddings.
         new, new_attended = pad_batch([context.new for context in batch], self.pad)
-        states = self._hidden_states(input_ids=new, attention_mask=new_attended)
+        states = self.read_states({"input_ids": new, "attention_mask": new_attended})
 
-        # 2. Hidden states under the old tokenization.
+        # 2. States under the old tokenization.
         with torch.no_grad():
             old, old_attended = pad_batch([context.old for context in batch], self.pad)
-            targets = self._hidden_states(input_ids=old, attention_mask=old_attended)
+            targets = self.read_states({"input_ids": old, "attention_mask": old_attended})
 
         # 3. Compare corresponding positions; every context has the same weight.
         sizes = [len(context.positions) for context in batch]
@@ -423,9 +440,55 @@ class EmbeddingFitter:
         distance = difference.square().mean(dim=-1)
         return (distance * weights).sum() / len(batch)
 
-    def _hidden_states(self, **inputs: Any) -> "torch.Tensor":
-        output = self.network(**inputs, output_hidden_states=True)
-        return cast("torch.Tensor", output.hidden_states[self.layer])
+
+def read_hidden_states(network: Any, layer: int, inputs: Inputs) -> "torch.Tensor":
+    """Return the hidden states of a layer, (batch, positions, width)."""
+    output = network(**inputs, output_hidden_states=True)
+    return cast("torch.Tensor", output.hidden_states[layer])
+
+
+def read_attention_outputs(network: Any, layers: int, inputs: Inputs) -> "torch.Tensor":
+    """Return the outputs of the attention in the first layers side by side, (batch, positions,
+    layers × width).
+
+    The output at a position is the sum of the values of all positions, weighted by the attention.
+    Later layers are not computed. Raises InputError for a network without attention modules.
+    """
+    import torch
+
+    outputs: list[torch.Tensor] = []
+
+    def keep(module: Any, given: Any, output: Any) -> None:
+        outputs.append(output[0] if isinstance(output, tuple) else output)
+        if len(outputs) == layers:
+            raise _LastLayerReachedError
+
+    # Layers that share one module, as in ALBERT, call it once each.
+    hooks = [
+        module.register_forward_hook(keep) for module in find_attention_modules(network)[:layers]
+    ]
+    try:
+        network(**inputs)
+    except _LastLayerReachedError:
+        return torch.cat(outputs, dim=-1)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    raise InputError(
+        f"The attention of {type(network).__name__} cannot be read.",
+        "Choose another initializer, such as distilled.",
+    )
+
+
+class _LastLayerReachedError(Exception):
+    """Ends a forward pass after the last layer that is needed."""
+
+
+# Settings of an initializer → the function that reads the states which it matches.
+STATES: dict[type[FittingSettings], Callable[[Any, int, Inputs], "torch.Tensor"]] = {
+    DistilSettings: read_hidden_states,
+    AttentionSettings: read_attention_outputs,
+}
 
 
 def _token_ends(tokens: Sequence[str], vocabulary: Vocabulary, pretoken: str) -> list[int]:

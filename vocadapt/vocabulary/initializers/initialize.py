@@ -23,7 +23,7 @@ from vocadapt.vocabulary.initializers.materials import (
     format_provenance,
     list_trained_tokens,
 )
-from vocadapt.vocabulary.initializers.methods import DISTILLED, METHODS
+from vocadapt.vocabulary.initializers.methods import FITTED, METHODS
 from vocadapt.vocabulary.initializers.sparse import SPARSE
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
@@ -42,7 +42,7 @@ __all__ = [
     "register_initializer",
 ]
 
-INITIALIZERS.update(METHODS | SPARSE | DISTILLED)
+INITIALIZERS.update(METHODS | SPARSE | FITTED)
 
 
 def register_initializer(name: str, initializer: Initializer) -> None:

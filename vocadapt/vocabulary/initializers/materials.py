@@ -2,6 +2,7 @@
 registry.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -87,16 +88,14 @@ class NewEmbeddings:
 
 
 @dataclass(frozen=True)
-class DistilSettings(CheckedSettings):
-    """Settings of token distillation with Adam, which has separate state for each embedding.
+class FittingSettings(CheckedSettings):
+    """Settings of embeddings that are fitted to a text with Adam, which has separate state for each
+    embedding.
 
     If a token has fewer contexts, they are repeated, so every embedding gets `passes` × `contexts`
-    updates. Raises InputError for an invalid layer.
+    updates.
     """
 
-    layer: int = setting(
-        -1, "layer whose hidden states are matched", low=-1, high=1_000, words={"last": -1}
-    )
     contexts: int = setting(12, "number of contexts of each token", low=1, high=100_000)
     passes: int = setting(1, "passes over the contexts", low=1, high=10_000)
     length: int = setting(32, "maximum wordpieces of a context", low=4, high=4096)
@@ -113,6 +112,22 @@ class DistilSettings(CheckedSettings):
     )
     seed: int = setting(1, "random seed of the contexts and of their order", high=MAX_SEED)
 
+    def count_layers_needed(self, layers: int) -> int:
+        """Return the number of layers that are computed, of `layers`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class DistilSettings(FittingSettings):
+    """Settings of token distillation: the hidden states of one layer are matched.
+
+    Raises InputError for an invalid layer.
+    """
+
+    layer: int = setting(
+        -1, "layer whose hidden states are matched", low=-1, high=1_000, words={"last": -1}
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.layer < 1 and self.layer != -1:
@@ -122,13 +137,109 @@ class DistilSettings(CheckedSettings):
                 "layer",
             )
 
+    def count_layers_needed(self, layers: int) -> int:
+        """Return the number of the layer to match."""
+        if self.layer < 0:
+            return layers
+        return self.layer
+
+
+@dataclass(frozen=True)
+class AttentionSettings(FittingSettings):
+    """Settings of matched attention: the outputs of the attention in the first layers are matched."""
+
+    depth: float = setting(
+        0.333,
+        "fraction of the layers whose attention is matched, from the first one on",
+        low=ABOVE_ZERO,
+        high=1,
+        label="Fraction of the layers",
+    )
+
+    def count_layers_needed(self, layers: int) -> int:
+        """Return the number of layers whose attention is matched, at least 1."""
+        return math.ceil(self.depth * layers)
+
+
+@dataclass(frozen=True)
+class JoinSettings(CheckedSettings):
+    """Settings of joined states: the layer, and the words that the map to embeddings is fitted on."""
+
+    layer: int = setting(
+        0,
+        "layer whose hidden states are mapped",
+        high=1_000,
+        empty="the one that recovers held-out embeddings best",
+    )
+    words: int = setting(
+        6000, "number of the model's own words to fit the map on", low=10, high=1_000_000
+    )
+    ridge: float = setting(
+        0.1,
+        "ridge penalty of the map, a fraction of the mean variance of the states",
+        low=ABOVE_ZERO,
+        high=1_000,
+        label="Ridge penalty",
+    )
+    seed: int = setting(1, "random seed of the words", high=MAX_SEED)
+
+
+@dataclass(frozen=True)
+class GroundingSettings(CheckedSettings):
+    """Settings of grounding with Adam, which has separate state for each embedding.
+
+    In each pass, a random part of the words of every description is masked and predicted; a decoder
+    predicts all of them.
+    """
+
+    passes: int = setting(20, "passes over the glossary", low=1, high=10_000)
+    length: int = setting(64, "maximum wordpieces of a description", low=8, high=4096)
+    batch: int = setting(
+        32, "descriptions per batch", low=1, high=65_536, label="Batch size", flag="--batch-size"
+    )
+    masked: float = setting(
+        0.5, "fraction of the description to mask", low=ABOVE_ZERO, high=1, label="Masked fraction"
+    )
+    lr: float = setting(
+        5e-3,
+        "initial learning rate, decreased to 0",
+        low=ABOVE_ZERO,
+        high=MAX_LEARNING_RATE,
+        label="Learning rate",
+        flag="--learning-rate",
+    )
+    seed: int = setting(1, "random seed of the masks and of the order", high=MAX_SEED)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedEmbeddings:
+    """Embeddings mapped from hidden states.
+
+    matrix: (new tokens, dim) float32. is_joined: (new tokens,) bool; the others are the mean of their
+    pieces, because the model cannot spell them. agreement: (new tokens,) cosine of the last hidden
+    states with the embedding and with the pieces; NaN where not joined. how: their provenance.
+    """
+
+    matrix: Matrix
+    is_joined: NDArray[np.bool_]
+    agreement: Matrix
+    how: str
+
 
 Initialized = tuple[Matrix, tuple[Provenance, ...]]
 # Trains embeddings on a text: plan, initial embeddings (tokens, dim), settings, progress → the
 # trained embeddings (tokens, dim), and the number of contexts of each (tokens,).
 Distil = Callable[
-    [VocabularyPlan, Matrix, DistilSettings, Progress], tuple[Matrix, NDArray[np.int64]]
+    [VocabularyPlan, Matrix, FittingSettings, Progress], tuple[Matrix, NDArray[np.int64]]
 ]
+
+# Trains embeddings on the descriptions of a glossary: arguments as above → the trained embeddings,
+# and the number of descriptions of each (tokens,).
+Ground = Callable[
+    [VocabularyPlan, Matrix, GroundingSettings, Progress], tuple[Matrix, NDArray[np.int64]]
+]
+# Maps hidden states to the embeddings of the new tokens of the materials.
+Join = Callable[["Materials", JoinSettings], JoinedEmbeddings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +251,8 @@ class Materials:
     domain: word vectors of the domain, by token (see `Vocabulary.spell_words`).
     alignment: fitted from the domain (or from the target, without a domain) to the model.
     target: embeddings of a target model, or vectors trained on a text tokenized with its vocabulary.
-    distiller: trains embeddings on a text and reports its progress.
+    distiller: trains embeddings on a text and reports its progress; grounder: on a glossary.
+    joiner: maps hidden states of the network to embeddings.
     """
 
     plan: VocabularyPlan
@@ -150,6 +262,8 @@ class Materials:
     target: EmbeddingSpace | None = None
     distiller: Distil | None = None
     progress: Progress = silent
+    joiner: Join | None = None
+    grounder: Ground | None = None
 
     @property
     def similarity_space(self) -> EmbeddingSpace:
@@ -247,7 +361,8 @@ class Initializer:
     make: computes the embeddings of `plan.new_embeddings`, (tokens, dim) float32.
     needs_alignment: whether it needs a fitted alignment.
     needs: input in addition to the model: "" none, "words" word vectors, "target" a target model,
-        "similar" word vectors or a target model, "text" a text.
+        "similar" word vectors or a target model, "text" a text, "glossary" descriptions of words,
+        "network" the weights of the model.
     settings: frozen dataclass of its own settings, each declared by `setting`.
     """
 

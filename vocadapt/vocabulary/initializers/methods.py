@@ -3,8 +3,9 @@
 1. Copied or mapped vectors, random embeddings, means: tokens are not compared.
 2. Mixtures of the embeddings of common tokens, by their similarity to the new token in a target
    space. A common token keeps its embedding in the model and also has a vector in the target space.
-3. Token distillation: new embeddings are trained so that the hidden states of the model are those
-   with the token's wordpieces.
+3. Through the network: hidden states that join the token's wordpieces, mapped to an embedding; or
+   embeddings that are trained so that the states of the model are those with the wordpieces (token
+   distillation, matched attention), or so that it predicts a description (grounding).
 """
 
 from collections.abc import Callable
@@ -16,10 +17,14 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import select_top_k
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 from vocadapt.vocabulary.initializers.materials import (
+    AttentionSettings,
     DistilSettings,
+    FittingSettings,
+    GroundingSettings,
     Initialized,
     Initializer,
     InitializerSettings,
+    JoinSettings,
     Materials,
     Provenance,
     compute_mean_embedding,
@@ -224,24 +229,82 @@ def _find_nearest(similarities: Matrix, k: int) -> tuple[NDArray[np.int64], Matr
 
 def initialize_distilled(materials: Materials, settings: InitializerSettings) -> Initialized:
     """Start from the mean of a token's wordpieces, and train until the hidden states match."""
+    return _fit_to_text(materials, settings, "distilled from the mean of its pieces")
+
+
+def initialize_attention(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Start from the mean of a token's wordpieces, and train until the outputs of the attention in
+    the first layers match.
+    """
+    return _fit_to_text(
+        materials, settings, "fitted to the attention of the first layers from the mean of its pieces"
+    )
+
+
+def _fit_to_text(
+    materials: Materials, settings: InitializerSettings, what: str
+) -> Initialized:
+    """Start from the mean of a token's wordpieces, and fit the embeddings to contexts of a text."""
     if materials.distiller is None:
         raise InputError(
-            "Distilled embeddings are trained on a text, but no text was given.",
-            "Give a text. A leaderboard includes distilled, which is slow, only if you name it.",
+            f"Embeddings of the initializer {settings.method} are trained on a text, but no text was"
+            " given.",
+            f"Give a text. A leaderboard includes {settings.method}, which is slow, only if you name"
+            " it.",
         )
-    own: DistilSettings = settings.own
+    own: FittingSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
     embeddings, contexts = materials.distiller(materials.plan, start, own, materials.progress)
     provenance: list[Provenance] = []
     for n_contexts, source in zip(contexts.tolist(), sources, strict=True):
         if n_contexts:
-            how = (
-                f"distilled from the mean of its pieces, over {n_contexts} of"
-                f" {own.contexts} contexts"
-            )
-            provenance.append(Provenance(how))
+            provenance.append(Provenance(f"{what}, over {n_contexts} of {own.contexts} contexts"))
         else:
             how = f"no context in the text: {source.how}"
+            provenance.append(Provenance(how, source.donors, fallback=True))
+    return embeddings, tuple(provenance)
+
+
+def initialize_joined(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Map the hidden state at the last wordpiece of a token, where the layers have joined its pieces,
+    to an embedding.
+    """
+    if materials.joiner is None:
+        raise InputError(
+            "These embeddings are computed from hidden states of the network, but only its embeddings"
+            " were given.",
+            "Give a model folder with its weights.",
+        )
+    joined = materials.joiner(materials, settings.own)
+    _, sources = average_pieces(materials, materials.plan.new_embeddings)
+    provenance: list[Provenance] = []
+    for is_joined, source in zip(joined.is_joined.tolist(), sources, strict=True):
+        if is_joined:
+            provenance.append(Provenance(joined.how))
+        else:
+            provenance.append(source)
+    return joined.matrix, tuple(provenance)
+
+
+def initialize_grounded(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Start from the mean of a token's wordpieces, and train until the network predicts the words of
+    its description from it.
+    """
+    if materials.grounder is None:
+        raise InputError(
+            "Grounded embeddings are trained on the descriptions of a glossary, but none was given.",
+            "Give a glossary. A leaderboard includes grounded only if you name it.",
+        )
+    own: GroundingSettings = settings.own
+    start, sources = average_pieces(materials, materials.plan.new_embeddings)
+    embeddings, descriptions = materials.grounder(materials.plan, start, own, materials.progress)
+    provenance: list[Provenance] = []
+    for n_descriptions, source in zip(descriptions.tolist(), sources, strict=True):
+        if n_descriptions:
+            how = f"grounded in {n_descriptions} descriptions, from the mean of its pieces"
+            provenance.append(Provenance(how.replace("1 descriptions", "1 description")))
+        else:
+            how = f"not in the glossary: {source.how}"
             provenance.append(Provenance(how, source.donors, fallback=True))
     return embeddings, tuple(provenance)
 
@@ -325,7 +388,16 @@ METHODS: dict[str, Initializer] = {
         needs="similar",
     ),
 }
-DISTILLED = {  # a separate dictionary, because it comes last in menus, after matching pursuit
+FITTED = {  # a separate dictionary, because they come last in menus, after matching pursuit
+    "joined": Initializer(
+        initialize_joined,
+        "the hidden state at the token's last piece, from the layer that joins pieces best, mapped"
+        " to the embeddings",
+        "A · h(last piece of t)",
+        "FragMend (Mehta et al. 2026), here for encoders, with the map of Kaplan et al. 2025",
+        needs="network",
+        settings=JoinSettings,
+    ),
     "distilled": Initializer(
         initialize_distilled,
         "the mean of its pieces, trained until the model's hidden states are those it had with the"
@@ -334,5 +406,23 @@ DISTILLED = {  # a separate dictionary, because it comes last in menus, after ma
         "Token Distillation (2026), here for encoders",
         needs="text",
         settings=DistilSettings,
+    ),
+    "attention": Initializer(
+        initialize_attention,
+        "the mean of its pieces, trained until the attention in the first third of the layers has the"
+        " outputs it had with the pieces; needs a text",
+        "argmin Σ ‖a(t) − a(pieces of t)‖², a: attention-weighted values",
+        "MATT (Haltiuk and Smywiński-Pohl 2025), here also for encoders",
+        needs="text",
+        settings=AttentionSettings,
+    ),
+    "grounded": Initializer(
+        initialize_grounded,
+        "the mean of its pieces, trained until the model predicts the words of the token's description"
+        " from it; needs a glossary",
+        "argmin −Σ log p(words of the description | t)",
+        "GTI (Chen et al. 2026), here also for encoders",
+        needs="glossary",
+        settings=GroundingSettings,
     ),
 }
