@@ -17,7 +17,6 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import AdaptedModel, apply_plan
-from vocadapt.models.contextual.joined_states import build_joiner
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress, parts, silent
@@ -25,8 +24,11 @@ from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, open_corpus
+from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import count_words
 from vocadapt.training.distillation import build_distiller
+from vocadapt.training.grounding import build_grounder
+from vocadapt.training.joined_states import build_joiner
 from vocadapt.training.masked.continued_adaptation import check_adaptable, continue_adaptation
 from vocadapt.training.word_vectors import train_domain_vectors, train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings, initialize
@@ -53,12 +55,14 @@ class Sources:
     vectors: word vectors of the domain.
     target: another model, for its vocabulary and embeddings.
     counts: word counts of the text under the model's splitter, if already computed.
+    glossary: text with a word and its description on each line.
     """
 
     corpus: Corpus | None = None
     vectors: EmbeddingSpace | None = None
     target: LanguageModel | None = None
     counts: Mapping[str, int] | None = None
+    glossary: Corpus | None = None
 
     @property
     def has_bare_target(self) -> bool:
@@ -201,12 +205,18 @@ def compute_embeddings(
     Fits the alignment if the initializer needs one.
     """
     progress(0.0, "initializing the new embeddings")
-    distiller, alignment, source = None, None, domain or target
+    distiller, grounder, alignment, source = None, None, None, domain or target
     joiner = build_joiner(model)
     if recipe.distills:
         corpus = require_corpus(recipe, sources, "a text to train its embeddings on")
         distiller = build_distiller(model, corpus, whole_words=recipe.tokenizer == "exact-word")
-    # The distiller comes first: a missing text is reported even if no token is new.
+    if "glossary" in recipe.needs:
+        if sources.glossary is None:
+            raise InputError(
+                f"The recipe {recipe.name} needs a glossary, and got none.", "Give a glossary."
+            )
+        grounder = build_grounder(model, read_glossary(sources.glossary))
+    # These come first: a missing source is reported even if no token is new.
     if not plan.new_embeddings:
         return NewEmbeddings((), np.empty((0, model.dim), dtype=np.float32), ())
     # Spell the words of the domain as tokens: anchors are matched by name.
@@ -214,7 +224,9 @@ def compute_embeddings(
         source = domain = model.vocabulary.spell_words(domain)
     if recipe.needs_alignment and source is not None:
         alignment = fit_alignment(source, model.space, recipe.alignment)
-    materials = Materials(plan, model.space, domain, alignment, target, distiller, progress, joiner)
+    materials = Materials(
+        plan, model.space, domain, alignment, target, distiller, progress, joiner, grounder
+    )
     return initialize(materials, recipe.rows)
 
 
@@ -239,7 +251,7 @@ def weigh_stages(recipe: Recipe, has_vectors: bool, has_bare_target: bool) -> di
         weights["vectors"] = WORD_VECTORS
     if recipe.needs_similar_tokens and has_bare_target:
         weights["target"] = WORD_VECTORS
-    if recipe.distills:
+    if recipe.trains_embeddings:
         weights["embeddings"] = DISTILLATION
     if recipe.further.stage:
         weights["pretraining"] = PRETRAINING

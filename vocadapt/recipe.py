@@ -77,13 +77,21 @@ class Recipe:
         return self.makes_embeddings and INITIALIZERS[self.rows.method].needs == "text"
 
     @property
+    def trains_embeddings(self) -> bool:
+        """Whether the embeddings are trained through the network, on a text or a glossary."""
+        needs = INITIALIZERS[self.rows.method].needs
+        return self.makes_embeddings and needs in ("text", "glossary")
+
+    @property
     def makes_embeddings(self) -> bool:
         """Whether there are new embeddings; a reduction has none."""
         return self.kind.adds or self.vocabulary.renew
 
     @property
     def needs(self) -> frozenset[str]:
-        """The sources that the recipe needs: a subset of "vectors", "target", "counts", "text"."""
+        """The sources that the recipe needs: a subset of "vectors", "target", "counts", "text" and
+        "glossary".
+        """
         # What the plan needs, what the initializer needs, and the text of the pretraining.
         plan = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
         rows = self._find_initializer_inputs(plan) if self.makes_embeddings else set[str]()

@@ -26,7 +26,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.distillation import (
     ContextTokenizer,
     Distiller,
-    EmbeddingFitter,
+    StateMatcher,
     read_hidden_states,
     sample_contexts,
     schedule_batches,
@@ -76,7 +76,7 @@ def make_fitter(model, start, size):
     from vocadapt.models.contextual.word_vectors import load_until_layer
 
     network = load_until_layer(model, 2)
-    return EmbeddingFitter(network, partial(read_hidden_states, network, 2), start, size, 0)
+    return StateMatcher(network, partial(read_hidden_states, network, 2), start, size, 0)
 
 
 def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):

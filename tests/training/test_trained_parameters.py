@@ -310,7 +310,7 @@ def test_distillation_keeps_state_for_new_embeddings_only(adapted):
     from vocadapt.models.contextual.word_vectors import load_until_layer
     from vocadapt.training.distillation import (
         AlignedContext,
-        EmbeddingFitter,
+        StateMatcher,
         read_hidden_states,
     )
 
@@ -319,7 +319,7 @@ def test_distillation_keeps_state_for_new_embeddings_only(adapted):
     before = {key: value.clone() for key, value in network.state_dict().items()}
     size = len(model.vocabulary)
     states = partial(read_hidden_states, network, 2)
-    fitter = EmbeddingFitter(network, states, np.zeros((3, DIM), np.float32), size, 0)
+    fitter = StateMatcher(network, states, np.zeros((3, DIM), np.float32), size, 0)
     ids = model.vocabulary.ids
     context = AlignedContext(
         [ids["[CLS]"], ids["heart"], ids["[SEP]"]],

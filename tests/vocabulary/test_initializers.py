@@ -13,7 +13,6 @@ from vocadapt.spaces.space import EmbeddingSpace, TokenKinds, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
-    DistilSettings,
     InitializerSettings,
     Materials,
     NewEmbeddings,
@@ -21,6 +20,7 @@ from vocadapt.vocabulary.initializers.initialize import (
     format_provenance,
     initialize,
 )
+from vocadapt.vocabulary.initializers.materials import JoinedEmbeddings, JoinSettings
 from vocadapt.vocabulary.initializers.methods import sparsemax
 from vocadapt.vocabulary.initializers.sparse import decompose
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
@@ -39,13 +39,29 @@ MODEL = EmbeddingSpace(
 
 
 def distiller(
-    plan: VocabularyPlan, start: np.ndarray, settings: DistilSettings, progress: Progress
+    plan: VocabularyPlan, start: np.ndarray, settings: object, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
     """Stands for the network, which tests/training/test_distillation.py asks: half of the tokens have contexts."""
     return start + 1, np.arange(len(start)) % 2
 
 
-MATERIALS = Materials(PLAN, MODEL, DOMAIN, fit_alignment(DOMAIN, MODEL), DOMAIN, distiller)
+def joiner(materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
+    """Stands for the network, which tests/training/test_joined_states.py asks."""
+    n = len(materials.plan.new_embeddings)
+    matrix = np.ones((n, 4), np.float32)
+    return JoinedEmbeddings(matrix, np.arange(n) % 2 == 0, matrix[:, 0], "joined")
+
+
+MATERIALS = Materials(
+    PLAN,
+    MODEL,
+    DOMAIN,
+    fit_alignment(DOMAIN, MODEL),
+    DOMAIN,
+    distiller,
+    joiner=joiner,
+    grounder=distiller,
+)
 
 
 def test_aligned_embeddings_are_mapped_word_vectors() -> None:

@@ -34,6 +34,7 @@ from vocadapt.spaces.space import Matrix
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.callbacks import check_finite
+from vocadapt.training.embedding_fitter import EmbeddingFitter
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.materials import (
     AttentionSettings,
@@ -46,7 +47,6 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 if TYPE_CHECKING:
     import torch
 
-BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam
 # Forward passes per context, for the time estimate: old tokenization, new one, and the gradient.
 PASSES_PER_CONTEXT = 3.0
 Inputs = dict[str, "torch.Tensor"]  # of a network: ids and attention mask
@@ -115,7 +115,7 @@ class Distiller:
 
         # 2. and 3. Adam on the embeddings of each batch.
         vocabulary = self.model.vocabulary
-        fitter = EmbeddingFitter(
+        fitter = StateMatcher(
             network,
             lambda inputs: read_states(network, layers, inputs),
             start,
@@ -291,7 +291,7 @@ def sample_contexts(
     sentences: Path,
     tokenizer: ContextTokenizer,
     tokens: int,
-    settings: DistilSettings,
+    settings: FittingSettings,
     progress: Progress = silent,
 ) -> list[list[AlignedContext]]:
     """Sample at most `settings.contexts` contexts of each new token uniformly from its occurrences.
@@ -345,78 +345,25 @@ def schedule_batches(
             yield [available[token][turn % len(available[token])] for token in tokens]
 
 
-class EmbeddingFitter:
-    """Fits the embeddings of new tokens by Adam.
+class StateMatcher(EmbeddingFitter):
+    """Fits embeddings so that the states at corresponding positions match.
 
-    Each embedding has its own step count, so the bias correction is also right for rare tokens.
-
-    read_states: computes the states to match, (batch, positions, features), from the inputs of the
-    network. size: number of tokens in the model's vocabulary. Any further rows of its embedding
-    matrix are padding; ids of at least `size` are new tokens.
+    read_states: computes the states, (batch, positions, features), from the inputs of the network.
+    pad: id of the padding token.
     """
 
     def __init__(
         self, network: Any, read_states: ReadStates, start: Matrix, size: int, pad: int
     ) -> None:
-        import torch
-
-        from vocadapt.training.separated_embeddings import (
-            PartlyTrainedEmbedding,
-            find_scale,
-            replace_module,
-        )
-
-        self.network, self.pad = network.eval().requires_grad_(False), pad
-        self.read_states = read_states
-        self.original = network.get_input_embeddings()
-        # The gradient is sparse: it contains only the embeddings of the tokens in a batch.
-        self.lookup = PartlyTrainedEmbedding(
-            self.original.weight,
-            torch.arange(size, size + len(start)),
-            torch.from_numpy(np.array(start, dtype=np.float32)),
-            find_scale(self.original),
-            sparse=True,
-        )
-        replace_module(network, self.original, self.lookup)
-        # Adam's running means of the gradient and of its square, and the steps of each embedding.
-        self.first = torch.zeros_like(self.embeddings)
-        self.second = torch.zeros_like(self.embeddings)
-        self.steps = torch.zeros(len(self.embeddings), 1)
+        super().__init__(network, start, size)
+        self.read_states, self.pad = read_states, pad
 
     def step(self, batch: Sequence[AlignedContext], learning_rate: float) -> float:
         """Update the embeddings of the new tokens in a batch.
 
         Returns the mean squared distance of the states before the update.
         """
-        import torch
-
-        # 1. The gradient of the distance for the new tokens of the batch.
-        loss = self._distance(batch)
-        (found,) = torch.autograd.grad(loss, self.lookup.trained)
-        found = found.coalesce()
-        ids, gradient = found.indices()[0], found.values()
-
-        # 2. A step of Adam (Kingma & Ba 2015, algorithm 1), with the bias of both running means
-        # corrected by each token's own number of steps.
-        with torch.no_grad():
-            self.steps[ids] += 1
-            self.first[ids] = BETAS[0] * self.first[ids] + (1 - BETAS[0]) * gradient
-            self.second[ids] = BETAS[1] * self.second[ids] + (1 - BETAS[1]) * gradient**2
-            mean = self.first[ids] / (1 - BETAS[0] ** self.steps[ids])
-            scale = (self.second[ids] / (1 - BETAS[1] ** self.steps[ids])).sqrt()
-            self.embeddings[ids] -= learning_rate * mean / (scale + EPS)
-        return float(loss.detach())
-
-    @property
-    def embeddings(self) -> "torch.Tensor":
-        """The embeddings of the new tokens, (tokens, dim) float32."""
-        return self.lookup.trained.detach()
-
-    def close(self) -> None:
-        """Restore the embedding layer of the network."""
-        from vocadapt.training.separated_embeddings import replace_module
-
-        replace_module(self.network, self.lookup, self.original)
+        return self.update(self._distance(batch), learning_rate)
 
     def _distance(self, batch: Sequence[AlignedContext]) -> "torch.Tensor":
         """Return the mean over contexts of the mean squared distance at corresponding positions."""

@@ -51,6 +51,7 @@ BASELINES = {  # initializers that use no information about a token
 }
 # Cost of an initializer that trains embeddings through the network, in multiples of the others.
 TRAINED_COST = 100.0
+TRAINED = ("text", "glossary")  # needs of initializers that are trained through the network
 MATCHED = ", norm-matched"
 FLOPS = 4e10  # floating-point operations per second of two cores
 PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
@@ -71,7 +72,7 @@ class LeaderboardSettings(CheckedSettings):
         "initializers to compare",
         choices=lambda: INITIALIZERS,
         label="Initializers",
-        empty="all but those that are fitted to a text",
+        empty="all but those that are trained on a text or a glossary",
     )
     held_out: int = setting(
         0,
@@ -95,9 +96,9 @@ class LeaderboardSettings(CheckedSettings):
 
     @property
     def methods_to_compare(self) -> tuple[str, ...]:
-        """The initializers to compare; by default all but those that are fitted to a text."""
+        """The initializers to compare; by default all but those that are trained."""
         return self.methods or tuple(
-            name for name, known in INITIALIZERS.items() if known.needs != "text"
+            name for name, known in INITIALIZERS.items() if known.needs not in TRAINED
         )
 
 
@@ -253,7 +254,7 @@ def compare_initializers(
     skipped: dict[str, str] = {}
     costs = dict.fromkeys([*settings.methods_to_compare, *BASELINES], 1.0)
     for method in costs:
-        if INITIALIZERS[method].needs == "text":
+        if INITIALIZERS[method].needs in TRAINED:
             costs[method] = TRAINED_COST
     shares = parts(progress, costs)
 

@@ -30,6 +30,7 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.initializers import (
+    GLOSSARY,
     add_initializer_settings,
 )
 from vocadapt.lab.reports.pretraining import has_mlm_head
@@ -77,6 +78,7 @@ def _adapt(options: Options) -> Answer:
         "vectors": options.vectors,
         "text": options.corpus,
         "target": options.target,
+        "glossary": options.glossary,
     }
     settings = read_settings(options, ModelStep, ModelStep(recipe))
     artifact = write_artifact(
@@ -222,6 +224,7 @@ ADAPT = Command(
         option(
             "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
         ),
+        GLOSSARY,
         setting_options(PlanSettings, "cut", "removed", "refill", shown_default=OF_RECIPE),
         setting_options(Recipe, "tokenizer", shown_default=OF_RECIPE),
         setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),

@@ -37,6 +37,13 @@ from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.recipe_changes import read_initializer_settings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
+GLOSSARY = option(
+    "--glossary",
+    nargs="+",
+    metavar="TEXT",
+    help="text with a word and its description on each line, separated by a tab or a colon, for the"
+    " initializer grounded",
+)
 COLUMNS = (
     "initializer",
     "centered cosine",
@@ -68,6 +75,7 @@ def _compare(options: Options) -> Answer:
         "target": options.target,
         "text": options.corpus,
         "held_out": options.text,
+        "glossary": options.glossary,
     }
     spec = Spec("leaderboard", step, inputs, options.offline, options.casing)
 
@@ -151,6 +159,7 @@ COMPARE = Command(
             metavar="TEXT",
             help="held-out text for the masked-token loss",
         ),
+        GLOSSARY,
         setting_options(LeaderboardSettings),
         add_initializer_settings,
         CASING,

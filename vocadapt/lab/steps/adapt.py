@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words
+from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.step import (
+    GLOSSARY,
     MODEL,
     TARGET,
     TEXT,
@@ -41,12 +42,18 @@ READING, COUNTING, LINES, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 10.0, 5
 LINES_NOT_COUNTED = "lines_not_counted"  # key of the reason
 FOLDS = 3  # a quick look; the step `alignment` uses ten, which leave more anchors to fit on
 LOSSES = ("curve", "next_curve")  # of each training step: too long for a manifest
-NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
+NAMES = {
+    "vectors": "word vectors",
+    "text": "text",
+    "target": "target model",
+    "glossary": "glossary",
+}
 USABLE = {  # need of a recipe: the inputs that can meet it
     "vectors": {"vectors", "text"},
     "counts": {"text"},
     "text": {"text"},
     "target": {"target"},
+    "glossary": {"glossary"},
 }
 CARD_FIGURES = {  # group of figures on the model card: which figures
     "quality": ("verdict", "p@5", "chance@5"),
@@ -82,7 +89,10 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
         text = context.text
     elif "vectors" in given:
         text = find_training_text(Path(given["vectors"][0]))
-    sources = Sources(text, vectors, context.target)
+    glossary = None
+    if "glossary" in given:
+        glossary = read_corpus(given["glossary"])
+    sources = Sources(text, vectors, context.target, glossary=glossary)
 
     # 2. Divide the progress, and count the words of the text; they are often counted already.
     adapting = weigh_stages(recipe, vectors is not None, sources.has_bare_target)
@@ -145,7 +155,12 @@ def check_model_step(context: StepContext, settings: ModelStep) -> None:
             raise InputError(
                 "Adapting needs word vectors or a text, and got both.", "Give one of them."
             )
-    for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
+    for need, role in (
+        ("target", "target"),
+        ("counts", "text"),
+        ("text", "text"),
+        ("glossary", "glossary"),
+    ):
         if need in needs and role not in given:
             raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", "Give one.")
 
@@ -286,7 +301,7 @@ STEP = Step(
     adapt_model,
     makes="models",
     needs=(MODEL,),
-    takes=(VECTORS, TEXT, TARGET),
+    takes=(VECTORS, TEXT, TARGET, GLOSSARY),
     writes=measure_model,
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
     command=("adapt",),

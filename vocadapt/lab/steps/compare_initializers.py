@@ -22,13 +22,26 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
-from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.step import (
+    GLOSSARY,
+    MODEL,
+    TARGET,
+    TEXT,
+    VECTORS,
+    Numbers,
+    Role,
+    Step,
+    StepContext,
+)
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
+from vocadapt.training.grounding import build_grounder
+from vocadapt.training.joined_states import build_joiner
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.word_vectors import train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
@@ -94,6 +107,10 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
     # 2. Load what the initializers draw on; lines that are held out of it serve for the loss,
     #    unless there is a held-out text.
     materials, lines = load_materials(context, settings, stages["materials"])
+    materials = replace(materials, joiner=build_joiner(context.model))
+    if "glossary" in context.spec.inputs:
+        entries = read_glossary(read_corpus(context.spec.inputs["glossary"]))
+        materials = replace(materials, grounder=build_grounder(context.model, entries))
     with _with_distiller(context, settings, materials, bool(lines), stages["text"]) as ready:
         if "held_out" in context.spec.inputs:
             lines = []
@@ -269,7 +286,13 @@ STEP = Step(
     rank_initializers,
     makes="leaderboards",
     needs=(MODEL,),
-    takes=(VECTORS, TARGET, TEXT, Role("held_out", "--text", "Held-out text", "corpora", True)),
+    takes=(
+        VECTORS,
+        TARGET,
+        TEXT,
+        Role("held_out", "--text", "Held-out text", "corpora", True),
+        GLOSSARY,
+    ),
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
     command=("initializers",),
     part="initializers",

@@ -62,6 +62,7 @@ TARGET = Role("target", "--target", "Target model", "models")
 TEXT = Role("text", "--corpus", "Text", "corpora", several=True)
 VECTORS = Role("vectors", "--vectors", "Word vectors", "vectors")
 WORDS = Role("words", "--words", "Word list")
+GLOSSARY = Role("glossary", "--glossary", "Glossary", "corpora", several=True)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     basis = "finished cells"
     if modeled:
         basis = "a cost model" if not known else "finished cells and a cost model"
-    if any(one.name in missing and one.spec.settings.recipe.distills for one in models):
+    if any(one.name in missing and one.spec.settings.recipe.trains_embeddings for one in models):
         basis += ", without the training of new embeddings through the network"
     written = sum(one.spec.estimate_bytes() for one in vectors if one.name in missing)
     written += sum(

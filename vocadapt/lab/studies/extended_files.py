@@ -11,7 +11,7 @@ from vocadapt.training.tasks.examples import SPLITS
 
 MAX_EXTENDED = 10  # files that extend one another
 # Keys whose values are paths
-PATHS = ("model", "recipe", "target", "vectors", "corpus", "files", "task", *SPLITS)
+PATHS = ("model", "recipe", "target", "vectors", "corpus", "glossary", "files", "task", *SPLITS)
 
 
 def read_extended(

@@ -178,6 +178,7 @@ def _build_model(
         settings = read_settings(given, ModelStep, ModelStep(recipe), ("corpus", "certify"))
         inputs = {"model": variant.model, "target": given.get("target", "")}
         inputs |= {"vectors": given.get("vectors", ""), "text": given.get("corpus", ())}
+        inputs["glossary"] = given.get("glossary", ())
         spec = Spec("model", settings, inputs, casing=given.get("casing", ""))
         check_model_step(StepContext(spec, Path(), None, silent), settings)
         vectors = _build_vectors(study, spec, corpus or variant.name, stamps, names)

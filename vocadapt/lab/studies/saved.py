@@ -151,7 +151,7 @@ def list_paths(study: Study) -> list[str]:
         for key, value in variant.adapting.items():
             if key in ("recipe", "target", "vectors"):
                 found.append(str(value))
-            elif key == "corpus":
+            elif key in ("corpus", "glossary"):
                 found += value
     for files in study.corpora.values():
         found += files

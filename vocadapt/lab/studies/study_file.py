@@ -42,7 +42,7 @@ from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
-SOURCES = ("preset", "recipe", "target", "vectors", "corpus")  # of an adaptation
+SOURCES = ("preset", "recipe", "target", "vectors", "corpus", "glossary")  # of an adaptation
 AXES = ("variant", "task", "seed", "corpus")  # what a rule may name
 NOT_KEYS = ("finetune", "kind", "seeds", "weights")  # settings of a fine-tuning that are not keys
 
@@ -268,7 +268,7 @@ def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, An
     """Read the sources of an adaptation: recipe, target, vectors and corpus."""
     given: dict[str, Any] = {}
     for key in SOURCES:
-        if key == "corpus" and key in entry:
+        if key in ("corpus", "glossary") and key in entry:
             given[key] = reader.read_paths(entry, key)
         elif key == "preset" and key in entry:
             given[key] = reader.read_string(entry, key)

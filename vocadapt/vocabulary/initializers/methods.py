@@ -237,13 +237,13 @@ def initialize_attention(materials: Materials, settings: InitializerSettings) ->
     the first layers match.
     """
     return _fit_to_text(
-        materials, settings, "fitted to the attention of the first layers from the mean of its pieces"
+        materials,
+        settings,
+        "fitted to the attention of the first layers from the mean of its pieces",
     )
 
 
-def _fit_to_text(
-    materials: Materials, settings: InitializerSettings, what: str
-) -> Initialized:
+def _fit_to_text(materials: Materials, settings: InitializerSettings, what: str) -> Initialized:
     """Start from the mean of a token's wordpieces, and fit the embeddings to contexts of a text."""
     if materials.distiller is None:
         raise InputError(

@@ -98,9 +98,7 @@ def join_pieces(
     agreement = np.full(len(tokens), np.nan, np.float32)
     if spelled:
         last = reader.layers
-        states = reader.read(
-            spelled, (mapping.layer, last), part(materials.progress, 0.5, 0.75)
-        )
+        states = reader.read(spelled, (mapping.layer, last), part(materials.progress, 0.5, 0.75))
         joined = mapping.apply(states[:, 0])
         matrix[is_joined] = joined
 
@@ -236,7 +234,9 @@ class StateReader:
         rows = [[*self.start, *(self.ids[one] for one in word), *self.end] for word in words]
         return self._read(rows, layers, lambda ids, chosen: {"input_ids": ids}, progress)
 
-    def read_embeddings(self, embeddings: Matrix, layer: int, progress: Progress = silent) -> Matrix:
+    def read_embeddings(
+        self, embeddings: Matrix, layer: int, progress: Progress = silent
+    ) -> Matrix:
         """Return the states of words that are one token with these embeddings, (words, width)."""
         import torch
 
