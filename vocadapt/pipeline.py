@@ -28,7 +28,7 @@ from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import count_words
 from vocadapt.training.distillation import build_distiller
 from vocadapt.training.grounding import build_grounder
-from vocadapt.training.joined_states import build_joiner
+from vocadapt.training.joined_states import build_joiner, compute_agreement
 from vocadapt.training.masked.continued_adaptation import check_adaptable, continue_adaptation
 from vocadapt.training.word_vectors import train_domain_vectors, train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings, initialize
@@ -163,7 +163,14 @@ def plan_adaptation(
         )
     # 4. Make the plan.
     target_vocabulary = target.vocabulary if target else None
-    given = PlanSources(domain, target_vocabulary, counts, recipe.tokenizer, added.tokens)
+    given = PlanSources(
+        domain,
+        target_vocabulary,
+        counts,
+        recipe.tokenizer,
+        added.tokens,
+        lambda tokens: compute_agreement(model, tokens, progress),
+    )
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)
 
 

@@ -1,8 +1,10 @@
 """Which tokens are added, in which order, and which are left out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conftest import TINY_TOKENS
@@ -16,6 +18,7 @@ from vocadapt.vocabulary.families.vocabulary import (
     TOO_LONG,
 )
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
+from vocadapt.vocabulary.plan import augmentation
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     IN_VOCABULARY,
@@ -62,6 +65,11 @@ COUNTS = {
     "与": 4,
     "[MASK]": 2,
 }
+
+
+def join_all(tokens: Sequence[str]) -> np.ndarray:
+    """Stands for a network that joins the pieces of every token alike."""
+    return np.ones(len(tokens), np.float32)
 
 
 def from_target(size: int, **changes: object) -> Proposal:
@@ -201,13 +209,46 @@ def test_a_continuation_is_reachable_if_a_word_may_contain_it() -> None:
 def test_every_augmentation_gives_new_tokens_that_can_be_produced_and_never_one_twice(
     name: str,
 ) -> None:
-    materials = AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS, target=TARGET)
+    materials = AugmentationMaterials(
+        BASE, Splitter.bert(), counts=COUNTS, target=TARGET, network=join_all
+    )
     made = propose(materials, name, 99)
     assert made.tokens and len(set(made.tokens)) == len(made.tokens)
     assert not set(made.tokens) & set(BASE.tokens)
     assert not any(BASE.explain_unreachable(token, Splitter.bert()) for token in made.tokens)
     assert propose(materials, name, 1).tokens == made.tokens[:1]
     assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
+
+
+def test_words_are_ranked_by_what_they_save_and_how_well_their_pieces_are_joined() -> None:
+    """hypertension saves 20 × (pieces − 1), tachycardia 5 × (pieces − 1); placebos is not spelled."""
+    joining = {"hypertension": 0.01, "tachycardia": 0.9, "placebos": np.nan}
+    asked: list[str] = []
+
+    def join(tokens: Sequence[str]) -> np.ndarray:
+        asked.extend(tokens)
+        return np.array([joining.get(token, -0.5) for token in tokens])
+
+    alike = from_counts("joined", 2, network=join_all).tokens
+    assert alike == from_counts("savings", 2).tokens
+    assert from_counts("joined", 1, network=join).tokens == ("tachycardia",)
+    assert not set(asked) & set(BASE.tokens)
+    with pytest.raises(InputError, match="needs the weights of the model"):
+        from_counts("joined", 1)
+
+
+def test_only_words_that_save_most_are_read_by_the_network(monkeypatch) -> None:
+    monkeypatch.setattr(augmentation, "MOST_JOINED", 1)
+    asked: list[str] = []
+
+    def join(tokens: Sequence[str]) -> np.ndarray:
+        asked.extend(tokens)
+        return np.ones(len(tokens))
+
+    made = from_counts("joined", 9, network=join)
+    assert asked == [from_counts("savings", 1).tokens[0]]
+    # The others follow; a word of one token saves nothing.
+    assert made.tokens == tuple(t for t in from_counts("savings", 9).tokens if t != "与")
 
 
 def test_a_trainer_of_another_family_is_refused() -> None:

@@ -277,7 +277,13 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
         for end in ("oma", "itis", "al", "ist", "emia")
     }
     target = WordPieceVocabulary((*SPECIAL, *counts), frozenset(SPECIAL))
-    materials = AugmentationMaterials(vocabulary_of(base), UNCASED, counts, target)
+    materials = AugmentationMaterials(
+        vocabulary_of(base),
+        UNCASED,
+        counts,
+        target,
+        network=lambda tokens: np.ones(len(tokens), np.float32),
+    )
     most = len(propose(materials, name, 10_000).tokens)
     assert most > 10
     for size in (0, 1, 7, 10, most, most + 3):

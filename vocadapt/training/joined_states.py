@@ -21,7 +21,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual.word_vectors import count_layers, load_until_layer, pad_batch
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
+from vocadapt.spaces.space import Matrix, normalize_rows
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.materials import (
     Join,
@@ -32,6 +32,7 @@ from vocadapt.vocabulary.initializers.materials import (
     list_trained_tokens,
 )
 from vocadapt.vocabulary.initializers.mixing import average_pieces
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 if TYPE_CHECKING:
     import torch
@@ -281,14 +282,16 @@ class StateReader:
         return cast(Matrix, states)
 
 
-def rank_by_agreement(
-    model: LanguageModel, space: EmbeddingSpace, tokens: Sequence[str], progress: Progress = silent
+def compute_agreement(
+    model: LanguageModel, tokens: Sequence[str], progress: Progress = silent
 ) -> Matrix:
     """Return how well the network joins the pieces of each token: the cosine of the last hidden
     states with the joined embedding and with the pieces, (tokens,); NaN for tokens that it cannot
     spell.
-    """
-    from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
+    On MiniLM its rank correlation with the cosine to the true embedding of hidden words is about
+    .3.
+    """
     plan = VocabularyPlan(model.vocabulary, tuple(AddedWord(token, ()) for token in tokens))
-    return join_pieces(model, Materials(plan, space, progress=progress), JoinSettings()).agreement
+    materials = Materials(plan, model.space, progress=progress)
+    return join_pieces(model, materials, JoinSettings()).agreement

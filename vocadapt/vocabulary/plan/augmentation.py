@@ -7,12 +7,15 @@ takes candidates from the front until there are enough.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
+from vocadapt.spaces.space import Matrix
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, Vocabulary
 from vocadapt.vocabulary.families.vocabulary import SPECIAL
@@ -26,7 +29,13 @@ from vocadapt.vocabulary.plan.reduction import (
 
 IN_VOCABULARY = "already in the vocabulary"
 LIKE_A_CONTINUATION = "a word that the tokenizer would read as a continuation"
-NEEDS = {"target": "the vocabulary of another model", "counts": "the counted words of a text"}
+NEEDS = {
+    "target": "the vocabulary of another model",
+    "counts": "the counted words of a text",
+    "network": "the weights of the model",
+}
+OF_MODEL = frozenset({"network"})  # needs that the model itself meets
+MOST_JOINED = 20_000  # words that are compared by their hidden states, those that save most
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +47,8 @@ class AugmentationMaterials:
     target: the vocabulary of another model.
     kept: tokens of `base` that are kept (None: all; special tokens always).
     exact: whether new tokens only match whole words.
+    network: computes how well the network joins the pieces of each token, a cosine; NaN for tokens
+        that it cannot spell.
     """
 
     base: Vocabulary
@@ -46,6 +57,7 @@ class AugmentationMaterials:
     target: Vocabulary | None = None
     kept: frozenset[str] | None = None
     exact: bool = False
+    network: Callable[[Sequence[str]], Matrix] | None = None
 
     @cached_property
     def remaining(self) -> Vocabulary:
@@ -68,7 +80,7 @@ Candidates = Iterable[str]  # tokens as the base spells them, best first
 class Augmentation:
     """A heuristic that ranks candidates, with its explanation and source.
 
-    needs: inputs, of "target" and "counts".
+    needs: inputs, of "target", "counts" and "network".
     makes_words: whether all candidates are whole words, never continuations.
     family: the tokenizer family of the base for which it works; "" for all.
     """
@@ -114,7 +126,7 @@ def list_augmentations(family: str, sources: Collection[str]) -> dict[str, Augme
     fitting = {
         name: one
         for name, one in AUGMENTATIONS.items()
-        if one.family in ("", family) and set(one.needs) <= set(sources)
+        if one.family in ("", family) and set(one.needs) <= OF_MODEL.union(sources)
     }
     return dict(sorted(fitting.items(), key=lambda item: not item[1].family))
 
@@ -226,12 +238,32 @@ def _rank_words(materials: AugmentationMaterials) -> Candidates:
 
 def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the tokens they save; ties keep the order of counts (stable sort)."""
+    saved = _count_saved_tokens(materials)
+    return sorted(saved, key=lambda token: -saved[token])
+
+
+def _count_saved_tokens(materials: AugmentationMaterials) -> dict[str, int]:
+    """Return the number of tokens that each word would save in the text: count × (pieces − 1)."""
     tokenize = materials.remaining.tokenize
-    saved = {
+    return {
         word.main: sum(count * (len(tokenize(form)) - 1) for form, count in word.forms)
         for word in materials.words
     }
-    return sorted(saved, key=lambda token: -saved[token])
+
+
+def _rank_by_joining(materials: AugmentationMaterials) -> Candidates:
+    """Rank words by the tokens they save, weighted by how well the network joins their pieces.
+
+    Only the words that save most are compared by hidden states; the others follow by what they save.
+    """
+    assert materials.network is not None  # checked by `propose`
+    saved = _count_saved_tokens(materials)
+    ranked = sorted(saved, key=lambda token: -saved[token])
+    new = [token for token in ranked if saved[token] and token not in materials.remaining]
+    first = new[:MOST_JOINED]
+    joining = np.clip(np.nan_to_num(materials.network(first)), 0.0, 1.0)
+    weights = {token: saved[token] * share for token, share in zip(first, joining, strict=True)}
+    return [*sorted(weights, key=lambda token: -weights[token]), *new[MOST_JOINED:]]
 
 
 def _rank_by_trainer(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
@@ -264,6 +296,14 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         "the words of the text that save the most wordpieces: count × (pieces − 1)",
         "AdaptiVocab 2025",
         ("counts",),
+        makes_words=True,
+    ),
+    "joined": Augmentation(
+        _rank_by_joining,
+        "the words that save the most wordpieces, weighted by how well the layers of the model"
+        f" already join their pieces (of the {MOST_JOINED:,} words that save most)",
+        "FragMend (Mehta et al. 2026), here for encoders",
+        ("counts", "network"),
         makes_words=True,
     ),
     **{

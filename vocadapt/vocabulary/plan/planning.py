@@ -7,16 +7,17 @@ also gives each old token with a word vector a new embedding (their "most radica
 tokens of a text (`trimming`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
+    OF_MODEL,
     AugmentationMaterials,
     Proposal,
     propose,
@@ -42,6 +43,7 @@ class PlanSources:
         lines.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's
         kind (exact-word if words come from vectors, WordPiece otherwise).
+    network: computes how well the network joins the pieces of each token.
     """
 
     domain: EmbeddingSpace | None = None
@@ -49,6 +51,7 @@ class PlanSources:
     counts: Mapping[str, int] | None = None
     mode: str = ""
     token_counts: Mapping[str, int] = field(default_factory=dict)
+    network: Callable[[Sequence[str]], Matrix] | None = None
 
     def exact(self, settings: PlanSettings) -> bool:
         """Return whether new tokens only match whole words."""
@@ -88,7 +91,7 @@ def find_plan_inputs(settings: PlanSettings) -> frozenset[str]:
     if removes_some and REDUCTIONS[settings.cut].needs_counts:
         needs.add("counts")
     if settings.kind in ("combined", "extend"):
-        needs.update(AUGMENTATIONS[settings.refill].needs)
+        needs.update(set(AUGMENTATIONS[settings.refill].needs) - OF_MODEL)
     return frozenset(needs)
 
 
@@ -431,7 +434,9 @@ def _propose(
 ) -> Proposal:
     exact = exact or sources.exact(settings)
     return propose(
-        AugmentationMaterials(vocabulary, splitter, sources.counts, sources.target, kept, exact),
+        AugmentationMaterials(
+            vocabulary, splitter, sources.counts, sources.target, kept, exact, sources.network
+        ),
         settings.refill,
         size,
     )
