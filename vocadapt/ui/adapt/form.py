@@ -66,6 +66,7 @@ class ChosenRecipe:
     target: str | None = None
     corpus: Artifact | None = None
     advice: AdviceReport | None = None
+    glossary: Artifact | None = None
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
@@ -77,6 +78,8 @@ class ChosenRecipe:
             found["target"] = (str(cache.model_of(self.target).path),)
         if self.corpus:
             found["text"] = (str(self.corpus.folder),)
+        if self.glossary:
+            found["glossary"] = (str(self.glossary.folder),)
         return found
 
     @property
@@ -107,7 +110,9 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     with inputs_box:
         vectors = _pick_input(workspace, recipe, "vectors")
         corpus = _pick_input(workspace, recipe, text)
-    given = {name for name, one in (("vectors", vectors), (text, corpus)) if one}
+        glossary = _pick_input(workspace, recipe, "glossary")
+    sources = {"vectors": vectors, text: corpus, "glossary": glossary}
+    given = {name for name, one in sources.items() if one}
     # 2. The model, and the target whose vocabulary it adopts.
     default, target = None, None
     if vectors:
@@ -115,7 +120,7 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     with model_box:
         model = pickers.pick_model(workspace, "adapt_model", default=default)
     # Checked only after both pickers, which report all missing inputs at once.
-    if not {"vectors", text} & {*recipe.needs} <= given:
+    if not sources.keys() & recipe.needs <= given:
         return None
     if "target" in recipe.needs:
         with inputs_box:
@@ -127,7 +132,7 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
             )
             return None
     # 3. What is recommended for the text of these vectors, and the options of the recipe.
-    chosen = ChosenRecipe(recipe, model, vectors, target, corpus)
+    chosen = ChosenRecipe(recipe, model, vectors, target, corpus, glossary=glossary)
     if recipe.name == RECOMMENDED:
         with preset_box:
             found = _recommend(workspace, chosen)
@@ -244,15 +249,15 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
     """Show the picker of initializers, the preset's by default; return the recipe with the selected
     one. A reduction adds no embeddings, so no picker is shown.
 
-    An initializer that needs a source that the preset does not need is not offered. A text is the
-    exception: it can be selected below.
+    An initializer that needs a source that the preset does not need is not offered. A text and a
+    glossary are the exceptions: they can be selected below.
     """
     if not recipe.makes_embeddings:
         return recipe
     offered = {}
     for name in INITIALIZERS:
         changed = replace(recipe, rows=replace(recipe.rows, method=name))
-        if changed.needs <= {*recipe.needs, "text"}:
+        if changed.needs <= {*recipe.needs, "text", "glossary"}:
             offered[name] = changed
     chosen = st.selectbox(
         "Initializer",
@@ -287,6 +292,12 @@ REQUIRED_INPUTS = {  # need → kind of artifact, label, and the message if ther
         "There is no text to train on yet.",
         "This preset trains on a text of your domain: import one first.",
     ),
+    "glossary": (
+        "corpora",
+        "Glossary",
+        "There is no glossary yet.",
+        "Import a text with a word and its description on each line, separated by a colon or a tab.",
+    ),
 }
 
 
@@ -296,10 +307,13 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
         return None
     kind, label, problem, remedy = REQUIRED_INPUTS[need]
     found = workspace.artifacts(kind)
-    if need == "text":  # nothing can be trained on word counts alone
+    key = f"adapt_{kind}"
+    if need in ("text", "glossary"):  # nothing can be trained on word counts alone
         found = list_texts(workspace)
+    if need == "glossary":  # another text than the one of the domain
+        key = "adapt_glossary"
     if found:
-        return pickers.pick(label, found, f"adapt_{kind}")
+        return pickers.pick(label, found, key)
     part, link = "text", "Import a text"
     if kind == "vectors":
         part, link = "vectors", "Make word vectors"
