@@ -31,10 +31,8 @@ from vocadapt.vocabulary.initializers.initialize import (
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 TARGET, COMMON, DIM, OMP = 30_522, 12_000, 768, 5_000
-LEFT_OUT = (
-    "identity",
-    "distilled",
-)  # identity equals target here; distilled needs a network and a text
+# identity equals target here; the others need a network, a text or a glossary
+LEFT_OUT = ("identity", "joined", "distilled", "attention", "grounded")
 BUDGETS = {"syntactic": 1, "aligned": 1, "semantic": 4, "focus": 10, "omp": 60}
 
 

@@ -42,6 +42,7 @@ KEYS = {
     "cut_words",
     "lines",
     "lines_read",
+    "measured_gains",
     "task_file",
     "counts",
     "seconds",

@@ -2,6 +2,7 @@
 before running it."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -260,3 +261,23 @@ def test_an_initializer_that_trains_asks_for_a_text(open_page, tmp_path, pair, u
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", trained)
     assert not app.exception and app.selectbox(key="adapt_corpora").value == "trials"
+
+
+def test_an_initializer_that_is_grounded_asks_for_a_glossary(
+    open_page, tmp_path, pair, uncounted, monkeypatch
+):
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
+    )
+    app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
+    choose_initializer(app, "transfer-syntactic", "grounded")
+    assert not app.exception and "There is no glossary yet." in " ".join(texts(app))
+    app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
+    choose_initializer(app, "transfer-syntactic", "grounded")
+    assert app.selectbox(key="adapt_glossary").value == "trials"
+    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.button(key="adapt").click().run()
+    assert not app.exception and not app.error
+    assert Path(started[0].inputs["glossary"][0]).name == "trials"
+    assert "text" not in started[0].inputs

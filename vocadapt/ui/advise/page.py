@@ -62,6 +62,7 @@ def draw(workspace: Workspace) -> NextPart | None:
     with words:
         view.draw_split_words(report)
     view.draw_gains(report)
+    view.draw_measured_gains()
     if report.advice.recipes and vectors:
         view.draw_recipes(report, vectors)
     view.draw_details(report, corpus, model, task, vectors)

@@ -46,6 +46,8 @@ from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
 
 ButtonKind = Literal["primary", "secondary"]
@@ -358,6 +360,20 @@ def draw_gains(report: lab.AdviceReport) -> None:
         name: st.column_config.TextColumn(help=COLUMNS[name], alignment="right") for name in table
     }
     draw_table(table, key="gains", column_config=config)
+
+
+def draw_measured_gains() -> None:
+    """Draw the gains on tasks that were measured once."""
+    draw_heading("What new words gained on tasks")
+    st.markdown(MEASURED_SOURCE)
+    table: dict[str, list[str]] = {
+        "words of text": [f"{one.words} million" for one in MEASURED_GAINS],
+        "embeddings": [one.embeddings for one in MEASURED_GAINS],
+        "P@1": [fraction(one.p1, 3) for one in MEASURED_GAINS],
+        "mean gain in F1": [f"{one.gain:+.3f}" for one in MEASURED_GAINS],
+        "95 % interval": [f"{one.low:+.3f} to {one.high:+.3f}" for one in MEASURED_GAINS],
+    }
+    draw_table(table, key="measured_gains")
 
 
 def draw_details(

@@ -11,6 +11,7 @@ from typing import Any
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
 from vocadapt.vocabulary.advice.rules import (
     MIN_ADDED,
     RULES,
@@ -131,6 +132,7 @@ class Advice:
             "cut_words": [asdict(word) for word in self.split_words],
             "lines": figures.lines,
             "lines_read": figures.lines_read,
+            "measured_gains": [asdict(gain) for gain in MEASURED_GAINS],
         }
 
 
