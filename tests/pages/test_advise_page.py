@@ -62,6 +62,7 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
     assert len(app.metric) == 4 and (workspace.root / "counts").is_dir()
     app.run()
     assert counted == [1]
+    assert any("no gain is forecast for yours" in text for text in texts(app))
 
 
 def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):

@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.advice import advise, apply_rules, recommend, suggest_recipes
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
 from vocadapt.vocabulary.advice.rules import WORDS, compute_needed_words, forecast
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.word_tokenizations import (
@@ -344,3 +346,17 @@ def test_the_words_for_a_quality_are_those_at_which_it_is_forecast():
     for p5 in (0.05, 0.15):
         words = compute_needed_words(p5)
         assert forecast(words, 5000, 384).p5 >= p5 > forecast(words - 1000, 5000, 384).p5
+
+
+def test_the_measured_gains_are_those_of_the_docs():
+    text = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text(encoding="utf-8")
+    for one in MEASURED_GAINS:
+        row = f"| {one.words} M | {one.embeddings} | {one.p1:.3f} | {one.gain:+.3f} |"
+        row += f" {one.low:+.3f} to {one.high:+.3f} |"
+        assert row.replace("-", "−").replace("0.", ".").replace("least−squares", "least-squares") in text
+
+
+def test_the_interval_of_a_measured_gain_contains_it():
+    assert len({(one.words, one.embeddings) for one in MEASURED_GAINS}) == len(MEASURED_GAINS)
+    for one in MEASURED_GAINS:
+        assert one.low <= one.gain <= one.high and 0 <= one.p1 <= 1
