@@ -30,7 +30,13 @@ from vocadapt.spaces.word2vec.block_trainer import (
     plan_shape,
     write_word_ids,
 )
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
+from vocadapt.spaces.word2vec.trainer import (
+    TRAINERS,
+    Word2VecSettings,
+    count_matrix_bytes,
+    train_word2vec,
+)
+from vocadapt.text.words import WordCounts
 
 SMALL = Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0, trainer="blocks")
 
@@ -326,3 +332,17 @@ def test_without_numba_the_trainer_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="needs numba") as caught:
         train_word2vec(*words_file(tmp_path, [["a"] * 9]), SMALL)
     assert "gensim" in caught.value.remedy
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_the_memory_of_the_matrices_is_told_before_the_training(trainer, tmp_path):
+    """10,000 words of 100 dimensions are two matrices of 4 MB, 7.6 MiB in all."""
+    words = [f"w{number}" for number in range(10_000)]
+    sentences = tmp_path / "words.txt"
+    sentences.write_text(" ".join(words) + "\n", encoding="utf-8")
+    counts = WordCounts(dict.fromkeys(words, 1), 1, 0)
+    told = []
+    settings = Word2VecSettings(dim=100, min_count=1, epochs=1, workers=1, trainer=trainer)
+    train_word2vec(sentences, counts, settings, lambda fraction, what: told.append(what))
+    assert count_matrix_bytes(10_000, 100) == 8_000_000
+    assert told[0] == "10,000 words in 100 dimensions: the two matrices need 8 MB of memory"

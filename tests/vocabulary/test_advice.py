@@ -353,7 +353,10 @@ def test_the_measured_gains_are_those_of_the_docs():
     for one in MEASURED_GAINS:
         row = f"| {one.words} M | {one.embeddings} | {one.p1:.3f} | {one.gain:+.3f} |"
         row += f" {one.low:+.3f} to {one.high:+.3f} |"
-        assert row.replace("-", "−").replace("0.", ".").replace("least−squares", "least-squares") in text
+        assert (
+            row.replace("-", "−").replace("0.", ".").replace("least−squares", "least-squares")
+            in text
+        )
 
 
 def test_the_interval_of_a_measured_gain_contains_it():

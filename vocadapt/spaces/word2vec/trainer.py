@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.files import MEGABYTE
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import setting
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -105,6 +106,12 @@ def train_word2vec(
                 f"{sentences}: the words file is empty.",
                 "Write it from a text that contains words.",
             )
+    megabytes = count_matrix_bytes(len(words), settings.dim) / MEGABYTE
+    progress(
+        0.0,
+        f"{len(words):,} words in {settings.dim} dimensions: the two matrices need"
+        f" {megabytes:,.0f} MB of memory",
+    )
     train = TRAINERS[settings.trainer].train
     vectors, seconds = train(sentences, words, settings, progress, checkpoint)
     if not np.isfinite(vectors).all():
@@ -116,6 +123,11 @@ def train_word2vec(
     return TrainedVectors(
         EmbeddingSpace(tuple(words), vectors, occurrences, name="word2vec"), seconds
     )
+
+
+def count_matrix_bytes(words: int, dim: int) -> int:
+    """Return the bytes of the two matrices of a training: input and output vectors in float32."""
+    return 2 * words * dim * np.float32().nbytes
 
 
 def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:

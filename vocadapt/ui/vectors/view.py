@@ -20,7 +20,11 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.cross_space import ListSettings
 from vocadapt.spaces.neighbors.search import METRICS, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
+from vocadapt.spaces.word2vec.trainer import (
+    Word2VecSettings,
+    count_matrix_bytes,
+    estimate_word2vec_seconds,
+)
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import (
     intake,
@@ -294,12 +298,13 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
         workspace, "vectors", estimate_word2vec_seconds(counts, settings)
     )
     learned = sum(times >= settings.min_count for times in counts.counts.values())
-    # Vectors are saved in float32.
-    size = 4 * learned * settings.dim
+    # Of the two matrices in memory, one is saved.
+    matrices = count_matrix_bytes(learned, settings.dim)
     return (
         f"**{count(learned)}** of {count(counts.distinct)} distinct words occur at least"
         f" {settings.min_count} times · {count(counts.words)} running words · dimension"
-        f" {settings.dim} · about {format_estimate_bold(seconds)} · {megabytes(size)}"
+        f" {settings.dim} · about {format_estimate_bold(seconds)} ·"
+        f" {megabytes(matrices)} of memory for the matrices, {megabytes(matrices // 2)} on disk"
     )
 
 
