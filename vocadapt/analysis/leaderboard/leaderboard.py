@@ -40,7 +40,7 @@ from vocadapt.vocabulary.initializers.initialize import (
     initialize,
     match_norms,
 )
-from vocadapt.vocabulary.initializers.materials import list_trained_tokens
+from vocadapt.vocabulary.initializers.materials import JoinSettings, list_trained_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord
 
 BASELINES = {  # initializers that use no information about a token
@@ -55,6 +55,8 @@ TRAINED = ("text", "glossary")  # needs of initializers that are trained through
 MATCHED = ", norm-matched"
 FLOPS = 4e10  # floating-point operations per second of two cores
 PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
+# Wordpieces of a divided word with its special tokens; the layers of BERT are width / 64.
+PIECES, HEAD_WIDTH = 6, 64
 
 Loss = Callable[[NewEmbeddings], float]
 
@@ -321,7 +323,22 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
         2.0 * len(materials.donors) * materials.similarity_space.dim * len(materials.donors) / FLOPS
         + rows * PURSUIT
     )
-    return len(chosen) * product * (1 + settings.norm_matched) + pursuit * ("omp" in chosen)
+    seconds = len(chosen) * product * (1 + settings.norm_matched)
+    if "omp" in chosen:
+        seconds += pursuit
+    if "joined" in chosen:
+        seconds += _estimate_joined_seconds(materials, rows)
+    return seconds
+
+
+def _estimate_joined_seconds(materials: Materials, rows: int) -> float:
+    """Estimate the seconds of the initializer joined: twice, the network reads the words that the
+    map is fitted on, for the hidden and for the new tokens; then it reads these two times.
+    """
+    dim = materials.model.dim
+    per_wordpiece = 2.0 * 12 * dim**2 * (dim / HEAD_WIDTH)
+    fitted = min(JoinSettings().words, len(materials.model) // 4)
+    return PIECES * per_wordpiece * 2 * (fitted + rows) / FLOPS
 
 
 class _InitializerJudge:
