@@ -270,6 +270,7 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
     return offered[chosen]
 
 
+GLOSSARY_FORMAT = "A glossary is a text with a word and its description on each line, separated by a colon or a tab."
 REQUIRED_INPUTS = {  # need → kind of artifact, label, and the message if there is none
     "vectors": (
         "vectors",
@@ -296,7 +297,7 @@ REQUIRED_INPUTS = {  # need → kind of artifact, label, and the message if ther
         "corpora",
         "Glossary",
         "There is no glossary yet.",
-        "Import a text with a word and its description on each line, separated by a colon or a tab.",
+        f"Import one on the page Your text. {GLOSSARY_FORMAT}",
     ),
 }
 
@@ -313,7 +314,10 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
     if need == "glossary":  # another text than the one of the domain
         key = "adapt_glossary"
     if found:
-        return pickers.pick(label, found, key)
+        picked = pickers.pick(label, found, key)
+        if need == "glossary":
+            draw_note(GLOSSARY_FORMAT)
+        return picked
     part, link = "text", "Import a text"
     if kind == "vectors":
         part, link = "vectors", "Make word vectors"

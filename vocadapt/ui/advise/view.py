@@ -41,6 +41,7 @@ from vocadapt.ui.components.number_formats import (
     duration,
     fraction,
     megabytes,
+    signed,
 )
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
@@ -370,10 +371,12 @@ def draw_measured_gains() -> None:
         "words of text": [f"{one.words} million" for one in MEASURED_GAINS],
         "embeddings": [one.embeddings for one in MEASURED_GAINS],
         "P@1": [fraction(one.p1, 3) for one in MEASURED_GAINS],
-        "mean gain in F1": [f"{one.gain:+.3f}" for one in MEASURED_GAINS],
-        "95 % interval": [f"{one.low:+.3f} to {one.high:+.3f}" for one in MEASURED_GAINS],
+        "mean gain in F1": [signed(one.gain) for one in MEASURED_GAINS],
+        "95 % interval": [f"{signed(one.low)} to {signed(one.high)}" for one in MEASURED_GAINS],
     }
-    draw_table(table, key="measured_gains")
+    right = st.column_config.TextColumn(alignment="right")
+    config = dict.fromkeys(("P@1", "mean gain in F1", "95 % interval"), right)
+    draw_table(table, key="measured_gains", column_config=config)
 
 
 def draw_details(
