@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 
 TITLES = {
+    "Chen et al. 2026": (
+        "Grounded Token Initialization for New Vocabulary in LMs for Generative Recommendation"
+    ),
     "Conneau et al. 2018": "Word Translation Without Parallel Data",
     "Dobler and de Melo 2023": (
         "FOCUS: Effective Embedding Initialization for Monolingual Specialization of Multilingual"
@@ -15,9 +18,14 @@ TITLES = {
     "Goddard and Fernandes Neto 2025": (
         "Training-Free Tokenizer Transplantation via Orthogonal Matching Pursuit"
     ),
+    "Haltiuk and Smywiński-Pohl 2025": "Model-Aware Tokenizer Transfer",
     "Hutter et al. 2014": "An Efficient Approach for Assessing Hyperparameter Importance",
+    "Kaplan et al. 2025": "From Tokens to Words: On the Inner Lexicon of LLMs",
     "McInnes et al. 2018": (
         "UMAP: Uniform Manifold Approximation and Projection for Dimension Reduction"
+    ),
+    "Mehta et al. 2026": (
+        "Defragmenting Language Models: An Interpretability-based Approach for Vocabulary Expansion"
     ),
     "Minixhofer et al. 2022": (
         "WECHSEL: Effective Initialization of Subword Embeddings for Cross-lingual Transfer of"

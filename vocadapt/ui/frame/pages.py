@@ -358,9 +358,13 @@ ADAPT = Page(
             ("leaderboard",),
             (NextPart("adapt", "Adapt a model with one of them."),),
             sources=(
+                "Chen et al. 2026",
                 "Dobler and de Melo 2023",
                 "Fast 2023",
                 "Goddard and Fernandes Neto 2025",
+                "Haltiuk and Smywiński-Pohl 2025",
+                "Kaplan et al. 2025",
+                "Mehta et al. 2026",
                 "Minixhofer et al. 2022",
                 "Poerner et al. 2020",
             ),
