@@ -48,6 +48,7 @@ ALIGNED = {"least-squares": (), "ensemble": ("--normalize", "--center")}
 PROCESSOR_SECONDS = {"1m": 60, "15m": 300}  # of vectors and the ensemble, on one thread
 HEAD_SECONDS, HEAD_BATCH, HEAD_RATE = 800, 4, 2e-3
 RESAMPLES = 2000
+VARIANTS = ("none", *(f"{m}-{s}" for s in WORDS for m in (*METHODS, "continued")))
 SLICES = ("new-token", "unseen", "suffix")
 
 Scores = dict[tuple[str, str, int], dict[str, float]]  # variant, task, seed: F1 by tokenization
@@ -233,8 +234,7 @@ class Point:
 def report(folder: Path) -> None:
     """Print the tables."""
     scores, runs = read_scores(folder)
-    variants = ["none", *(f"{m}-{s}" for s in WORDS for m in (*METHODS, "continued"))]
-    print_scores(scores, variants)
+    print_scores(scores)
     points = build_points(folder, scores)
     print_points(points)
     print_forecast(points)
@@ -245,8 +245,7 @@ def read_scores(folder: Path) -> tuple[Scores, dict[tuple[str, str, int], Path]]
     """Read the finished cells that did not collapse, and the folders of all."""
     scores: Scores = {}
     runs: dict[tuple[str, str, int], Path] = {}
-    variants = ["none", *(f"{m}-{s}" for s in WORDS for m in (*METHODS, "continued"))]
-    for variant, task, seed in itertools.product(variants, TASKS, SEEDS):
+    for variant, task, seed in itertools.product(VARIANTS, TASKS, SEEDS):
         for run in (folder / "out/runs").glob(f"{variant}-{task}-seed-{seed}-*"):
             record = run / "manifest.json"
             if not record.is_file():
@@ -264,10 +263,10 @@ def headline(score: dict[str, float]) -> float:
     return score.get("pooled", score["base"])
 
 
-def print_scores(scores: Scores, variants: Sequence[str]) -> None:
+def print_scores(scores: Scores) -> None:
     """Print mean ± sd of every variant and task under each tokenization."""
     print("\n| variant | task | n | base | adapted | pooled |\n|---|---|---|---|---|---|")
-    for variant, task in itertools.product(variants, TASKS):
+    for variant, task in itertools.product(VARIANTS, TASKS):
         found = [scores[variant, task, s] for s in SEEDS if (variant, task, s) in scores]
         cells = []
         for cut in ("base", "adapted", "pooled"):

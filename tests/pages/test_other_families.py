@@ -47,6 +47,6 @@ def test_the_heuristics_of_an_extension_are_those_of_the_models_family(open_page
     menu = app.selectbox(key=f"adapt_add_by_exbert-no-module_{family}")
     own = list(FAMILIES[family].trainers)
     offered = [option.partition(":")[0] for option in menu.options]
-    assert set(offered) == {*own, "words", "savings", "joined"}
+    assert set(offered) == {*own, "words", "savings"}
     # The default is that of the preset, or the trainer of the family: a plan can be made with it.
     assert menu.value == own[0] and any(button.key == "adapt" for button in app.button)

@@ -42,7 +42,8 @@ MARK = ":"  # between a word and its description
 class Description:
     """A description as ids of the network.
 
-    number: of the new embedding. ids: the whole input; an id of at least the vocabulary size is a
+    number: of the new embedding. is_cut: whether it was too long, and is read in part. ids: the whole
+    input; an id of at least the vocabulary size is a
     new token. first, end: where the description begins and ends.
     """
 
@@ -50,6 +51,7 @@ class Description:
     ids: tuple[int, ...]
     first: int
     end: int
+    is_cut: bool
 
 
 def build_grounder(model: LanguageModel, entries: Sequence[GlossaryEntry]) -> Ground:
@@ -95,6 +97,12 @@ def ground_embeddings(
             "Give a glossary of the words that are added.",
         )
     predictor = _DescriptionPredictor(model, start, settings)
+    cut = sum(one.is_cut for one in descriptions)
+    found = (
+        f"{int((counts > 0).sum()):,} of {len(counts):,} new tokens have a description; {cut:,} of"
+        f" {len(descriptions):,} descriptions are cut to {settings.length} wordpieces"
+    )
+    progress(0.0, found)
 
     # 2. and 3. Passes.
     rng = np.random.default_rng(settings.seed)
@@ -141,10 +149,12 @@ def _read_descriptions(
         if number is None:
             continue
         before = [*start, size + number, *mark]
-        described = encode(f" {entry.description}")[: length - len(before) - len(end)]
+        described = encode(f" {entry.description}")
+        room = length - len(before) - len(end)
+        is_cut, described = len(described) > room, described[:room]
         ids = (*before, *described, *end)
         if described:
-            yield Description(number, ids, len(before), len(before) + len(described))
+            yield Description(number, ids, len(before), len(before) + len(described), is_cut)
 
 
 def _normalize(model: LanguageModel, word: str) -> str:

@@ -289,8 +289,7 @@ def compute_agreement(
     states with the joined embedding and with the pieces, (tokens,); NaN for tokens that it cannot
     spell.
 
-    On MiniLM its rank correlation with the cosine to the true embedding of hidden words is about
-    .3.
+    It is a weak sign of a good embedding (docs/initializers.md).
     """
     plan = VocabularyPlan(model.vocabulary, tuple(AddedWord(token, ()) for token in tokens))
     materials = Materials(plan, model.space, progress=progress)

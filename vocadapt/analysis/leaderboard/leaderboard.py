@@ -327,17 +327,18 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
     if "omp" in chosen:
         seconds += pursuit
     if "joined" in chosen:
-        seconds += _estimate_joined_seconds(materials, rows)
+        own = settings.rows.options.get("joined", JoinSettings())
+        seconds += _estimate_joined_seconds(materials, own, rows)
     return seconds
 
 
-def _estimate_joined_seconds(materials: Materials, rows: int) -> float:
+def _estimate_joined_seconds(materials: Materials, own: JoinSettings, rows: int) -> float:
     """Estimate the seconds of the initializer joined: twice, the network reads the words that the
     map is fitted on, for the hidden and for the new tokens; then it reads these two times.
     """
     dim = materials.model.dim
     per_wordpiece = 2.0 * 12 * dim**2 * (dim / HEAD_WIDTH)
-    fitted = min(JoinSettings().words, len(materials.model) // 4)
+    fitted = min(own.words, len(materials.model) // 4)
     return PIECES * per_wordpiece * 2 * (fitted + rows) / FLOPS
 
 

@@ -42,6 +42,7 @@ from vocadapt.recipe import write_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
 from vocadapt.text.words import Splitter, count_words
+from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
 from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.lens import (
@@ -122,9 +123,6 @@ def _add_recommendation(
         write_recipe(found.recipe, Path(options.out))
 
 
-MEASURED_HEADER = ("words of text", "embeddings", "P@1", "mean gain in F1", "95 % interval")
-
-
 def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) -> str:
     """Render the advice: verdict, reasons, figures, expected gains, recommended commands."""
     advice, figures = report.advice, report.advice.figures
@@ -180,7 +178,7 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
         (f"{one.words} M", one.embeddings, one.p1, one.gain, f"{one.low:+.3f} to {one.high:+.3f}")
         for one in MEASURED_GAINS
     ]
-    lines += ["", MEASURED_SOURCE, format_table(MEASURED_HEADER, measured)]
+    lines += ["", MEASURED_SOURCE, format_table(MEASURED_COLUMNS, measured)]
 
     # 5. The commands.
     if advice.recipes:

@@ -47,6 +47,7 @@ from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
+from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
 from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
@@ -367,15 +368,19 @@ def draw_measured_gains() -> None:
     """Draw the gains on tasks that were measured once."""
     draw_heading("What new words gained on tasks")
     st.markdown(MEASURED_SOURCE)
-    table: dict[str, list[str]] = {
-        "words of text": [f"{one.words} million" for one in MEASURED_GAINS],
-        "embeddings": [one.embeddings for one in MEASURED_GAINS],
-        "P@1": [fraction(one.p1, 3) for one in MEASURED_GAINS],
-        "mean gain in F1": [signed(one.gain) for one in MEASURED_GAINS],
-        "95 % interval": [f"{signed(one.low)} to {signed(one.high)}" for one in MEASURED_GAINS],
-    }
+    rows = [
+        (
+            f"{one.words} million",
+            one.embeddings,
+            fraction(one.p1, 3),
+            signed(one.gain),
+            f"{signed(one.low)} to {signed(one.high)}",
+        )
+        for one in MEASURED_GAINS
+    ]
+    table = {name: list(cells) for name, *cells in zip(MEASURED_COLUMNS, *rows, strict=True)}
     right = st.column_config.TextColumn(alignment="right")
-    config = dict.fromkeys(("P@1", "mean gain in F1", "95 % interval"), right)
+    config = dict.fromkeys(MEASURED_COLUMNS[2:], right)
     draw_table(table, key="measured_gains", column_config=config)
 
 

@@ -14,6 +14,9 @@ SOURCE = (
 )
 
 
+COLUMNS = ("words of text", "embeddings", "P@1", "mean gain in F1", "95 % interval")
+
+
 @dataclass(frozen=True)
 class MeasuredGain:
     """The mean gain in F1 over the model as it is, over three tasks, with its 95 % interval.

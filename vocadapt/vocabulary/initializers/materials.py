@@ -193,7 +193,9 @@ class GroundingSettings(CheckedSettings):
     """
 
     passes: int = setting(20, "passes over the glossary", low=1, high=10_000)
-    length: int = setting(64, "maximum wordpieces of a description", low=8, high=4096)
+    length: int = setting(
+        64, "maximum wordpieces of a description; longer ones are cut", low=8, high=4096
+    )
     batch: int = setting(
         32, "descriptions per batch", low=1, high=65_536, label="Batch size", flag="--batch-size"
     )

@@ -8,7 +8,7 @@
    distillation, matched attention), or so that it predicts a description (grounding).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,14 +255,23 @@ def _fit_to_text(materials: Materials, settings: InitializerSettings, what: str)
     own: FittingSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
     embeddings, contexts = materials.distiller(materials.plan, start, own, materials.progress)
+    described = [f"{what}, over {n} of {own.contexts} contexts" for n in contexts.tolist()]
+    return embeddings, _describe_fitted(sources, contexts, described, "no context in the text")
+
+
+def _describe_fitted(
+    sources: Sequence[Provenance], counts: NDArray[np.int64], how: Sequence[str], missing: str
+) -> tuple[Provenance, ...]:
+    """Return the provenance of fitted embeddings: `how` they were fitted, or `missing` if there was
+    nothing to fit one to; it is then still what `sources` say.
+    """
     provenance: list[Provenance] = []
-    for n_contexts, source in zip(contexts.tolist(), sources, strict=True):
-        if n_contexts:
-            provenance.append(Provenance(f"{what}, over {n_contexts} of {own.contexts} contexts"))
+    for source, count, text in zip(sources, counts.tolist(), how, strict=True):
+        if count:
+            provenance.append(Provenance(text))
         else:
-            how = f"no context in the text: {source.how}"
-            provenance.append(Provenance(how, source.donors, fallback=True))
-    return embeddings, tuple(provenance)
+            provenance.append(Provenance(f"{missing}: {source.how}", source.donors, fallback=True))
+    return tuple(provenance)
 
 
 def initialize_joined(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -271,9 +280,9 @@ def initialize_joined(materials: Materials, settings: InitializerSettings) -> In
     """
     if materials.joiner is None:
         raise InputError(
-            "These embeddings are computed from hidden states of the network, but only its embeddings"
-            " were given.",
-            "Give a model folder with its weights.",
+            "The initializer joined is computed from hidden states of the network, and here only the"
+            " embeddings of the model are read.",
+            "Compare initializers before training, or adapt a model with it.",
         )
     joined = materials.joiner(materials, settings.own)
     _, sources = average_pieces(materials, materials.plan.new_embeddings)
@@ -297,16 +306,12 @@ def initialize_grounded(materials: Materials, settings: InitializerSettings) -> 
         )
     own: GroundingSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
-    embeddings, descriptions = materials.grounder(materials.plan, start, own, materials.progress)
-    provenance: list[Provenance] = []
-    for n_descriptions, source in zip(descriptions.tolist(), sources, strict=True):
-        if n_descriptions:
-            how = f"grounded in {n_descriptions} descriptions, from the mean of its pieces"
-            provenance.append(Provenance(how.replace("1 descriptions", "1 description")))
-        else:
-            how = f"not in the glossary: {source.how}"
-            provenance.append(Provenance(how, source.donors, fallback=True))
-    return embeddings, tuple(provenance)
+    embeddings, counts = materials.grounder(materials.plan, start, own, materials.progress)
+    described = ["grounded in its description, from the mean of its pieces"] * len(sources)
+    for number, count in enumerate(counts.tolist()):
+        if count > 1:
+            described[number] = f"grounded in {count} descriptions, from the mean of its pieces"
+    return embeddings, _describe_fitted(sources, counts, described, "not in the glossary")
 
 
 METHODS: dict[str, Initializer] = {
