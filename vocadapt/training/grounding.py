@@ -42,9 +42,9 @@ MARK = ":"  # between a word and its description
 class Description:
     """A description as ids of the network.
 
-    number: of the new embedding. is_cut: whether it was too long, and is read in part. ids: the whole
-    input; an id of at least the vocabulary size is a
-    new token. first, end: where the description begins and ends.
+    number: of the new embedding. ids: the whole input; an id of at least the vocabulary size is a
+    new token. first, end: where the description begins and ends. is_cut: whether it was too long, and
+    is read in part.
     """
 
     number: int
