@@ -10,6 +10,7 @@ import pytest
 
 from tests.spaces.test_word2vec import chain, near_hits, two_topics, words_file
 from vocadapt.errors import Canceled, InputError
+from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import block_trainer
 from vocadapt.spaces.word2vec.block_kernel import (
@@ -31,12 +32,13 @@ from vocadapt.spaces.word2vec.block_trainer import (
     write_word_ids,
 )
 from vocadapt.spaces.word2vec.trainer import (
-    TRAINERS,
     Word2VecSettings,
-    count_matrix_bytes,
+    describe_memory,
     train_word2vec,
 )
+from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import WordCounts
+from vocadapt.training.word_vectors import train_domain_vectors
 
 SMALL = Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0, trainer="blocks")
 
@@ -334,15 +336,21 @@ def test_without_numba_the_trainer_is_refused(tmp_path, monkeypatch):
     assert "gensim" in caught.value.remedy
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_the_memory_of_the_matrices_is_told_before_the_training(trainer, tmp_path):
+def test_the_memory_of_the_matrices_is_told_before_the_training(tiny_bert, tmp_path):
     """10,000 words of 100 dimensions are two matrices of 4 MB, 7.6 MiB in all."""
-    words = [f"w{number}" for number in range(10_000)]
-    sentences = tmp_path / "words.txt"
-    sentences.write_text(" ".join(words) + "\n", encoding="utf-8")
-    counts = WordCounts(dict.fromkeys(words, 1), 1, 0)
+    counts = WordCounts({**{f"w{number}": 5 for number in range(10_000)}, "rare": 1}, 1, 0)
+    said = describe_memory(counts, Word2VecSettings(dim=100, min_count=5))
+    assert said == "10,000 words in 100 dimensions: the two matrices need 8 MB of memory"
+
+    text = tmp_path / "text.txt"
+    text.write_text("heart drug\n" * 10, encoding="utf-8")
     told = []
-    settings = Word2VecSettings(dim=100, min_count=1, epochs=1, workers=1, trainer=trainer)
-    train_word2vec(sentences, counts, settings, lambda fraction, what: told.append(what))
-    assert count_matrix_bytes(10_000, 100) == 8_000_000
-    assert told[0] == "10,000 words in 100 dimensions: the two matrices need 8 MB of memory"
+    train_domain_vectors(
+        open_corpus([text]),
+        open_model(tiny_bert),
+        Word2VecSettings(min_count=5, epochs=1, workers=1),
+        lambda fraction, what: told.append(what),
+    )
+    memory = told.index("2 words in 16 dimensions: the two matrices need 0 MB of memory")
+    assert not any(what.startswith("epoch") for what in told[:memory])
+    assert any(what.startswith("epoch") for what in told[memory:])

@@ -16,6 +16,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import (
     TrainedVectors,
     Word2VecSettings,
+    describe_memory,
     train_resampled,
     train_word2vec,
 )
@@ -57,6 +58,7 @@ def train_domain_vectors(
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, counted))
         report = part(progress, counted, 1.0)
+        report(0.0, describe_memory(counts, training))
         if resample:
             return train_resampled(sentences, counts, training, resample, report, checkpoint)
         return train_word2vec(sentences, counts, training, report, checkpoint)

@@ -106,12 +106,6 @@ def train_word2vec(
                 f"{sentences}: the words file is empty.",
                 "Write it from a text that contains words.",
             )
-    megabytes = count_matrix_bytes(len(words), settings.dim) / MEGABYTE
-    progress(
-        0.0,
-        f"{len(words):,} words in {settings.dim} dimensions: the two matrices need"
-        f" {megabytes:,.0f} MB of memory",
-    )
     train = TRAINERS[settings.trainer].train
     vectors, seconds = train(sentences, words, settings, progress, checkpoint)
     if not np.isfinite(vectors).all():
@@ -128,6 +122,16 @@ def train_word2vec(
 def count_matrix_bytes(words: int, dim: int) -> int:
     """Return the bytes of the two matrices of a training: input and output vectors in float32."""
     return 2 * words * dim * np.float32().nbytes
+
+
+def describe_memory(counts: WordCounts, settings: Word2VecSettings) -> str:
+    """Say how much memory a training needs for its two matrices."""
+    words = sum(count >= settings.min_count for count in counts.counts.values())
+    megabytes = count_matrix_bytes(words, settings.dim) / MEGABYTE
+    return (
+        f"{words:,} words in {settings.dim} dimensions: the two matrices need {megabytes:,.0f} MB of"
+        " memory"
+    )
 
 
 def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:

@@ -304,7 +304,7 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
         f"**{count(learned)}** of {count(counts.distinct)} distinct words occur at least"
         f" {settings.min_count} times · {count(counts.words)} running words · dimension"
         f" {settings.dim} · about {format_estimate_bold(seconds)} ·"
-        f" {megabytes(matrices)} of memory for the matrices, {megabytes(matrices // 2)} on disk"
+        f" {megabytes(matrices)} of memory for the matrices, on disk {megabytes(matrices // 2)}"
     )
 
 
