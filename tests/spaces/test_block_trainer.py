@@ -14,7 +14,6 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import block_trainer
 from vocadapt.spaces.word2vec.block_kernel import (
-    LINE_END,
     add_combinations,
     compute_sigmoid,
     draw_negative,
@@ -22,15 +21,14 @@ from vocadapt.spaces.word2vec.block_kernel import (
     train_cbow,
     train_skip_gram,
 )
-from vocadapt.spaces.word2vec.block_trainer import (
-    allocate,
+from vocadapt.spaces.word2vec.block_plan import (
+    LINE_END,
     compute_noise,
     count_shared_negatives,
     derive_state,
-    initialize,
     plan_shape,
-    write_word_ids,
 )
+from vocadapt.spaces.word2vec.block_trainer import allocate, initialize, write_word_ids
 from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
     describe_memory,

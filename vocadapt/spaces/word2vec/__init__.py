@@ -1,6 +1,6 @@
 """Training of word vectors.
 
 Read in this order: `trainer` (the registry of trainers, resampling, estimates), `settings`,
-`gensim_trainer`, `block_trainer` and `block_kernel` (a faster trainer, compiled by numba), `slices`
-(threads, progress).
+`gensim_trainer`, `block_trainer` (a faster trainer), `block_plan` (its sizes), `block_kernel` (its
+arithmetic, compiled by numba), `block_gpu` (the same by torch), `slices` (threads, progress).
 """

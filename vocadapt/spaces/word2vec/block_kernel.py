@@ -12,11 +12,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from vocadapt.spaces.space import IntArray, Matrix
+from vocadapt.spaces.word2vec.block_plan import LINE_END, Noise, Shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 TILE = 4  # numbers of rows and of columns that the matrix products compute at once
-LINE_END = -1  # in a text of word ids
 ONE = np.float32(1)  # an int would turn the arithmetic into float64
 # Logit beyond which the approximation of the sigmoid is constant; its error is at most 5e-5.
 LARGEST_LOGIT = np.float32(9.8)
@@ -28,37 +28,6 @@ TO_FRACTION = np.float32(2.0**-32)
 def compile_function(function: F) -> F:
     """Compile a function by numba, without the GIL; the result is cached on disk."""
     return cast(F, njit(nogil=True, fastmath=True, error_model="numpy", cache=True)(function))
-
-
-class Noise(NamedTuple):
-    """The probabilities of keeping words, and Walker's alias tables to draw negatives.
-
-    keep: (words,) float32. chance: (words,) float32, alias: (words,) int32: for a uniform word i,
-    the negative is i with probability chance[i], and alias[i] otherwise.
-    """
-
-    keep: Matrix
-    chance: Matrix
-    alias: NDArray[np.int32]
-
-
-class Shape(NamedTuple):
-    """Sizes of a training.
-
-    window, negative: context words on either side, and negatives per word. block: tokens between
-    two updates of the input vectors, a multiple of `group`. group: number of tokens that share
-    negatives. shared: number of these negatives. Both are multiples of TILE.
-    sets: sets of negatives per block; group g takes set g modulo `sets`. average: CBOW averages
-    context vectors instead of adding them.
-    """
-
-    window: int
-    negative: int
-    block: int
-    group: int
-    shared: int
-    sets: int
-    average: bool
 
 
 class Buffers(NamedTuple):

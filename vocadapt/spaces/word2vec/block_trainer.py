@@ -13,11 +13,11 @@ subsampling, the distribution of negatives and the learning rate are as in word2
 """
 
 import json
-import math
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,17 @@ from vocadapt.errors import InputError
 from vocadapt.files import write_atomically
 from vocadapt.progress import Progress
 from vocadapt.spaces.neighbors.search import iterate_blocks
-from vocadapt.spaces.space import FloatArray, Matrix
-from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
+from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.word2vec.block_plan import (
+    LINE_END,
+    Noise,
+    compute_noise,
+    derive_state,
+    plan_shape,
+)
+from vocadapt.spaces.word2vec.settings import TrainingSettings
 from vocadapt.spaces.word2vec.slices import SLICE, TextSlice, train_in_threads
 
-if TYPE_CHECKING:
-    from vocadapt.spaces.word2vec.block_kernel import Noise, Shape
-
-BLOCK = 64  # tokens: their vectors and sums fit into the second-level cache
-GROUP = 4  # tokens that share negatives: the rows of the kernel's products (TILE)
-NOISE_EXPONENT = 0.75  # of the counts, for the distribution of negatives
 LAST_RATE = 1e-4  # learning rate at the end
 SAVE_SECONDS = 300.0  # between two checkpoints
 INPUTS, OUTPUTS, STATE = "inputs.npy", "outputs.npy", "word2vec.json"  # files of a checkpoint
@@ -43,19 +44,17 @@ MAPPED_FRACTION = 0.5  # fraction of the free memory: larger arrays are memory-m
 
 
 @dataclass(frozen=True)
-class SharedNegatives:
-    """Numbers of shared negatives.
+class SliceTrainer:
+    """The arithmetic of a training, on the processor or on a GPU.
 
-    ratio: shared negatives of a group for each negative of word2vec. sets: sets of them per block.
+    train: trains on the word ids of a slice, with the learning rates at its start and at its end,
+    and the state of the random generator. copy_vectors: writes the current vectors into the arrays
+    of the training. threads: number of slices that may be trained at the same time.
     """
 
-    ratio: float
-    sets: int
-
-
-# In CBOW, a context word is trained with the negatives of all groups in whose windows it occurs; in
-# skip-gram, only with those of its own group.
-CBOW, SKIP_GRAM = SharedNegatives(1.6, 6), SharedNegatives(6.4, 2)
+    train: Callable[[NDArray[np.int32], tuple[float, float], NDArray[np.uint64]], None]
+    copy_vectors: Callable[[], None]
+    threads: int
 
 
 def train_in_blocks(
@@ -65,22 +64,76 @@ def train_in_blocks(
     progress: Progress,
     checkpoint: Path | None,
 ) -> tuple[Matrix, float]:
-    """Train vectors on a words file.
+    """Train vectors on a words file, on the processor; see `train_slices` for arguments and result.
+
+    Raises InputError if numba is not installed.
+    """
+    kernel = _import_kernel()
+    train = kernel.train_skip_gram if settings.skip_gram else kernel.train_cbow
+
+    def prepare(inputs: Matrix, outputs: Matrix, noise: Noise) -> SliceTrainer:
+        """Compile the trainer, or load it from the cache, by a call without words."""
+        shape = plan_shape(settings)
+
+        def train_slice(
+            text: NDArray[np.int32], rates: tuple[float, float], state: NDArray[np.uint64]
+        ) -> None:
+            """Change `inputs` and `outputs` in place."""
+            train(text, inputs, outputs, noise, shape, rates, state)
+
+        train_slice(np.zeros(0, np.int32), (0.0, 0.0), derive_state(0, 0))
+        return SliceTrainer(train_slice, lambda: None, settings.threads)
+
+    return train_slices(sentences, words, settings, progress, checkpoint, prepare)
+
+
+def train_in_blocks_on_gpu(
+    sentences: Path,
+    words: dict[str, int],
+    settings: TrainingSettings,
+    progress: Progress,
+    checkpoint: Path | None,
+) -> tuple[Matrix, float]:
+    """Train vectors on a words file, on a GPU; see `train_slices` for arguments and result.
+
+    Raises InputError if torch finds no GPU, and if the vectors do not fit into its memory.
+    """
+    from vocadapt.spaces.word2vec.block_gpu import (
+        GpuTrainer,
+        check_memory,
+        plan_blocks_per_step,
+        select_device,
+    )
+
+    device = select_device()
+    check_memory(device, len(words), settings)
+
+    def prepare(inputs: Matrix, outputs: Matrix, noise: Noise) -> SliceTrainer:
+        """Copy the vectors to the GPU, which trains one slice at a time."""
+        blocks = plan_blocks_per_step(np.array([*words.values()], np.float64), noise.keep)
+        trainer = GpuTrainer(inputs, outputs, noise, settings, device, blocks)
+        return SliceTrainer(trainer.train, trainer.copy_vectors, threads=1)
+
+    return train_slices(sentences, words, settings, progress, checkpoint, prepare)
+
+
+def train_slices(
+    sentences: Path,
+    words: dict[str, int],
+    settings: TrainingSettings,
+    progress: Progress,
+    checkpoint: Path | None,
+    prepare: Callable[[Matrix, Matrix, Noise], SliceTrainer],
+) -> tuple[Matrix, float]:
+    """Train vectors on a words file, slice by slice, with checkpoints.
 
     words: the words to train, with their counts. checkpoint: a folder for checkpoints, at most one
     per epoch and every five minutes; a second call with the same folder, text and settings resumes.
-    Returns the vectors (words, dim) float32, and the seconds from the first update to the last.
-    Raises InputError if numba is not installed.
+    prepare: returns the arithmetic for input and output vectors (words, dim) and the distribution
+    of negatives. Returns the vectors (words, dim) float32, and the seconds from the first update to
+    the last.
     """
-    # 1. Compile the trainer, or load it from the cache.
-    kernel = _import_kernel()
-    shape = plan_shape(settings)
-    noise = compute_noise(np.array(list(words.values()), dtype=np.float64), settings.sample)
-    train = kernel.train_skip_gram if settings.skip_gram else kernel.train_cbow
-    small = np.zeros((2, settings.dim), np.float32)
-    train(np.zeros(0, np.int32), small, small, noise, shape, (0.0, 0.0), derive_state(0, 0))
-
-    # 2. Write the text as word ids.
+    # 1. Write the text as word ids.
     ids_file, inputs_file, outputs_file = (
         sentences.with_name(f"{sentences.name}.{name}") for name in ("ids", "inputs", "outputs")
     )
@@ -88,32 +141,37 @@ def train_in_blocks(
         slices = write_word_ids(sentences, words, ids_file)
         ids = np.asarray(np.memmap(ids_file, dtype=np.int32, mode="r"))
 
-        # 3. Initialize, or resume.
+        # 2. Initialize, or resume.
         inputs = allocate(inputs_file, len(words), settings.dim)
         outputs = allocate(outputs_file, len(words), settings.dim)
         state = {"settings": asdict(settings), "words": len(words), "numbers": len(ids)}
         done, seconds = _resume(checkpoint, state, inputs, outputs)
         if not done:
             initialize(inputs, settings.seed)
+        noise = compute_noise(np.array(list(words.values()), dtype=np.float64), settings.sample)
+        trainer = prepare(inputs, outputs, noise)
 
-        # 4. Train epoch by epoch; the learning rate falls evenly over all slices.
+        # 3. Train epoch by epoch; the learning rate falls evenly over all slices.
         n_slices = max(1, len(slices)) * settings.epochs
         decay = (LAST_RATE - settings.alpha) / n_slices
 
         def train_slice(number: int, part: TextSlice) -> None:
-            """Train on one slice by a call of the compiled trainer."""
+            """Train on one slice, with its own learning rates and random numbers."""
             text = ids[part.offset : part.offset + part.size]
             rates = (settings.alpha + decay * number, settings.alpha + decay * (number + 1))
-            train(text, inputs, outputs, noise, shape, rates, derive_state(settings.seed, number))
+            trainer.train(text, rates, derive_state(settings.seed, number))
 
+        by_thread = replace(settings, workers=trainer.threads)
         saved = time.perf_counter()
         start = saved - seconds
         for epoch in range(done, settings.epochs):
-            train_in_threads(train_slice, slices, settings, progress, range(epoch, epoch + 1))
+            train_in_threads(train_slice, slices, by_thread, progress, range(epoch, epoch + 1))
             if checkpoint and time.perf_counter() - saved > SAVE_SECONDS:
+                trainer.copy_vectors()
                 saved = time.perf_counter()
                 progressed = {"epochs": epoch + 1, "seconds": saved - start}
                 _save(checkpoint, {**state, **progressed}, inputs, outputs)
+        trainer.copy_vectors()
         return inputs, time.perf_counter() - start
     finally:
         # What is mapped from a deleted file stays readable.
@@ -141,83 +199,11 @@ def _import_kernel() -> Any:
     return block_kernel
 
 
-def count_shared_negatives(settings: TrainingSettings) -> int:
-    """Return the number of negatives that a group of tokens shares: 8 by default, 32 in
-    skip-gram.
-    """
-    sharing = SKIP_GRAM if settings.skip_gram else CBOW
-    return GROUP * math.ceil(settings.negative * sharing.ratio / GROUP)
-
-
-def plan_shape(settings: TrainingSettings) -> "Shape":
-    """Return the sizes of a training for the compiled trainer."""
-    from vocadapt.spaces.word2vec.block_kernel import Shape
-
-    return Shape(
-        window=settings.window,
-        negative=settings.negative,
-        block=BLOCK,
-        group=GROUP,
-        shared=count_shared_negatives(settings),
-        sets=SKIP_GRAM.sets if settings.skip_gram else CBOW.sets,
-        average=not settings.cbow_sum,
-    )
-
-
-def compute_noise(counts: FloatArray, sample: float) -> "Noise":
-    """Compute the probabilities of keeping words, and the tables to draw negatives, from word
-    counts.
-
-    counts: (words,) float64. Negatives are drawn in proportion to count^0.75, by the tables of
-    Walker 1977:
-
-    1. Divide the probability 1 into one equal slot per word, which the word fills up to its own
-       probability.
-    2. Fill the rest of the slot of a word with less than one slot by a word with more than one.
-
-    Example: probabilities [.75 .25] and slots of .5 -> relative sizes [1.5 .5] -> the rest of
-    slot 1 goes to word 0: chances [1 .5], aliases [0 0].
-    """
-    from vocadapt.spaces.word2vec.block_kernel import Noise
-
-    # 1. Size of each word in slots.
-    sizes = counts**NOISE_EXPONENT
-    sizes = (sizes / sizes.sum() * len(counts)).tolist()
-    chance, alias = [1.0] * len(sizes), list(range(len(sizes)))
-    small = [word for word, size in enumerate(sizes) if size < 1]
-    large = [word for word, size in enumerate(sizes) if size >= 1]
-
-    # 2. Fill the slots.
-    while small and large:
-        word, donor = small.pop(), large.pop()
-        chance[word], alias[word] = sizes[word], donor
-        sizes[donor] -= 1 - sizes[word]
-        if sizes[donor] < 1:
-            small.append(donor)
-        else:
-            large.append(donor)
-    keep = compute_keep_probabilities(counts, sample).astype(np.float32)
-    return Noise(keep, np.array(chance, np.float32), np.array(alias, np.int32))
-
-
-def derive_state(seed: int, number: int) -> NDArray[np.uint64]:
-    """Return the state of the random generator for a slice, (1,) uint64, by the mixer of
-    splitmix64.
-    """
-    bits = np.array([seed], np.uint64) << np.uint64(32) | np.uint64(number)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ bits >> np.uint64(shift)) * np.uint64(factor)
-    # The generator stays at 0 if its state is 0.
-    return np.asarray((bits ^ bits >> np.uint64(31)) | np.uint64(1))
-
-
 def write_word_ids(sentences: Path, words: dict[str, int], file: Path) -> list[TextSlice]:
     """Write the words of a words file as int32 numbers, and LINE_END after each line.
 
     Words that are not in `words` are left out. Returns slices of at least SLICE words.
     """
-    from vocadapt.spaces.word2vec.block_kernel import LINE_END
-
     numbers = {word: number for number, word in enumerate(words)}
     slices: list[TextSlice] = []
     start = size = n_words = 0

@@ -12,7 +12,8 @@ from vocadapt.files import MEGABYTE
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import setting
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.spaces.word2vec.block_trainer import count_shared_negatives, train_in_blocks
+from vocadapt.spaces.word2vec.block_plan import count_shared_negatives
+from vocadapt.spaces.word2vec.block_trainer import train_in_blocks, train_in_blocks_on_gpu
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.text.words import WordCounts
@@ -69,6 +70,11 @@ TRAINERS: dict[str, Trainer] = {
         train_in_blocks,
         "trains blocks of tokens at once, resumes from the last epoch, needs numba",
         _estimate_blocks,
+    ),
+    "blocks-gpu": Trainer(
+        train_in_blocks_on_gpu,
+        "the same on a GPU, many blocks at once; not bit-reproducible there",
+        _estimate_blocks,  # an upper bound: not measured on a GPU
     ),
 }
 
