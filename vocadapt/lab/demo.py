@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 from vocadapt.lab.jobs import queue
@@ -39,13 +38,14 @@ from vocadapt.lab.workspace.manifest import (
 )
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name, open_artifact
 from vocadapt.progress import Progress, part, silent
+from vocadapt.shipped_files import find_shipped_files
 from vocadapt.spaces.io.word_files import find_gensim_file
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.training.finetune.settings import FinetuneSettings
 
 Place = tuple[str, str]  # kind and name of an artifact
-DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
+DEMO = find_shipped_files() / "assets" / "demo"
 EXAMPLES = DEMO / "examples.json"  # words to offer first: see assets/demo/make_examples.py
 WORD_COUNTS = "counts"  # folder of cached word counts
 
@@ -79,7 +79,7 @@ PROJECTION_STEP = ProjectionStep(
 )
 RUN_SETTINGS = FinetuneSettings(epochs=4)
 TRY_EPOCHS = 2  # of the network that is made: half the time, and hardly another score
-NOT_INSTALLED = "Run vocadapt from a clone of the repository."
+NOT_INSTALLED = "Install vocadapt again, or run it from a clone of the repository."
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from io import TextIOBase
 from pathlib import Path
 
@@ -108,13 +109,26 @@ class Layout:
 class ProjectionMethod:
     """A projection method: its function, a sentence about it and its source.
 
-    quick: it takes no more than a second, so it needs no background job.
+    quick: it takes no more than a second, so it needs no background job. module: a module of an extra
+    of vocadapt that it needs; the extra has the same name.
     """
 
     run: Callable[[Matrix, ProjectionSettings, Matrix | None, Progress], Layout]
     about: str
     source: str
     quick: bool = False
+    module: str = ""
+
+
+def check_installed(method: str) -> None:
+    """Check that the library of a projection method is installed; raises InputError if it is not."""
+    module = METHODS[method].module
+    if module and find_spec(module) is None:
+        raise InputError(
+            f"The projection method {method} needs a library that is not installed.",
+            f"Install it with pip install 'vocadapt[{module}]', or choose another method.",
+            "method",
+        )
 
 
 def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
@@ -418,6 +432,9 @@ METHODS: dict[str, ProjectionMethod] = {
         "van der Maaten and Hinton 2008",
     ),
     "umap": ProjectionMethod(
-        _project_by_umap, "keeps neighbors together, in denser clusters", "McInnes et al. 2018"
+        _project_by_umap,
+        "keeps neighbors together, in denser clusters",
+        "McInnes et al. 2018",
+        module="umap",
     ),
 }

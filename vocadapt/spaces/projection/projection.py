@@ -13,6 +13,7 @@ from vocadapt.spaces.projection.methods import (
     FFT_FROM,
     METHODS,
     ProjectionSettings,
+    check_installed,
     count_iterations,
     prepare_rows,
 )
@@ -118,6 +119,7 @@ def _fit_projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
     # 1. Compute the layout.
+    check_installed(settings.method)
     layout = METHODS[settings.method].run(prepare_rows(space, settings), settings, start, progress)
     if not np.isfinite(layout.xy).all():
         remedy = "Choose PCA, or show more tokens."

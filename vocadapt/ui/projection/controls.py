@@ -17,7 +17,7 @@ from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.spaces.projection.layout_file import MatchedLayout, match_layout, read_layout
-from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings
+from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings, check_installed
 from vocadapt.spaces.projection.projection import estimate_projection_seconds
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import intake, pickers
@@ -296,7 +296,8 @@ def draw_form(
 ) -> None:
     """Draw the form of a job that projects the selected tokens by t-SNE or UMAP.
 
-    selected: the tokens, and the distance measure. tokens: number of selected tokens.
+    selected: the tokens, and the distance measure. tokens: number of selected tokens. Raises
+    InputError if the library of the method is not installed.
     """
     if tokens < MIN_TOKENS_OF_JOB:
         draw_note(
@@ -315,6 +316,7 @@ def draw_form(
         format_func=LABELS.__getitem__,
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
+    check_installed(method)
     settings = _choose_parameters(method, tokens, selected.projection)
     # 2. The estimated time; spaces are projected one after the other.
     width = spaces[0].opened.space.dim

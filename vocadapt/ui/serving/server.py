@@ -16,16 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import vocadapt
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
 
-ROOT = Path(vocadapt.__file__).parents[1]
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
@@ -90,11 +89,11 @@ def serve(
     files_root is not a folder.
     """
     # 1. Check what can fail, before anything is changed.
-    app = ROOT / "app.py"
+    app = find_shipped_files() / "app.py"
     if not app.is_file():
         raise InputError(
             f"The pages are not installed: expected {app}.",
-            "Run from a clone, or install it with pip install -e .",
+            "Install vocadapt again, or run it from a clone of the repository.",
         )
     if port is None:
         port = _find_free_port(address)
@@ -197,7 +196,9 @@ def _load_settings() -> dict[str, object]:
     """Return the shipped config.toml as Streamlit's flags."""
     from pandas import json_normalize
 
-    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    settings = tomllib.loads(
+        (find_shipped_files() / ".streamlit" / "config.toml").read_text(encoding="utf-8")
+    )
     # Names of nested tables are joined: [theme.light] textColor -> theme_light_textColor.
     flags: dict[Any, object] = json_normalize(settings, sep="_").to_dict("records")[0]
     return flags

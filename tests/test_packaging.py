@@ -1,0 +1,167 @@
+"""The wheel: its files, its metadata, and the packages that it needs."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email import message_from_string
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# The modules of some packages have other names.
+PACKAGES = {"sklearn": "scikit-learn", "umap": "umap-learn"}
+
+
+def list_requirements(*extras):
+    """The declared packages by name, with those of the extras."""
+    lines = PROJECT["dependencies"] + [
+        line for extra in extras for line in PROJECT["optional-dependencies"][extra]
+    ]
+    return {canonicalize_name(one.name): one for one in map(Requirement, lines)}
+
+
+def read_pins():
+    """The pinned versions of requirements.txt by name."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def list_imports():
+    """The third-party packages that the code imports."""
+    found = set()
+    files = [*(ROOT / "vocadapt").rglob("*.py"), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"]
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            modules = []
+            if isinstance(node, ast.Import):
+                modules = [one.name for one in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                modules = [node.module]
+            found |= {module.split(".")[0] for module in modules}
+    return {
+        canonicalize_name(PACKAGES.get(one, one))
+        for one in found - set(sys.stdlib_module_names) - {"vocadapt"}
+    }
+
+
+# --- what is needed
+# ------------------------------------------------------------------------------------------------
+
+
+def test_every_imported_package_is_declared():
+    declared = set(list_requirements(*PROJECT["optional-dependencies"]))
+    assert list_imports() - declared == set()
+
+
+def test_every_package_that_is_always_needed_is_imported_somewhere():
+    """The others are used by name: accelerate by transformers, kaleido by plotly."""
+    assert set(list_requirements()) - list_imports() == {"kaleido"}
+
+
+def test_the_lock_pins_every_range():
+    pins = read_pins()
+    for name, requirement in list_requirements("umap", "fast").items():
+        assert requirement.specifier.contains(pins[name]), f"{requirement}: {pins[name]} is pinned"
+        assert requirement.specifier, f"{name} has no lower bound"
+
+
+def test_the_lock_leaves_nothing_unpinned():
+    """Follows what the installed packages need."""
+    pins = read_pins()
+    missing = []
+    for name in pins:
+        for line in metadata.requires(name) or []:
+            needed = Requirement(line)
+            applies = needed.marker is None or needed.marker.evaluate({"extra": ""})
+            if applies and canonicalize_name(needed.name) not in pins:
+                missing.append(f"{name} needs {needed.name}")
+    # torch needs other packages for each processor and system: they come with its build.
+    assert [one for one in missing if not one.startswith("torch needs")] == []
+
+
+def test_the_environment_has_the_pinned_versions():
+    """The tests run with what the lock says, except where other versions are tested on purpose."""
+    if os.environ.get("VOCADAPT_OTHER_VERSIONS"):
+        pytest.skip("other versions are tested")
+    wrong = {
+        name: metadata.version(name)
+        for name, pin in read_pins().items()
+        if metadata.version(name).partition("+")[0] != pin
+    }
+    assert wrong == {}
+
+
+# --- what is built
+# ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def list_tracked(*folders):
+    """The files of the repository in some folders."""
+    command = ["git", "ls-files", "-z", *folders]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return {name for name in found.split("\0") if name and (ROOT / name).is_file()}
+
+
+def test_the_wheel_has_the_package_the_pages_and_the_demo(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    files = {name for name in names if ".dist-info/" not in name}
+    # Everything that git knows, except scripts that made the demo and the picture of the README.
+    shipped = {
+        name
+        for name in list_tracked("app.py", "pages", "assets", ".streamlit")
+        if not re.fullmatch(r"assets/demo/\w+\.py|assets/alignment\.png", name)
+    }
+    expected = list_tracked("vocadapt") | {f"vocadapt/shipped/{name}" for name in shipped}
+    assert files == expected
+    assert "vocadapt/py.typed" in files and "vocadapt/shipped/pages/start/home.py" in files
+
+
+def test_nothing_but_the_package_is_at_the_top(wheel):
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"vocadapt"}
+
+
+def test_the_metadata_says_what_the_package_is(wheel):
+    archive = zipfile.ZipFile(wheel)
+    names = {Path(name).name: name for name in archive.namelist() if ".dist-info/" in name}
+    facts = message_from_string(archive.read(names["METADATA"]).decode("utf-8"))
+    assert facts["Name"] == "vocadapt" and facts["License-Expression"] == "Apache-2.0"
+    assert facts["Requires-Python"] == ">=3.11"
+    assert facts["Description-Content-Type"] == "text/markdown"
+    assert set(facts.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
+    assert "Apache License" in archive.read(names["LICENSE"]).decode("utf-8")
+    assert "vocadapt = vocadapt.cli:main" in archive.read(names["entry_points.txt"]).decode("utf-8")
+    # Pure Python, for every version and system.
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
+@pytest.mark.slow
+def test_the_source_distribution_builds_the_same_wheel(wheel, tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    subprocess.run([*build, "-t", "sdist"], cwd=ROOT, check=True, capture_output=True)
+    shutil.unpack_archive(next(tmp_path.glob("*.tar.gz")), tmp_path / "source")
+    source = next((tmp_path / "source").iterdir())
+    subprocess.run([*build, "-t", "wheel"], cwd=source, check=True, capture_output=True)
+    again = zipfile.ZipFile(next(tmp_path.glob("*.whl")))
+    first = zipfile.ZipFile(wheel)
+    sizes = [{one.filename: one.CRC for one in archive.infolist()} for archive in (first, again)]
+    assert sizes[0] == sizes[1]
