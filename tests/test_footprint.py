@@ -1,9 +1,13 @@
 """Energy, CO2 and cost: against values computed by hand, and with a power counter of files."""
 
+import os
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from vocadapt import footprint
 from vocadapt.errors import InputError
 from vocadapt.footprint import (
     ASSUMED,
@@ -20,6 +24,7 @@ from vocadapt.footprint import (
     format_basis,
     format_co2,
     format_energy,
+    read_gpu_joules,
     read_rates,
     sum_footprints,
 )
@@ -75,6 +80,64 @@ def test_the_counter_sums_processors_and_wraps_around(tmp_path: Path) -> None:
     assert counter.joules == pytest.approx(2.0 + 3.0)
     counter.poll(counter._polled + 1e6)  # nobody knows how often it wrapped around
     assert counter.joules is None
+
+
+class FakeGpus:
+    """The driver's library with GPUs: for each the processes, and millijoules."""
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self, *gpus):
+        self.gpus = gpus
+
+    def nvmlInit(self):  # noqa: N802
+        if not self.gpus:
+            raise self.NVMLError("no driver")
+
+    def nvmlDeviceGetCount(self):  # noqa: N802
+        return len(self.gpus)
+
+    def nvmlDeviceGetHandleByIndex(self, number):  # noqa: N802
+        return self.gpus[number]
+
+    def nvmlDeviceGetComputeRunningProcesses(self, gpu):  # noqa: N802
+        return [SimpleNamespace(pid=pid) for pid in gpu[0]]
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, gpu):  # noqa: N802
+        if gpu[1] is None:
+            raise self.NVMLError("no counter")
+        return gpu[1]
+
+
+def test_gpus_count_that_this_process_uses(monkeypatch) -> None:
+    own = os.getpid()
+    monkeypatch.setitem(sys.modules, "pynvml", FakeGpus(([own, 1], 5000), ([1], 9000)))
+    assert read_gpu_joules() == {0: 5.0}
+    monkeypatch.setitem(sys.modules, "pynvml", FakeGpus())
+    assert read_gpu_joules() == {}
+    monkeypatch.setitem(sys.modules, "pynvml", FakeGpus(([own], None)))
+    assert read_gpu_joules() == {}
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # the extra is not installed
+    assert read_gpu_joules() == {}
+
+
+def test_a_gpu_counts_from_its_first_use(monkeypatch) -> None:
+    """A second GPU is first seen with 70 J on its counter; until the end both use 20 J."""
+    readings = iter([{0: 10.0}, {0: 15.0, 1: 70.0}, {0: 20.0, 1: 80.0}])
+    monkeypatch.setattr(footprint, "read_gpu_joules", lambda: next(readings))
+    meter = Meter(RATES)
+    assert (meter.read_gpus(), meter.read_gpus()) == (0.0, 5.0)
+    assert meter.read().basis.endswith("GPU counter")
+    assert sum(meter.gpu_start.values()) == 80.0
+
+
+def test_the_energy_of_gpus_is_added() -> None:
+    """2 cores for an hour at 12 W, and a GPU at 300 W, with PUE 1.5."""
+    hour = Usage(3600, 7200, 7200)
+    found = compute_footprint(Usage(0, 0, 0), hour, None, RATES, 300 * 3600)
+    assert found.kwh == pytest.approx((0.024 + 0.3) * 1.5)
+    assert (found.basis, found.watts) == ("assumed watts, GPU counter", 324.0)
 
 
 def test_without_a_readable_counter_watts_are_assumed(tmp_path: Path) -> None:

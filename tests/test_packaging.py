@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # The modules of some packages have other names.
-PACKAGES = {"sklearn": "scikit-learn", "umap": "umap-learn"}
+PACKAGES = {"sklearn": "scikit-learn", "umap": "umap-learn", "pynvml": "nvidia-ml-py"}
 
 
 def list_requirements(*extras):
