@@ -8,6 +8,7 @@ the old model, or new.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,27 @@ from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
-from vocadapt.vocabulary.plan.trim_figures import TrimFigures
+from vocadapt.vocabulary.plan.trim_figures import TrimFigures, TrimNumbers
 
 Ids = NDArray[np.int64]
+
+
+class PlanNumbers(TypedDict):
+    """A plan in numbers: tokens before and after, added, replaced and removed (`dropped`) ones, and
+    words left out, by reason.
+    """
+
+    kind: str
+    tokens_before: int
+    added: int
+    forms: NotRequired[int]
+    reserved_filled: NotRequired[int]
+    replaced: int
+    dropped: int
+    tokens_after: int
+    left_out: dict[str, int]
+    note: NotRequired[str]
+    trim: NotRequired[TrimNumbers]
 
 
 @dataclass(frozen=True)
@@ -262,9 +281,9 @@ class VocabularyPlan:
         main = tuple(word.token for word in self.added if not word.form_of)
         return self.replaced + main
 
-    def summary(self) -> dict[str, object]:
+    def summary(self) -> PlanNumbers:
         """Return the plan in numbers, for tables and manifests."""
-        return {
+        numbers = {
             "kind": self.settings.kind,
             "tokens_before": len(self.base),
             "added": len(self.added),
@@ -277,6 +296,7 @@ class VocabularyPlan:
             **({"note": self.note} if self.note else {}),
             **({"trim": self.trim.to_dict()} if self.trim else {}),
         }
+        return cast(PlanNumbers, numbers)
 
     def to_dict(self) -> dict[str, object]:
         """Return the plan without the old vocabulary, as it is stored in an adapted model's
