@@ -153,7 +153,10 @@ def test_an_exclusive_group_and_lists():
         schema,
         {"--pair": [["a", "b"], ["c", "d"]], "--again": ["x", "y"], "place": ["p", "q"]},
     )
-    assert line == [*"p q --again x --again y".split(), *"--pair a b --pair c d".split()]
+    assert line == [
+        *["p", "q", "--again", "x", "--again", "y"],
+        *["--pair", "a", "b", "--pair", "c", "d"],
+    ]
 
 
 T = TypeVar("T")
