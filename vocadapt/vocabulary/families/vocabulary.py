@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import ClassVar, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -112,8 +114,8 @@ def sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.
     return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Vocabulary(ABC):
+@dataclass(frozen=True, eq=False, repr=False)
+class Vocabulary(Summarized, ABC):
     """The tokens of a model by id, and how they tokenize a word.
 
     family: name of its tokenizer family, in FAMILIES.
@@ -137,6 +139,19 @@ class Vocabulary(ABC):
 
     def __contains__(self, token: object) -> bool:
         return token in self.ids
+
+    def summarize(self) -> Summary:
+        """Return the family, the number of tokens, and the first tokens without special ones."""
+        facts = {"family": self.family, "tokens": len(self), "special": len(self.special)}
+        ordinary = ((i, token) for i, token in enumerate(self.tokens) if token not in self.special)
+        table = Table(
+            ("id", "token"),
+            list(islice(ordinary, SHOWN)),
+            len(self) - len(self.special),
+            "tokens that are not special",
+            frozenset({"token"}),
+        )
+        return Summary("", facts, (table,))
 
     @cached_property
     def ids(self) -> dict[str, int]:
