@@ -14,8 +14,8 @@ from itertools import islice
 from vocadapt.text.display import escape_invisible, format_number, shorten_text
 
 SHOWN, MANY = 8, 50  # rows of a table, and of one that is read as a whole
-MAX_CELL = 60  # characters
-MAX_NOTE = 400  # characters
+MAX_CODE, MAX_TEXT, MAX_NOTE = 60, 200, 400  # characters of a token, a cell, a note
+MAX_LINE = 60  # characters of each text of the line in a terminal
 # The class keeps MathJax from typesetting $ signs, the element bdi words written from right to left
 # from reordering the text around them.
 OPENING = '<div class="tex2jax_ignore mathjax_ignore">'
@@ -65,18 +65,17 @@ class Summarized:
 
 def render_line(kind: str, summary: Summary) -> str:
     """Render a summary as one line: <EmbeddingSpace notes: words 2, dimensions 3>."""
-    facts = ", ".join(f"{name} {_format(value)}" for name, value in summary.facts.items())
-    title = shorten_text(summary.title, MAX_CELL)
+    facts = ", ".join(f"{name} {_format(value, MAX_LINE)}" for name, value in summary.facts.items())
+    title = shorten_text(summary.title, MAX_LINE)
     head = f"{kind} {title}".rstrip()
     return f"<{head}: {facts}>" if facts else f"<{head}>"
 
 
 def render_html(kind: str, summary: Summary) -> str:
     """Render a summary as HTML: the name, a line of facts, the tables, the note."""
-    parts = [f"<p><b>{kind}</b> <bdi>{_escape(summary.title)}</bdi></p>"]
-    if summary.facts:
-        facts = [f"{escape(name)}: {_escape(value)}" for name, value in summary.facts.items()]
-        parts.append(f"<p>{' · '.join(facts)}</p>")
+    facts = [f"{escape(name)}: {_escape(value)}" for name, value in summary.facts.items()]
+    title = f"<b>{kind}</b> <bdi>{_escape(summary.title)}</bdi>"
+    parts = [f"<p>{title}<br>{' · '.join(facts)}</p>"]
     parts += [_render_table(table) for table in summary.tables if table.of]
     if summary.note:
         parts.append(f"<p>{escape(shorten_text(summary.note, MAX_NOTE))}</p>")
@@ -84,36 +83,41 @@ def render_html(kind: str, summary: Summary) -> str:
 
 
 def _render_table(table: Table) -> str:
-    """Render the first rows of a table, and how many there are."""
+    """Render the first rows of a table, and how many there are if it has more."""
     shown = list(islice(table.rows, table.shown))
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    body = "".join(
-        f"<tr>{''.join(map(_render_cell, row, map(table.code.__contains__, table.columns)))}</tr>"
-        for row in shown
+    # The values of a column are of one kind, so the first row decides on which side its name is.
+    sides = map(_choose_side, shown[0]) if shown else ()
+    head = "".join(
+        f'<th style="text-align: {side}">{escape(name)}</th>'
+        for name, side in zip(table.columns, sides, strict=True)
     )
-    count = f"{len(shown):,} of {table.of:,} {_escape(table.noun)}"
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p><small>{count}</small></p>"
-    )
+    is_code = [name in table.code for name in table.columns]
+    body = "".join(f"<tr>{''.join(map(_render_cell, row, is_code))}</tr>" for row in shown)
+    count = ""
+    if len(shown) < table.of:
+        count = f"<p><small>{len(shown):,} of {table.of:,} {_escape(table.noun)}</small></p>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{count}"
 
 
 def _render_cell(value: object, is_code: bool) -> str:
-    """Render a cell: numbers to the right, tokens as code."""
-    if not isinstance(value, str):
-        return f'<td style="text-align: right">{_escape(value)}</td>'
-    text = _escape(value)
+    """Render a cell; tokens as code."""
+    text = _escape(value, MAX_TEXT)
     if is_code and value:
-        text = CODE.format(text)
-    return f'<td style="text-align: left">{text}</td>'
+        text = CODE.format(_escape(value, MAX_CODE))
+    return f'<td style="text-align: {_choose_side(value)}">{text}</td>'
 
 
-def _escape(value: object) -> str:
-    return escape(_format(value))
+def _choose_side(value: object) -> str:
+    """Return the side to which a value is aligned: texts to the left, numbers to the right."""
+    return "left" if isinstance(value, str) else "right"
 
 
-def _format(value: object) -> str:
+def _escape(value: object, limit: int = MAX_TEXT) -> str:
+    return escape(_format(value, limit))
+
+
+def _format(value: object, limit: int) -> str:
     """Format a value as a short text without invisible characters."""
     if isinstance(value, str):
-        return shorten_text(value, MAX_CELL)
+        return shorten_text(value, limit)
     return escape_invisible(format_number(value))

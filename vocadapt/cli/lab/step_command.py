@@ -23,7 +23,7 @@ from vocadapt.cli.options import (
     destination_options,
     write_artifact,
 )
-from vocadapt.lab.steps.step import Role, Spec, Step
+from vocadapt.lab.steps.step import Numbers, Role, Spec, Step
 
 # By kind of artifact; DIR for others.
 METAVARS = {"models": "M", "corpora": "TEXT", "packs": "PACK", "": "FILE"}
@@ -49,8 +49,8 @@ def build_step_command(step: Step) -> Command:
         spec = Spec(step.name, read_settings(options, step.settings), inputs, offline, casing)
         return build_answer(write_artifact(spec, options))
 
-    # The function of the step declares its figures.
-    numbers = get_type_hints(step.run)["return"]
+    # The function of the step declares its figures by its return type; that of an extension may not.
+    numbers = get_type_hints(step.run).get("return", Numbers)
     return Command(
         run,
         [*options, *destination_options(step.out)],

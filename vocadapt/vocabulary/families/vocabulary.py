@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import ClassVar, Self
 
 import numpy as np
@@ -141,14 +140,15 @@ class Vocabulary(Summarized, ABC):
         return token in self.ids
 
     def summarize(self) -> Summary:
-        """Return the family, the number of tokens, and the first tokens without special ones."""
+        """Return the family, the number of tokens, and a few tokens from all over the vocabulary."""
         facts = {"family": self.family, "tokens": len(self), "special": len(self.special)}
-        ordinary = ((i, token) for i, token in enumerate(self.tokens) if token not in self.special)
+        step = max(len(self) // SHOWN, 1)
+        rows = [(i, self.tokens[i]) for i in range(step - 1, len(self), step)]
         table = Table(
             ("id", "token"),
-            list(islice(ordinary, SHOWN)),
-            len(self) - len(self.special),
-            "tokens that are not special",
+            rows,
+            len(self),
+            "tokens",
             frozenset({"token"}),
         )
         return Summary("", facts, (table,))
