@@ -105,9 +105,9 @@ def test_spaces_hostile_empty_and_large():
 
     size = 2_000_000
     large = EmbeddingSpace(tuple(map(str, range(size))), np.ones((size, 4), np.float32))
-    start = time.perf_counter()
+    start = time.process_time()
     line, found = repr(large), read(large)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
     assert line == "<EmbeddingSpace space: words 2,000,000, dimensions 4, counts no>"
     assert "8 of 2,000,000 words" in found.texts
 
@@ -167,9 +167,9 @@ def test_a_large_plan_is_shown_at_once(tiny_bert):
     vocabulary = open_model(tiny_bert).vocabulary
     added = tuple(AddedWord(f"word{i}", ("a",), i) for i in range(200_000))
     plan = VocabularyPlan(vocabulary, added)
-    start = time.perf_counter()
+    start = time.process_time()
     assert "8 of 200,000 added tokens" in read(plan).texts
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_certificates():
@@ -180,12 +180,12 @@ def test_certificates():
     certificate = Certificate(checks, (LoadResult("x", "<Program>", "loads", "", "1.0"),))
     assert repr(certificate) == "<Certificate: verdict FAILED (1 of 2 checks)>"
     texts = read(certificate).texts
-    assert texts.index("✗ FAILED") < texts.index("✓ passed")
+    assert texts.index("FAILED") < texts.index("passed")
     assert "<Program> 1.0" in texts and "all <b>" in texts
     assert repr(Certificate(checks[:1])) == "<Certificate: verdict passed (1 checks)>"
     many = Certificate(tuple(Check(str(i), True, "") for i in range(SHOWN + 4)))
     # Every check is shown, so that nothing is left to be counted.
-    assert read(many).texts.count("✓ passed") == SHOWN + 4
+    assert read(many).texts.count("passed") == SHOWN + 4
     assert not any(" of " in text for text in read(many).texts)
 
 

@@ -166,7 +166,11 @@ class TaskLeaderboard(Summarized):
 
     def summarize(self) -> Summary:
         """Return the standings, best first, and the notes on the data."""
-        facts = {"runs and tokenizations": len(self.standings), "score": self.scorer, "units": self.units}
+        facts = {
+            "runs and tokenizations": len(self.standings),
+            "score": self.scorer,
+            "units": self.units,
+        }
         rows = [
             (
                 one.name,

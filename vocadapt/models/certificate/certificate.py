@@ -83,7 +83,7 @@ class Certificate(Summarized):
         if not failed:
             verdict = f"passed ({len(self.checks)} checks)"
         checks = [
-            ("✓ passed" if check.passed else "✗ FAILED", check.name, check.detail)
+            ("passed" if check.passed else "FAILED", check.name, check.detail)
             for check in sorted(self.checks, key=lambda check: check.passed)
         ]
         loads = [
