@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.material.lab import QUICK, write_text
+from tests.material.schemas import check_answers
 from tests.material.warm_process import WarmProcess
 from vocadapt.cli import main
+from vocadapt.cli import run as command_runner
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -150,6 +152,15 @@ def warm_process() -> Iterator[WarmProcess]:
 def fresh_reload(monkeypatch: pytest.MonkeyPatch) -> None:
     """Certificates reload models in a new interpreter, as they do for users."""
     monkeypatch.setattr(reload_process, "subprocess", subprocess)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def checked_answers() -> Iterator[None]:
+    """The answer of every command that a test runs in its process fits the schema of the command."""
+    original = command_runner.load_command
+    command_runner.load_command = check_answers(original)
+    yield
+    command_runner.load_command = original
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,10 @@ command is called.
 
 Read in this order: `run` (finds the command, prints its progress and its answer), `command` (a
 command, its options by hand or from declared settings, and its answer), one small command, for
-example tokenize in `vocabulary.advise`, then `parser` (argparse with one-line errors) and `options`
-(shared options). The commands are in `words`, `vocabulary`, `training`, `analysis` and `lab`.
-`tables` formats the output, `reference` generates docs/commands.md.
+example tokenize in `vocabulary.advise`, then `parser` (argparse with one-line errors), `options`
+(shared options), `errors` (their text and JSON) and `schema` (the JSON Schema of a command). The
+commands are in `words`, `vocabulary`, `training`, `analysis` and `lab`. `tables` formats the
+output, `reference` generates docs/commands.md.
 
 Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
 Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 canceled.
@@ -18,10 +19,8 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from types import FrameType
 
+from vocadapt.cli.errors import JSON_ERRORS, format_error, format_json_error
 from vocadapt.errors import Canceled, InputError
-
-MAX_LINES = 3  # of an error message
-MAX_CHARACTERS = 800  # of a line of an error message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,42 +30,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_anything()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stop)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         from vocadapt.cli.run import run
 
-        return run(list(sys.argv[1:] if arguments is None else arguments))
+        return run(given)
     except InputError as error:
-        print(format_error(error), file=sys.stderr)
-        return 2
+        return _report(given, error, 2)
     except MemoryError:
-        print(
-            "Not enough memory.\nUse less text or fewer words, or close other programs.",
-            file=sys.stderr,
-        )
-        return 2
+        remedy = "Use less text or fewer words, or close other programs."
+        return _report(given, InputError("Not enough memory.", remedy), 2)
     except BrokenPipeError:  # `… | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, Canceled) as canceled:
         result = str(canceled) or "nothing was written"
-        print(f"Canceled: {result}.", file=sys.stderr)
-        return 130
+        return _report(given, InputError(f"Canceled: {result}."), 130)
 
 
-def format_error(error: InputError) -> str:
-    """Format an error for a terminal: few lines of bounded length, invisible characters escaped."""
-    from vocadapt.text.display import escape_invisible
-
-    lines = [part for text in (error.problem, error.remedy) for part in text.split("\n") if part]
-    return "\n".join(_shorten(escape_invisible(_shorten(line))) for line in lines[:MAX_LINES])
-
-
-def _shorten(line: str) -> str:
-    """Leave out the middle of a long line."""
-    if len(line) <= MAX_CHARACTERS:
-        return line
-    half = MAX_CHARACTERS // 2
-    return f"{line[:half]} … {line[-half:]}"
+def _report(arguments: Sequence[str], error: InputError, exit: int) -> int:
+    """Print an error on stderr, as JSON if the arguments ask for it; return the exit code."""
+    if JSON_ERRORS in arguments:
+        print(format_json_error(error, exit), file=sys.stderr)
+    else:
+        print(format_error(error), file=sys.stderr)
+    return exit
 
 
 def _print_anything() -> None:

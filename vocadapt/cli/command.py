@@ -12,7 +12,8 @@ from argparse import Action, Namespace, RawDescriptionHelpFormatter, _ActionsCon
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from vocadapt import given_settings
 from vocadapt.cli.parser import Number, Parser
@@ -21,11 +22,18 @@ from vocadapt.progress import Progress
 from vocadapt.settings import Bounds, Setting, walk_settings
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 MAX_EXPLAINED = 600  # characters of explained choices; longer explanations are omitted
 SWITCHES = {False: "store_true", True: "store_false"}  # default of a boolean → action of its option
 NUMBERS = {int: "N", float: "X"}  # kind of a number → its metavar in the help
 
 AddOption = Callable[[_ActionsContainer], object]
+
+
+def allow_other_fields(value: Any, *kinds: type) -> None:
+    """Declare that answers of these TypedDicts have other fields, too, each with such a value."""
+    for kind in kinds:
+        kind.__other_fields__ = value  # type: ignore[attr-defined]
 
 
 class Options(Namespace):
@@ -35,10 +43,13 @@ class Options(Namespace):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Result of a command: JSON values, text for people, and the exit code."""
+class Answer(Generic[T_co]):
+    """Result of a command: JSON values of a declared type, text for people, and the exit code.
 
-    json: Any
+    The type is that of `--schema`; dataclasses in the values are printed as objects.
+    """
+
+    json: T_co
     text: str
     exit: int = 0
 
@@ -48,13 +59,25 @@ class Command:
     """A command: what it runs on the parsed options, and its options in the order of the help.
 
     description: longer than the command's sentence. epilog: text below the options; one of several
-    lines keeps them.
+    lines keeps them. declared_answer: type of the JSON answer, if the annotation of `run` does not
+    declare it.
     """
 
-    run: Callable[[Options], Answer]
+    run: Callable[[Options], Answer[Any]]
     options: Sequence[AddOption] = ()
     description: str = ""
     epilog: str = ""
+    declared_answer: Any = None
+
+    @property
+    def answer(self) -> Any:
+        """Type of the JSON answer."""
+        if self.declared_answer is not None:
+            return self.declared_answer
+        declared = get_type_hints(self.run, include_extras=True)["return"]
+        if get_origin(declared) not in (Union, UnionType):
+            return get_args(declared)[0]
+        return Union[tuple(get_args(one)[0] for one in get_args(declared))]  # noqa: UP007
 
     def add_options(self, parser: Parser) -> None:
         """Add the options, and the command's own description, to a parser."""
@@ -126,7 +149,10 @@ def setting_options(
             also = [one.other_flag] if other_flags and one.other_flag not in taken else []
             if one.flag:
                 about = describe_setting(one, value, shown_default)
-                _add_option(parser, one, prefix, also, {"help": about, **changes})
+                action = _add_option(parser, one, prefix, also, {"help": about, **changes})
+                # The schema of the command names the default, which the parser does not apply.
+                if action.default is None and not shown_default:
+                    action.shown_default = value  # type: ignore[attr-defined]
 
     return add
 
@@ -137,7 +163,7 @@ def _add_option(
     prefix: str,
     also: Collection[str],
     changes: Mapping[str, Any],
-) -> None:
+) -> Action:
     # 1. Several booleans may share a repeatable flag; each of them is one of its choices.
     flag, _, value = get_flag(declared, prefix).partition("=")
     if value:
@@ -147,7 +173,7 @@ def _add_option(
                 flag, action="append", choices=[], help=f"{declared.help}; may be repeated"
             )
         shared.choices = [*(shared.choices or ()), value]
-        return
+        return shared
     # 2. The kind of the setting determines what the option accepts. The default is always None,
     # because the value of a preset must not be replaced by the default of an option not given.
     arguments: dict[str, Any] = {"dest": get_key(flag), "default": None}
@@ -169,6 +195,7 @@ def _add_option(
     # 3. `Parser.add_flag` finds the flag of a setting by this name.
     action: Action = parser.add_argument(flag, *also, **{**arguments, **changes})
     action.setting = declared.name  # type: ignore[attr-defined]
+    return action
 
 
 def describe_setting(declared: Setting, value: Any, default: str) -> str:

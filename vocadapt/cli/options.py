@@ -4,7 +4,7 @@ that they name.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 from vocadapt.cli.command import AddOption, Answer, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts
@@ -15,6 +15,24 @@ from vocadapt.lab.steps.step import CASINGS, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings
+
+N_co = TypeVar("N_co", covariant=True)
+
+
+class Place(TypedDict):
+    """Where an artifact was written, how long that took, and how long its training took."""
+
+    out: str
+    seconds: float
+    manifest: str
+    training_seconds: NotRequired[float]
+
+
+class ArtifactAnswer(Place, Generic[N_co]):
+    """A written artifact and its figures."""
+
+    numbers: N_co
+
 
 M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
 WITH_WEIGHTS = "hub name or model folder"
@@ -109,9 +127,9 @@ def write_artifact(spec: Spec, options: Options) -> Artifact:
     return run_step(spec.absolute(), folder, options.progress, options.overwrite, keep=keep)
 
 
-def describe_place(artifact: Artifact) -> dict[str, Any]:
+def describe_place(artifact: Artifact) -> Place:
     """Return where an artifact was written, how long that took, and how long its training took."""
-    place = {
+    place: Place = {
         "out": str(artifact.folder),
         "seconds": artifact.manifest.seconds,
         "manifest": str(artifact.folder / "manifest.json"),
@@ -121,7 +139,7 @@ def describe_place(artifact: Artifact) -> dict[str, Any]:
     return place
 
 
-def build_answer(artifact: Artifact) -> Answer:
+def build_answer(artifact: Artifact) -> Answer[Any]:
     """Build the answer of a command that wrote an artifact; a failed certificate is exit code 1."""
     # The text contains the values that fit on one line; JSON contains all of them.
     place, numbers = describe_place(artifact), artifact.manifest.numbers

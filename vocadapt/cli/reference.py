@@ -15,10 +15,12 @@ HEAD = """# Commands
 Generated from the command line by `python -m vocadapt.cli.reference`. Run a command as `python -m vocadapt COMMAND …`.
 `--help` prints the same for a single command.
 
-Every command also accepts `--json` (print only strict JSON on stdout) and `-v` (show progress, logs and warnings on stderr).
+Every command also accepts `--json` (print only strict JSON on stdout), `--json-errors` (print an error as JSON on stderr),
+`--schema` (print the JSON Schema of the arguments and of the answer with `--json`) and `-v` (show progress, logs and warnings
+on stderr). `python -m vocadapt --schema` lists all commands as JSON; see [agents.md](agents.md) for programs that run them.
 Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 canceled.
 """
-EVERYWHERE = {"help", "json", "verbose"}
+EVERYWHERE = {"help", "json", "json_errors", "schema", "verbose"}
 
 
 def render_reference() -> str:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import vocadapt
 from vocadapt.cli.command import Command, Options
+from vocadapt.cli.errors import JSON_ERRORS
 from vocadapt.cli.parser import Parser
+from vocadapt.cli.schema import Schema, build_command_schema, build_overview
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.progress import Progress, silent
@@ -286,12 +288,19 @@ def run(arguments: list[str]) -> int:
     if arguments[0] == "--version":
         print(f"vocadapt {vocadapt.__version__}")
         return 0
+    if arguments[0] == "--schema":
+        check_extensions()
+        _print_schema(build_overview(list_commands()))
+        return 0
     if arguments[0] != "job":  # a job reports the error in its status
         check_extensions()
     # Only the module of this command is imported, which keeps --help and light commands fast.
     name, rest = find_command(arguments)
     command = load_command(name)
     parser = build_parser(name, command)
+    if "--schema" in rest[: rest.index("--") if "--" in rest else None]:
+        _print_schema(build_command_schema(name, command, parser))
+        return 0
     options = parser.parse(rest)
     try:
         return _run_command(command, options)
@@ -331,10 +340,23 @@ def build_parser(name: str, command: Command) -> Parser:
     )
     command.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print only strict JSON on stdout")
+    parser.add_argument(JSON_ERRORS, action="store_true", help="print an error as JSON on stderr")
+    parser.add_argument(
+        "--schema",
+        action="store_true",
+        help="print the JSON Schema of the arguments and of the answer with --json",
+    )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show progress, logs and warnings on stderr"
     )
     return parser
+
+
+def _print_schema(schema: Schema) -> None:
+    """Print a JSON Schema on stdout."""
+    from vocadapt.lab.workspace.strict_json import dumps
+
+    print(dumps(schema, indent=1, ascii_only=True), flush=True)
 
 
 def _run_command(command: Command, options: Namespace) -> int:

@@ -4,18 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+from vocadapt.text.display import format_number
 
-def format_number(value: Any) -> str:
-    """Format a number: thousands separators, or three significant digits; a dash for none."""
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return str(value)
+__all__ = ["describe_kind", "format_facts", "format_number", "format_table"]
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -31,6 +31,7 @@ from vocadapt.models.network_class import run_quietly
 from vocadapt.models.sentence_modules import copy_sentence_modules
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.summary import Summarized, Summary
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
@@ -45,8 +46,8 @@ BASE = "base"  # folder of the original tokenizer
 SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-tuned on, if any
 
 
-@dataclass(frozen=True, eq=False)
-class AdaptedModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptedModel(Summarized):
     """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
     matrix: numbers of rows of the embedding matrix before and after the change.
@@ -64,6 +65,17 @@ class AdaptedModel:
     # Names of stored tensors that the network's class does not have; copied when saved.
     unused: tuple[str, ...] = ()
     domain: EmbeddingSpace | None = None
+
+    def summarize(self) -> Summary:
+        """Return how the model was adapted, and the first new tokens with the initializer of each."""
+        facts = {
+            "network": type(self.network).__name__,
+            "tokenizer": self.mode,
+            "added": len(self.plan.added),
+            "removed": len(self.plan.removed_tokens),
+            "tokens": len(self.plan.tokens),
+        }
+        return Summary(f"of {self.base.name}", facts, self.rows.summarize().tables)
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
         """Write an ordinary model folder: weights, config, adapted tokenizer, the original

@@ -32,7 +32,7 @@ class UnknownModelError(InputError):
         self.name = name
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LanguageModel(ModelFolder):
     """A local model: its files, its tokenizer and its network, each loaded on first use."""
 

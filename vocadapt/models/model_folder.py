@@ -20,6 +20,7 @@ from vocadapt.models.checks.config_rules import read_config
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.embedding_matrix.stored import read_embeddings
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import (
     Vocabulary,
@@ -33,8 +34,8 @@ GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # folder names that 
 SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # in the path of a cached hub model
 
 
-@dataclass(frozen=True, eq=False)
-class ModelFolder:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelFolder(Summarized):
     """The files of a local model, each read on first use.
 
     path: a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no embeddings.
@@ -44,6 +45,10 @@ class ModelFolder:
     path: Path
     name: str
     lowercase: bool | None = None
+
+    def summarize(self) -> Summary:
+        """Return the name and the place; nothing is read, so that any path can be shown."""
+        return Summary(self.name, {"path": str(self.path)})
 
     @property
     def hub_name(self) -> str | None:

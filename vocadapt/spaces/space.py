@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 
 Matrix = NDArray[np.float32]
 IntArray = NDArray[np.int64]
@@ -44,8 +45,8 @@ class TokenKinds:
 NO_KINDS = TokenKinds()
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingSpace:
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddingSpace(Summarized):
     """Words and their vectors, in the same order; immutable.
 
     `matrix` is (words, dim) float32; `counts` is (words,) int64, or None if corpus counts are
@@ -91,6 +92,17 @@ class EmbeddingSpace:
 
     def __getitem__(self, word: str) -> Matrix:
         return np.asarray(self.matrix[self.index[word]])
+
+    def summarize(self) -> Summary:
+        """Return the size of the space and its first words, with their norms and counts."""
+        facts = {"words": len(self), "dimensions": self.dim, "counts": self.counts is not None}
+        norms = np.linalg.norm(self.matrix[:SHOWN], axis=1).tolist()
+        counts: list[int | None] = [None] * len(norms)
+        if self.counts is not None:
+            counts = self.counts[:SHOWN].tolist()
+        rows = list(zip(self.words[:SHOWN], counts, norms, strict=True))
+        table = Table(("word", "count", "norm"), rows, len(self), "words", frozenset({"word"}))
+        return Summary(self.name, facts, (table,))
 
     @property
     def dim(self) -> int:

@@ -8,5 +8,6 @@ pre-tokenization: a line becomes words), `words` (word counts and the training f
 work). Read the others when needed: `formats` (one reader per file format), `language` (filter for
 the main language of a corpus), `entities` (words of a labeled file), `glossary` (words
 with descriptions), `shared_passages` (lines that share a long word sequence with test data), `tokenization` (errors of the
-tokenizers library), `display` and `spreadsheet` (safe output of untrusted text).
+tokenizers library), `display` and `spreadsheet` (safe output of untrusted text), `summary` (how the main values show
+themselves in a notebook).
 """

@@ -1,6 +1,10 @@
-"""Safe display of untrusted text: invisible characters become visible symbols or code points."""
+"""Safe display of untrusted text: invisible characters become visible symbols or code points.
+
+Also the format of numbers in texts: three significant digits.
+"""
 
 import unicodedata
+from typing import Any
 
 # Unicode categories of characters that are invisible or reverse the text around them.
 INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
@@ -20,6 +24,19 @@ def shorten_text(text: str, max_length: int) -> str:
     if len(text) > max_length:
         text = f"{text[: max_length // 2]}…{text[len(text) - (max_length - max_length // 2 - 1) :]}"
     return escape_invisible(text)
+
+
+def format_number(value: Any) -> str:
+    """Format a number: thousands separators, or three significant digits; a dash for none."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)
 
 
 def _escape_character(character: str) -> str:

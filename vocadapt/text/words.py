@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 
 __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 
@@ -25,8 +27,8 @@ BLANK = re.compile(r"[ \t-\r]")  # would split a word in a words file
 MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WORDS_IN_BATCH)
 
 
-@dataclass(frozen=True, eq=False)
-class WordCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class WordCounts(Summarized):
     """Number of occurrences of each pre-token (or word, see `write_sentences`) in a corpus, most
     frequent first, ties by spelling. In WordPiece models, pre-tokens are words.
 
@@ -44,6 +46,13 @@ class WordCounts:
     def words(self) -> int:
         """Number of running words of the text."""
         return sum(self.counts.values())
+
+    def summarize(self) -> Summary:
+        """Return the size of the text and its most frequent words."""
+        facts = {"words": self.words, "distinct": self.distinct, "lines": self.lines}
+        rows = list(islice(self.counts.items(), SHOWN))
+        table = Table(("word", "count"), rows, self.distinct, "words", frozenset({"word"}))
+        return Summary("", facts, (table,))
 
     @property
     def distinct(self) -> int:

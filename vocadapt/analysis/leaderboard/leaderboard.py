@@ -31,6 +31,7 @@ from vocadapt.progress import Progress, part, parts, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
+from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     InitializerSettings,
@@ -148,8 +149,8 @@ class InitializerStanding:
         }
 
 
-@dataclass(frozen=True)
-class Leaderboard:
+@dataclass(frozen=True, repr=False)
+class Leaderboard(Summarized):
     """All standings, best centered cosine first, baselines included.
 
     `skipped`: initializers that failed, with the reason. `hidden`: the hidden tokens, `of`: number
@@ -208,6 +209,37 @@ class Leaderboard:
             f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, p = {self.p:.2g} (paired"
             " t-test)."
         )
+
+    def summarize(self) -> Summary:
+        """Return the standings, best first, and the verdict."""
+        facts = {
+            "initializers": len(self.rows),
+            "hidden tokens": f"{len(self.hidden):,} of {self.of:,}",
+            "new tokens": self.added,
+        }
+        rows = [
+            (
+                f"{row.initializer} (baseline)" if row.is_baseline else row.initializer,
+                row.centered_cosine,
+                row.standard_error,
+                row.p1,
+                row.mrr,
+                row.median_rank,
+                row.norm_ratio,
+                row.neighbor_overlap,
+            )
+            for row in self.rows
+        ]
+        columns = (
+            *("initializer", "centered cosine", "±", "P@1", "MRR"),
+            *("median rank", "norm ratio", "overlap"),
+        )
+        skipped = list(self.skipped.items())
+        tables = (
+            Table(columns, rows, len(rows), "initializers", shown=MANY),
+            Table(("skipped", "because"), skipped, len(skipped), "skipped initializers"),
+        )
+        return Summary("", facts, tables, self.verdict)
 
     def to_dict(self) -> dict[str, object]:
         """The comparison as JSON values."""

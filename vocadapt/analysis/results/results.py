@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import SeedSummary, compute_group_means, summarize_seeds
@@ -146,8 +147,8 @@ class RunStanding:
         }
 
 
-@dataclass(frozen=True)
-class TaskLeaderboard:
+@dataclass(frozen=True, repr=False)
+class TaskLeaderboard(Summarized):
     """The standings on one task under one score, best first.
 
     `units`: number of units that intervals and tests resample; `findings`: notes on the data.
@@ -162,6 +163,34 @@ class TaskLeaderboard:
     baseline: tuple[str, str] | None
     standings: tuple[RunStanding, ...]
     findings: tuple[str, ...] = ()
+
+    def summarize(self) -> Summary:
+        """Return the standings, best first, and the notes on the data."""
+        facts = {
+            "runs and tokenizations": len(self.standings),
+            "score": self.scorer,
+            "units": self.units,
+        }
+        rows = [
+            (
+                one.name,
+                one.tokenization,
+                one.headline.mean,
+                one.headline.sd,
+                len(one.seeds),
+                one.interval.low,
+                one.interval.high,
+                one.delta,
+                one.verdict,
+            )
+            for one in self.standings
+        ]
+        columns = (
+            *("run", "tokenization", self.metric, "sd", "seeds", "low", "high"),
+            *("difference", "verdict"),
+        )
+        table = Table(columns, rows, len(rows), "runs and tokenizations", shown=MANY)
+        return Summary(self.task, facts, (table,), " ".join(self.findings))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

@@ -4,12 +4,13 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+from typing import NotRequired, TypedDict, cast
 
 from vocadapt.analysis.errors.ledger import ALARMS, OutcomeCounts, count_outcomes
 from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings
+from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.analysis.results.tables import format_points
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_number, format_table
@@ -25,8 +26,101 @@ from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.uncertainty import Comparison, Draws
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
+Outcomes = TypedDict(
+    "Outcomes",
+    {"unit": str, "fixed": int, "broken": int, "both wrong": int, "both right": int},
+)
 
-def _compare(options: Options) -> Answer:
+
+class ErrorsOfKind(TypedDict):
+    """Numbers of errors of a kind on both sides."""
+
+    first: int
+    second: int
+
+
+class SliceAnswer(TypedDict):
+    """A slice of n units: both scores, their difference, fixed and broken units."""
+
+    slice: str
+    title: str
+    n: int
+    first: float | None
+    second: float | None
+    difference: float | None
+    fixed: int
+    broken: int
+
+
+class Claim(TypedDict):
+    """What was predicted, and its kind of error ("" for none)."""
+
+    said: str
+    error: str
+
+
+class VoteAnswer(TypedDict):
+    """A disagreement of the tokenizations, and which of them the pooled prediction overrules."""
+
+    at: str
+    said: dict[str, str]
+    margins: dict[str, float]
+    outvoted: list[str]
+    line: str
+
+
+class EntryAnswer(TypedDict):
+    """A unit that is not right on both sides."""
+
+    id: str
+    where: str
+    example: int
+    fate: str
+    event: str
+    label: str
+    gold: str
+    first: Claim
+    second: Claim
+    cuts: dict[str, Claim]
+    vote: VoteAnswer | None
+    words: list[TokenizedWord]
+    made_of: list[str]
+    note: str
+    tags: list[str]
+
+
+class LedgerAnswer(TypedDict):
+    """Counts of outcomes, slices, scores by tokenization (`by_cut`), and the entries."""
+
+    first: str
+    second: str
+    kind: str
+    slice: str
+    definition: str
+    counts: dict[str, int]
+    by_label: dict[str, dict[str, int]]
+    kinds: dict[str, ErrorsOfKind]
+    slices: list[SliceAnswer]
+    by_cut: dict[str, dict[str, float]]
+    by_cut_of: str
+    entries: list[EntryAnswer]
+    entries_left_out: dict[str, int]
+
+
+class CompareAnswer(TypedDict):
+    """Two runs or predictions: paired test (b minus a), outcomes, ledger of errors, written files."""
+
+    a: str
+    b: str
+    cuts: list[str]
+    test: Comparison
+    fates: list[Outcomes]
+    ledger: LedgerAnswer
+    html: NotRequired[str]
+    csv: NotRequired[str]
+
+
+def _compare(options: Options) -> Answer[CompareAnswer]:
     # 1. The runs to compare, and the output files.
     settings = read_settings(options, SliceSettings)
     chosen = options.slice
@@ -72,18 +166,16 @@ def _compare(options: Options) -> Answer:
             content = report.csv()
         with open_file_draft(file) as draft:
             draft.write_text(content, encoding="utf-8", errors="replace")
-    return Answer(
-        {
-            "a": found.spec.first,
-            "b": found.spec.second,
-            "cuts": list(found.tokenizations),
-            "test": asdict(found.test),
-            "fates": [each.to_dict() for each in counted],
-            "ledger": report.to_dict(),
-            **{name: str(file) for name, file in files.items()},
-        },
-        _render(found, counted, report),
-    )
+    answer = {
+        "a": found.spec.first,
+        "b": found.spec.second,
+        "cuts": list(found.tokenizations),
+        "test": found.test,
+        "fates": [each.to_dict() for each in counted],
+        "ledger": report.to_dict(),
+        **{name: str(file) for name, file in files.items()},
+    }
+    return Answer(cast(CompareAnswer, answer), _render(found, counted, report))
 
 
 def _read_pair(options: Options) -> PairSpec:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.results.results import TaskLeaderboard
 from vocadapt.analysis.results.tables import (
@@ -23,7 +23,15 @@ from vocadapt.analysis.results.tables import (
     format_p_value,
     format_points,
 )
-from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    allow_other_fields,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.errors import InputError
@@ -35,6 +43,7 @@ from vocadapt.training.scoring.counts import Rules, Score, Scorer
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
+    Interval,
     bootstrap,
     compare_tallies,
 )
@@ -49,7 +58,103 @@ EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
 }
 
 
-def _results(options: Options) -> Answer:
+class Figure(TypedDict):
+    """Mean, standard deviation and values of a figure over seeds."""
+
+    mean: float
+    sd: float | None
+    values: list[float]
+
+
+class StandingAnswer(TypedDict):
+    """A run under one tokenization (`cut`); `counts`: whether it is its main one. `delta` and `test`
+    are against the baseline.
+    """
+
+    run: str
+    model: str
+    tokenization: str
+    cut: str
+    counts: bool
+    seeds: list[int]
+    figures: dict[str, Figure]
+    interval: Interval
+    collapsed: int
+    mean_learned: float | None
+    delta: float | None
+    test: Comparison | None
+    verdict: str
+
+
+class BaselineAnswer(TypedDict):
+    """The baseline, and its tokenization."""
+
+    run: str
+    cut: str
+
+
+class TaskAnswer(TypedDict):
+    """The runs of a task, best first."""
+
+    task: str
+    kind: str
+    scorer: str
+    definition: str
+    metric: str
+    units: int
+    baseline: BaselineAnswer | None
+    standings: list[StandingAnswer]
+    findings: list[str]
+
+
+class ResultsAnswer(TypedDict):
+    """Leaderboards of the tasks; `groups`: means of each model over groups of tasks; `unreadable`:
+    runs left out, with the reason.
+    """
+
+    tasks: list[TaskAnswer]
+    groups: dict[str, dict[str, dict[str, float | int | None]]]
+    unreadable: dict[str, str]
+
+
+class ScoreInterval(TypedDict):
+    """A bootstrap interval of the metric."""
+
+    low: float
+    high: float
+    level: float
+    rounds: int
+    seed: int
+
+
+class ScoreValues(TypedDict):
+    """A score with its definition; its figures, such as f1, stand beside these names."""
+
+    scorer: str
+    definition: str
+    rules: dict[str, Any]
+    metric: str
+    classes: NotRequired[str]
+    units: int
+    by_label: dict[str, dict[str, float | int]]
+    interval: NotRequired[ScoreInterval]
+    against: NotRequired[Comparison]
+
+
+class ScoreAnswer(ScoreValues):
+    """The first score, and all of them; its figures, such as f1, stand beside these names."""
+
+    kind: str
+    gold: str
+    predicted: str
+    scores: dict[str, ScoreValues]
+    notes: dict[str, int]
+
+
+allow_other_fields(float, ScoreValues, ScoreAnswer)
+
+
+def _results(options: Options) -> Answer[ResultsAnswer]:
     draws = read_settings(options, Draws)
     baseline = None
     if draws.rounds < 1:
@@ -80,7 +185,7 @@ def _results(options: Options) -> Answer:
         text = EXPORTS[options.format](results.boards).rstrip("\n")
     else:
         text = _render(results.boards, results.groups, note)
-    return Answer({**results.to_dict(), "unreadable": unreadable}, text)
+    return Answer(cast(ResultsAnswer, {**results.to_dict(), "unreadable": unreadable}), text)
 
 
 def _explain_no_run(options: Options, runs: Sequence[RunSet], note: str) -> InputError:
@@ -181,7 +286,7 @@ RESULTS = Command(
 )
 
 
-def _score(options: Options) -> Answer:
+def _score(options: Options) -> Answer[ScoreAnswer]:
     # 1. The settings.
     draws, rules = read_settings(options, Draws), read_settings(options, Rules)
     if options.against and not draws.rounds:
@@ -217,17 +322,16 @@ def _score(options: Options) -> Answer:
         for name, count in {**gold.notes, **predicted.notes}.items()
         if count and isinstance(count, int)
     }
-    return Answer(
-        {
-            **scores[scorers[0].name],
-            "kind": kind.name,
-            "gold": options.gold,
-            "predicted": options.predicted,
-            "scores": scores,
-            "notes": notes,
-        },
-        "\n\n".join([*parts, format_facts(notes)]).rstrip(),
-    )
+    answer = {
+        **scores[scorers[0].name],
+        "kind": kind.name,
+        "gold": options.gold,
+        "predicted": options.predicted,
+        "scores": scores,
+        "notes": notes,
+    }
+    text = "\n\n".join([*parts, format_facts(notes)]).rstrip()
+    return Answer(cast(ScoreAnswer, answer), text)
 
 
 def _score_once(

@@ -7,19 +7,18 @@ import sys
 import time
 import warnings
 from contextlib import ExitStack
-from dataclasses import asdict
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 import vocadapt
 from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
-from vocadapt.lab.demo import run_demo
+from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.housekeeping.renames import find_id
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
@@ -40,9 +39,88 @@ STATUS = (  # fields of the status in the JSON answer
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
 
-def _list(options: Options) -> Answer:
+class PastState(TypedDict):
+    """An earlier state of a job."""
+
+    state: str
+    time: float
+
+
+class JobAnswer(TypedDict):
+    """A job; times in seconds since 1970, null if not known."""
+
+    id: str
+    name: str
+    state: Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
+    step: str
+    target: str
+    fraction: float | None
+    message: str
+    error: str
+    remedy: str
+    queued: float
+    started: float | None
+    updated: float | None
+    seconds: float
+    seconds_left: float | None
+    waits_for: str | None
+    past: list[PastState]
+    checkpoint: bool
+    folder: str
+    command: str
+
+
+class ListAnswer(TypedDict):
+    """The jobs of a workspace."""
+
+    jobs: list[JobAnswer]
+
+
+class Metric(TypedDict):
+    """Progress of a job at one time."""
+
+    run: int
+    seconds: float
+    fraction: float | None
+    message: str
+
+
+class ShowAnswer(JobAnswer):
+    """A job with its progress over time and its log."""
+
+    metrics: list[Metric]
+    log: list[str]
+
+
+class CancelAnswer(JobAnswer):
+    """The canceled job; `had_ended`: it had ended before."""
+
+    had_ended: bool
+
+
+class ResumeAnswer(JobAnswer):
+    """The resumed job; `from_checkpoint`: else it begins again."""
+
+    from_checkpoint: bool
+
+
+class WorkerAnswer(TypedDict):
+    """The exit code of a job."""
+
+    exit: int
+
+
+class DemoAnswer(TypedDict):
+    """The steps of the demo, and its workspace (null if it was removed)."""
+
+    out: str | None
+    seconds: float
+    steps: list[DemoStepResult]
+
+
+def _list(options: Options) -> Answer[ListAnswer]:
     workspace = Workspace(Path(options.workspace))
-    jobs, rows = [], []
+    jobs, rows = list[JobAnswer](), []
     for job in queue.list_jobs(workspace):
         status = job.status()
         jobs.append(_job_to_json(job, status))
@@ -81,18 +159,18 @@ def _build_row(job: Job, status: Status) -> tuple[str, ...]:
     )
 
 
-def _show(options: Options) -> Answer:
+def _show(options: Options) -> Answer[ShowAnswer]:
     job = _find_job(options)
     status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
     values = _job_to_json(job, status)
 
     # 1. The facts, with times as dates.
-    facts = {}
+    facts = dict[str, Any]()
     for name, value in values.items():
         if value in (None, "", []) or name == "past":
             continue
         if name in ("queued", "started", "updated") and value:
-            value = _format_date(value)
+            value = _format_date(cast(float, value))
         facts[name] = value
     if status.past:
         facts["earlier"] = ", ".join(f"{state} {_format_date(when)}" for state, when in status.past)
@@ -110,10 +188,15 @@ def _show(options: Options) -> Answer:
         parts.append(f"Log\n{log}")
     else:
         parts.append("The log is empty.")
-    return Answer({**values, "metrics": metrics, "log": log.splitlines()}, "\n\n".join(parts))
+    answer: ShowAnswer = {
+        **values,
+        "metrics": cast(list[Metric], metrics),
+        "log": log.splitlines(),
+    }
+    return Answer(answer, "\n\n".join(parts))
 
 
-def _cancel(options: Options) -> Answer:
+def _cancel(options: Options) -> Answer[CancelAnswer]:
     job = _find_job(options)
     status = job.status()
     # Canceling a job that has ended is not an error.
@@ -125,7 +208,7 @@ def _cancel(options: Options) -> Answer:
     return Answer({**_job_to_json(job, status), "had_ended": ended}, text, int(status.alive))
 
 
-def _resume(options: Options) -> Answer:
+def _resume(options: Options) -> Answer[ResumeAnswer]:
     job = _find_job(options)
     from_checkpoint = job.has_checkpoint
     start = "from the beginning: it had no checkpoint"
@@ -159,11 +242,11 @@ def _follow(job: Job, progress: Progress) -> Status:
     return status
 
 
-def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
+def _job_to_json(job: Job, status: Status) -> JobAnswer:
     """Convert a job to JSON values."""
     # A waiting job has no progress yet: name the job that it waits for.
     before = job.waits_for() if status.state == "waiting" else None
-    return {
+    values = {
         "id": job.id,
         "name": find_name(job.workspace, find_id(job)),
         "state": status.state,
@@ -177,6 +260,7 @@ def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
         "folder": str(job.folder),
         "command": job.command,
     }
+    return cast(JobAnswer, values)
 
 
 def _format_duration(seconds: float) -> str:
@@ -218,7 +302,7 @@ RESUME = Command(
 )
 
 
-def _serve(options: Options) -> Answer:
+def _serve(options: Options) -> Answer[None]:
     """Replace this process with the server: the command line does not import the pages."""
     # 1. The server's command line, without options that were not given: the server has the defaults.
     command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
@@ -236,7 +320,7 @@ def _serve(options: Options) -> Answer:
     os.execve(sys.executable, command, {**os.environ, "PYTHONPATH": paths})
 
 
-def _run_job(options: Options) -> Answer:
+def _run_job(options: Options) -> Answer[WorkerAnswer]:
     from vocadapt.lab.jobs.worker import run_job
 
     # The log of a job is its stderr, and includes the warnings of libraries.
@@ -250,7 +334,7 @@ def _run_job(options: Options) -> Answer:
     return Answer({"exit": code}, f"exit {code}", code)
 
 
-def _demo(options: Options) -> Answer:
+def _demo(options: Options) -> Answer[DemoAnswer]:
     start = time.perf_counter()
     with ExitStack() as stack:
         # Without --out the workspace is removed when its steps are done.
@@ -277,7 +361,7 @@ def _demo(options: Options) -> Answer:
             lines.append(f"    {step.command}")
     lines.append(f"{seconds:.0f} s in total. {advice}")
     return Answer(
-        {"out": out, "seconds": seconds, "steps": [asdict(step) for step in steps]},
+        {"out": out, "seconds": seconds, "steps": steps},
         "\n".join(lines),
     )
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -37,7 +37,83 @@ COLUMNS = ("row", "column", "published", "ours", "difference", "note")
 PLAN_COLUMNS = ("table", "cells", "published", "computable", "hours", "is computed by")
 
 
-def _reproduce(options: Options) -> Answer:
+class ImportAnswer(TypedDict):
+    """Published values that were imported for a table, of those that are known to it."""
+
+    table: str
+    imported: int
+    known: int
+    sha256: str
+    label: str
+
+
+class TablePlanAnswer(TypedDict):
+    """Which cells of a table can be computed here, what the others need, and hours of training."""
+
+    table: str
+    title: str
+    source: str
+    where: str
+    cells: int
+    published: int
+    computable: int
+    method: str
+    study: Any
+    hours: float
+    trainings: int
+    refusal: str
+    needs: list[str]
+    command: str
+
+
+class PlansAnswer(TypedDict):
+    """The published tables."""
+
+    tables: list[TablePlanAnswer]
+
+
+class CellAnswer(TypedDict):
+    """A cell: published value, ours, their difference, and why not if they cannot be compared."""
+
+    row: str
+    column: str
+    published: float | str | None
+    ours: float | str | None
+    difference: float | None
+    equal: bool | None
+    sd: float | None
+    n: int
+    why: str
+    imported: str
+    remark: str
+    comparable: bool
+
+
+class TableAnswer(TablePlanAnswer):
+    """A table that was reproduced."""
+
+    state: str
+    computed: int
+    comparable: int
+    failed: int
+    collapsed: int
+    script: str
+    seconds: float
+    rows: list[CellAnswer]
+
+
+class ReproduceAnswer(TypedDict):
+    """The tables that were reproduced."""
+
+    scale: str
+    out: str
+    seconds: float
+    tables: list[TableAnswer]
+
+
+def _reproduce(
+    options: Options,
+) -> Answer[ImportAnswer] | Answer[PlansAnswer] | Answer[ReproduceAnswer]:
     if options.imported:
         return _import(options)
     workspace = Workspace(Path(options.workspace))
@@ -80,17 +156,18 @@ def _read_models(given: Sequence[str]) -> tuple[dict[str, str], str]:
     return named, stand_in
 
 
-def _import(options: Options) -> Answer:
+def _import(options: Options) -> Answer[ImportAnswer]:
     if len(options.tables) != 1 or options.tables == [ALL]:
         raise InputError("Values are imported for one table.", "Name the table.")
     (name,) = options.tables
     workspace = Workspace(Path(options.workspace))
     values = import_values(name, Path(options.imported), workspace, options.who or "")
     answer = {"table": name, "imported": len(values.values), "known": values.known}
-    return Answer({**answer, "sha256": values.sha256, "label": values.label}, format_facts(answer))
+    whole = {**answer, "sha256": values.sha256, "label": values.label}
+    return Answer(cast(ImportAnswer, whole), format_facts(answer))
 
 
-def _list(materials: Materials, root: Path, options: Options) -> Answer:
+def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAnswer]:
     """List the tables with the cells that can be computed here, and what the others need."""
     place = _read_place(options)
     plans = [
@@ -120,7 +197,8 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer:
             " python -m vocadapt reproduce TABLE runs one, and shows published, ours, difference.",
         ]
     )
-    return Answer({"tables": [_describe_plan(plan) for plan in plans]}, text)
+    described = [_describe_plan(plan) for plan in plans]
+    return Answer({"tables": cast(list[TablePlanAnswer], described)}, text)
 
 
 def _format_hours(plan: TablePlan) -> str:
@@ -157,7 +235,7 @@ def _describe_plan(plan: TablePlan) -> dict[str, Any]:
 
 def _run(
     tables: Sequence[PublishedTable], materials: Materials, root: Path, options: Options
-) -> Answer:
+) -> Answer[ReproduceAnswer]:
     """Reproduce tables one after the other."""
     done, place = [], _read_place(options)
     for number, table in enumerate(tables):
@@ -176,7 +254,7 @@ def _run(
         text = _render(done[0])
     else:
         text = _summarize(done)
-    return Answer(answer, text, int(any(one.failed for one in done)))
+    return Answer(cast(ReproduceAnswer, answer), text, int(any(one.failed for one in done)))
 
 
 def _describe(one: Reproduction) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from vocadapt.cli.command import (
 )
 from vocadapt.cli.options import (
     WITH_WEIGHTS,
+    Place,
     choose_destination,
     describe_place,
     model_options,
@@ -30,7 +31,9 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.search import (
     FIGURES,
     PLACE,
+    SearchNumbers,
     SearchStep,
+    SeedsNumbers,
     SeedStudyStep,
     format_settings,
 )
@@ -50,7 +53,21 @@ SHOWN_TRIALS = 20  # rows of the table of trials; the JSON holds all
 OTHER = ("finetune", "kind", "seeds", "weights")
 
 
-def _search(options: Options) -> Answer:
+class SearchAnswer(SearchNumbers, Place):
+    """The search, the file of its figures, and its numbers again under `numbers`."""
+
+    figures: str
+    numbers: SearchNumbers
+
+
+class SeedsAnswer(SeedsNumbers, Place):
+    """The seeds, the file of the figures, and the numbers again under `numbers`."""
+
+    figures: str
+    numbers: SeedsNumbers
+
+
+def _search(options: Options) -> Answer[SearchAnswer]:
     # 1. A setting that is given is not searched.
     training, inputs = _read_training(options)
     space = build_thesis_space()
@@ -97,7 +114,7 @@ def _search(options: Options) -> Answer:
     return replace(answer, text="\n\n".join([*parts, answer.text]))
 
 
-def _compare_seeds(options: Options) -> Answer:
+def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
     training, inputs = _read_training(options)
     settings = replace(
         read_settings(options, SeedStudyStep, names=("seeds",)),
@@ -120,7 +137,7 @@ def _compare_seeds(options: Options) -> Answer:
     return replace(answer, text=text, exit=int(bool(numbers["failures"])))
 
 
-def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) -> Answer:
+def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) -> Answer[Any]:
     """Run a step in its growing folder; the JSON of the answer has its numbers under `numbers`."""
     spec = Spec(step, settings, dict(inputs), options.offline)
     folder = choose_destination(options, spec.kind)
@@ -129,7 +146,7 @@ def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) 
             "No output folder was given: use --out DIR, or --name N (with --workspace W)."
         )
     artifact = run_step(spec.absolute(), folder, options.progress)
-    numbers, place = artifact.manifest.numbers, describe_place(artifact)
+    numbers, place = artifact.manifest.numbers, dict(describe_place(artifact))
     place["figures"] = str(artifact.folder / FIGURES)
     return Answer({**numbers, **place, "numbers": numbers}, format_facts(place))
 

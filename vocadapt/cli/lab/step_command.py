@@ -1,6 +1,6 @@
 """The command of a step, built from the step's declaration: inputs, settings, output folder."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from vocadapt.cli.command import (
     AddOption,
@@ -17,12 +17,13 @@ from vocadapt.cli.options import (
     OFFLINE,
     TEXT,
     WITH_WEIGHTS,
+    ArtifactAnswer,
     M,
     build_answer,
     destination_options,
     write_artifact,
 )
-from vocadapt.lab.steps.step import Role, Spec, Step
+from vocadapt.lab.steps.step import Numbers, Role, Spec, Step
 
 # By kind of artifact; DIR for others.
 METAVARS = {"models": "M", "corpora": "TEXT", "packs": "PACK", "": "FILE"}
@@ -41,14 +42,21 @@ def build_step_command(step: Step) -> Command:
     if step.resumes:
         options.append(CHECKPOINTS)
 
-    def run(options: Options) -> Answer:
+    def run(options: Options) -> Answer[Any]:
         # Inputs have a prefix in the namespace: a setting may have the name of an input.
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
         offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")
         spec = Spec(step.name, read_settings(options, step.settings), inputs, offline, casing)
         return build_answer(write_artifact(spec, options))
 
-    return Command(run, [*options, *destination_options(step.out)], step.description)
+    # The function of the step declares its figures by its return type; that of an extension may not.
+    numbers = get_type_hints(step.run).get("return", Numbers)
+    return Command(
+        run,
+        [*options, *destination_options(step.out)],
+        step.description,
+        declared_answer=ArtifactAnswer[numbers],  # type: ignore[valid-type]
+    )
 
 
 def _declare_input(role: Role, required: bool) -> AddOption:

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
@@ -20,10 +20,11 @@ from vocadapt.lab.studies.estimates import estimate_energy, estimate_grid
 from vocadapt.lab.studies.grid import Grid, describe_grid, expand
 from vocadapt.lab.studies.places import count_workers
 from vocadapt.lab.studies.report import ENDINGS, write_report
+from vocadapt.lab.studies.runner import Failure
 from vocadapt.lab.studies.slurm import run_array_task
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
-from vocadapt.lab.studies.table import build_table, describe_collapsed, group_cells, to_json
+from vocadapt.lab.studies.table import Row, build_table, describe_collapsed, group_cells, to_json
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace, find_root
 from vocadapt.settings import show_value
@@ -34,7 +35,94 @@ TERMINAL = 80  # columns
 OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
 
 
-def _plan(options: Options) -> Answer:
+class GridSize(TypedDict):
+    """Size of a study: `whole` of its cells are finished."""
+
+    cells: int
+    models: int
+    vectors: int
+    whole: int
+    variants: int
+    tasks: int
+    seeds: int
+
+
+class PlanAnswer(GridSize):
+    """A study, and what its remaining cells take; `slowdown`: how much longer while this machine is
+    busy.
+    """
+
+    seconds: float
+    seconds_alone: float
+    basis: str
+    bytes: int
+    kwh: float
+    kg_co2: float
+    workers: int
+    adaptations: dict[str, dict[str, Any]]
+    slowdown: float
+    out: str
+
+
+class RunAnswer(TypedDict):
+    """What a run of a study did."""
+
+    cells: int
+    done: int
+    failed: int
+    collapsed: int
+    skipped: int
+    failures: list[Failure]
+    seconds: float
+    out: str
+    manifest: str
+    script: NotRequired[str]
+
+
+class PartAnswer(TypedDict):
+    """What one part of a study did."""
+
+    cells: int
+    done: int
+    out: str
+
+
+class CellAnswer(TypedDict):
+    """State of a cell, and its folder."""
+
+    variant: str
+    task: str
+    seed: int
+    state: str
+    fraction: float | None
+    problem: str
+    folder: str
+
+
+class StatusAnswer(TypedDict):
+    """States of the cells of a study."""
+
+    cells: list[CellAnswer]
+    states: dict[str, int]
+    out: str
+
+
+class TableAnswer(TypedDict):
+    """The results of a study."""
+
+    rows: list[Row]
+
+
+class ReportAnswer(TypedDict):
+    """The report that was written, with `finished` of the cells."""
+
+    cells: int
+    finished: int
+    format: str
+    file: str
+
+
+def _plan(options: Options) -> Answer[PlanAnswer]:
     study, grid, folder = _open(options)
     settings = read_settings(options, StudyRun)
     workers = count_workers(settings.workers, study)
@@ -76,7 +164,7 @@ def _plan(options: Options) -> Answer:
         parts.append(
             f"This machine is busy: now it takes about {values['slowdown']:g} times as long."
         )
-    return Answer(values, "\n\n".join(parts))
+    return Answer(cast(PlanAnswer, values), "\n\n".join(parts))
 
 
 def _format_adaptations(study: Study) -> str:
@@ -114,7 +202,7 @@ def _format_value(value: object) -> str:
     return show_value(value)
 
 
-def _run(options: Options) -> Answer:
+def _run(options: Options) -> Answer[RunAnswer]:
     study = read_study(Path(options.file))
     settings, folder = read_settings(options, StudyRun), _find_folder(study, options)
     spec = Spec("study", settings, {"file": options.file}).absolute()
@@ -134,19 +222,19 @@ def _run(options: Options) -> Answer:
     ]
     facts = {name: value for name, value in values.items() if name != "failures"}
     text = "\n".join([_format_rows(numbers["rows"]), "", *failures, format_facts(facts)])
-    return Answer(values, text, int(numbers["failed"] > 0))
+    return Answer(cast(RunAnswer, values), text, int(numbers["failed"] > 0))
 
 
-def _run_part(options: Options) -> Answer:
+def _run_part(options: Options) -> Answer[PartAnswer]:
     _, grid, folder = _open(options)
     if options.index >= options.of:
         raise InputError(f"There is no part {options.index} of {options.of}: parts begin with 0.")
     outcome = run_array_task(grid, folder, options.index, options.of)
-    values = {"cells": outcome.cells, "done": outcome.done, "out": str(folder)}
+    values: PartAnswer = {"cells": outcome.cells, "done": outcome.done, "out": str(folder)}
     return Answer(values, format_facts(values), outcome.exit)
 
 
-def _status(options: Options) -> Answer:
+def _status(options: Options) -> Answer[StatusAnswer]:
     _, grid, folder = _open(options)
     states = find_states(grid, folder)
     counts = count_states(states)
@@ -167,10 +255,11 @@ def _status(options: Options) -> Answer:
     if shown:
         columns = ("variant", "task", "seed", "state", "fraction", "problem")
         lines.append(format_table(columns, [tuple(one[name] for name in columns) for one in shown]))
-    return Answer({"cells": cells, "states": counts, "out": str(folder)}, "\n\n".join(lines))
+    answer = {"cells": cells, "states": counts, "out": str(folder)}
+    return Answer(cast(StatusAnswer, answer), "\n\n".join(lines))
 
 
-def _table(options: Options) -> Answer:
+def _table(options: Options) -> Answer[TableAnswer]:
     _, grid, folder = _open(options)
     rows = build_table(grid, folder)
     values = to_json(rows)
@@ -179,15 +268,21 @@ def _table(options: Options) -> Answer:
         " randomization test over test examples, Holm-corrected for the tests in this table."
     )
     notes = [_wrap(text) for text in (describe_collapsed(rows), note) if text]
-    return Answer(values, "\n\n".join([_format_rows(values["rows"]), *notes]))
+    text = "\n\n".join([_format_rows(values["rows"]), *notes])
+    return Answer({"rows": list(rows)}, text)
 
 
-def _report(options: Options) -> Answer:
+def _report(options: Options) -> Answer[ReportAnswer]:
     study, grid, folder = _open(options)
     form = options.format or "html"
     file = Path(options.to or f"{study.name}{ENDINGS[form]}")
     whole = write_report(grid, folder, file, form, options.overwrite)
-    values = {"cells": len(grid.cells), "finished": whole, "format": form, "file": str(file)}
+    values: ReportAnswer = {
+        "cells": len(grid.cells),
+        "finished": whole,
+        "format": form,
+        "file": str(file),
+    }
     return Answer(values, f"{file}: {whole:,} of {len(grid.cells):,} cells are finished")
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 from pathlib import Path
+from typing import TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.options import OVERWRITE_FILE, WORKSPACE
@@ -26,6 +27,85 @@ from vocadapt.lab.workspace.notes import load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
 
 KIND_OF_SINGULAR = {singular: kind for kind, singular in ARTIFACTS.items()}  # model: models
+
+
+class ArtifactRow(TypedDict):
+    """An artifact: kind/name, time (UTC), size for people, note."""
+
+    artifact: str
+    created: str
+    size: str
+    note: str
+
+
+class ListAnswer(TypedDict):
+    """The artifacts of a workspace."""
+
+    artifacts: list[ArtifactRow]
+
+
+class RenameAnswer(TypedDict):
+    """The artifact or job under its new name, and the artifacts that were updated."""
+
+    artifact: str
+    name: str
+    updated: list[str]
+
+
+class NoteAnswer(TypedDict):
+    """The item and its note ("" if it was removed)."""
+
+    item: str
+    note: str
+
+
+class DeleteAnswer(TypedDict):
+    """The id in the trash, its size, and the artifacts that were made from it."""
+
+    id: str
+    bytes: int
+    dependents: list[str]
+
+
+class TrashRow(TypedDict):
+    """Something in the trash: kind/name, time (UTC), size for people."""
+
+    id: str
+    item: str
+    deleted: str
+    size: str
+
+
+class TrashAnswer(TypedDict):
+    """The trash of a workspace."""
+
+    trash: list[TrashRow]
+
+
+class RestoreAnswer(TypedDict):
+    """The item that was taken back."""
+
+    item: str
+
+
+class EmptyAnswer(TypedDict):
+    """How much was deleted for good."""
+
+    bytes: int
+    items: int
+
+
+class WorkspaceAnswer(TypedDict):
+    """The folder of the new workspace."""
+
+    workspace: str
+
+
+class ExportAnswer(TypedDict):
+    """The zip file, and the number of files in it."""
+
+    file: str
+    files: int
 
 
 def _open(options: Options) -> Workspace:
@@ -53,7 +133,7 @@ def _find(workspace: Workspace, path: str) -> Artifact | Job:
     return workspace.artifact(kind, name)
 
 
-def _list(options: Options) -> Answer:
+def _list(options: Options) -> Answer[ListAnswer]:
     workspace = _open(options)
     notes = load_notes(workspace)
     rows = []
@@ -70,7 +150,8 @@ def _list(options: Options) -> Answer:
     header = ("artifact", "created", "size", "note")
     if rows:
         text = format_table(header, rows)
-    return Answer({"artifacts": [dict(zip(header, row, strict=True)) for row in rows]}, text)
+    artifacts = [dict(zip(header, row, strict=True)) for row in rows]
+    return Answer({"artifacts": cast(list[ArtifactRow], artifacts)}, text)
 
 
 def _format_time(iso: str) -> str:
@@ -83,7 +164,7 @@ def _format_command(*arguments: object) -> str:
     return shlex.join(["python", "-m", "vocadapt", *map(str, arguments)])
 
 
-def _rename(options: Options) -> Answer:
+def _rename(options: Options) -> Answer[RenameAnswer]:
     workspace = _open(options)
     item = _find(workspace, options.artifact)
     updated: list[str] = []
@@ -102,7 +183,7 @@ def _rename(options: Options) -> Answer:
     return Answer({"artifact": id, "name": name, "updated": updated}, text)
 
 
-def _note(options: Options) -> Answer:
+def _note(options: Options) -> Answer[NoteAnswer]:
     workspace = _open(options)
     id = find_id(_find(workspace, options.artifact))
     save_note(workspace, id, options.text)
@@ -112,7 +193,7 @@ def _note(options: Options) -> Answer:
     return Answer({"item": id, "note": note}, text)
 
 
-def _delete(options: Options) -> Answer:
+def _delete(options: Options) -> Answer[DeleteAnswer]:
     workspace = _open(options)
     item = _find(workspace, options.artifact)
     id, dependents = find_id(item), list[str]()
@@ -134,7 +215,7 @@ def _delete(options: Options) -> Answer:
     return Answer({"id": deleted.id, "bytes": deleted.size, "dependents": dependents}, text)
 
 
-def _trash(options: Options) -> Answer:
+def _trash(options: Options) -> Answer[TrashAnswer]:
     workspace = _open(options)
     entries = list_trash(workspace)
     header = ("id", "item", "deleted", "size")
@@ -150,17 +231,18 @@ def _trash(options: Options) -> Answer:
     text = "The trash is empty."
     if rows:
         text = format_table(header, rows)
-    return Answer({"trash": [dict(zip(header, row, strict=True)) for row in rows]}, text)
+    trash = [dict(zip(header, row, strict=True)) for row in rows]
+    return Answer({"trash": cast(list[TrashRow], trash)}, text)
 
 
-def _restore(options: Options) -> Answer:
+def _restore(options: Options) -> Answer[RestoreAnswer]:
     workspace = _open(options)
     folder = restore(workspace, find_deleted(workspace, options.id), options.name or "")
     item = f"{folder.parent.name}/{folder.name}"
     return Answer({"item": item}, f"{item} is back.")
 
 
-def _empty(options: Options) -> Answer:
+def _empty(options: Options) -> Answer[EmptyAnswer]:
     workspace = _open(options)
     count, freed = len(list_trash(workspace)), empty_trash(workspace)
     text = "The trash was already empty."
@@ -170,14 +252,14 @@ def _empty(options: Options) -> Answer:
     return Answer({"bytes": freed, "items": count}, text)
 
 
-def _copy(options: Options) -> Answer:
+def _copy(options: Options) -> Answer[WorkspaceAnswer]:
     copy = copy_workspace(_open(options), Path(options.out), options.progress)
     command = _format_command("app", "--workspace", copy.root)
     text = f"Copied to {copy.root}, without jobs, uploads and trash. Open it: {command}"
     return Answer({"workspace": str(copy.root)}, text)
 
 
-def _export(options: Options) -> Answer:
+def _export(options: Options) -> Answer[ExportAnswer]:
     target = Path(options.out)
     check_free_file(target, options.overwrite)
     files = export_workspace(_open(options), target)
@@ -190,7 +272,7 @@ def _export(options: Options) -> Answer:
     return Answer({"file": str(target), "files": files}, text)
 
 
-def _unpack(options: Options) -> Answer:
+def _unpack(options: Options) -> Answer[WorkspaceAnswer]:
     opened = open_export(Path(options.file), Path(options.out))
     command = _format_command("app", "--workspace", opened.root)
     text = f"Unpacked to {opened.root}. Open it: {command}"

@@ -5,7 +5,7 @@ tasks list, card, download: the benchmarks of the papers.
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -19,6 +19,7 @@ from vocadapt.cli.command import (
 from vocadapt.cli.options import (
     CHECKPOINTS,
     WITH_WEIGHTS,
+    Place,
     choose_destination,
     describe_place,
     destination_options,
@@ -30,7 +31,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
-from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.finetune import FinetuneNumbers, FinetuneStep, RunNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
@@ -40,7 +41,7 @@ from vocadapt.training.finetune.settings import (
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, find_card
+from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, CardFile, cards, find_card
 from vocadapt.training.tasks.examples import SPLITS, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.trained_parameters import describe_old_embeddings
@@ -49,7 +50,30 @@ OTHER = ("finetune", "kind")  # settings of the step that are declared separatel
 CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning in zero-shot
 
 
-def _finetune(options: Options) -> Answer:
+class FinetuneAnswer(FinetuneNumbers, Place):
+    """The fine-tuned runs, and where they are."""
+
+
+class EvaluateAnswer(RunNumbers):
+    """Scores of a run on `examples` of `of` examples, of which `seen` were in its training."""
+
+    run: str
+    examples: int
+    of: int
+    seen: int | None
+    word_rule: NotRequired[str]
+    findings: list[str]
+
+
+class ZeroShotAnswer(EvaluateAnswer):
+    """Scores on unseen questions of the domain, and where the models and scores are."""
+
+    out: str
+    seconds: float
+    scores: str
+
+
+def _finetune(options: Options) -> Answer[FinetuneAnswer]:
     # 1. The settings: a preset with the options that were given.
     preset = FINETUNING_PRESETS[options.settings]
     training = training_preset(options.settings, **read_given(options, FinetuneSettings))
@@ -71,20 +95,21 @@ def _finetune(options: Options) -> Answer:
     # 3. The run.
     run = write_artifact(spec, options)
     numbers, place = run.manifest.numbers, describe_place(run)
-    return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
+    text = f"{render_scores(numbers)}\n\n{format_facts(place)}"
+    return Answer(cast(FinetuneAnswer, {**numbers, **place}), text)
 
 
-def _evaluate(options: Options) -> Answer:
+def _evaluate(options: Options) -> Answer[EvaluateAnswer]:
     test = Path(options.test) if options.test else None
     numbers = evaluate_runs(
         Path(options.run),
         read_settings(options, EvaluateSettings, EvaluateSettings(test)),
         options.progress,
     )
-    return Answer(numbers, render_scores(numbers))
+    return Answer(cast(EvaluateAnswer, numbers), render_scores(numbers))
 
 
-def _zero_shot(options: Options) -> Answer:
+def _zero_shot(options: Options) -> Answer[ZeroShotAnswer]:
     start, out = time.perf_counter(), Path(options.out)
     settings = ZeroShotSettings(
         options.model,
@@ -100,7 +125,8 @@ def _zero_shot(options: Options) -> Answer:
     # The output is a folder of two models and scores, not an artifact of a workspace.
     numbers = run_zero_shot(settings, out, options.progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
-    return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
+    text = f"{render_scores(numbers)}\n\n{format_facts(place)}"
+    return Answer(cast(ZeroShotAnswer, {**numbers, **place}), text)
 
 
 def render_scores(numbers: Mapping[str, Any]) -> str:
@@ -270,7 +296,48 @@ ZERO_SHOT = Command(
 )
 
 
-def _list(options: Options) -> Answer:
+class CardAnswer(TypedDict):
+    """The card of a benchmark; null for what is not known or does not apply."""
+
+    name: str
+    family: str
+    kind: str
+    about: str | None
+    version: str | None
+    labels: list[str] | None
+    sizes: Annotated[dict[str, dict[str, int]] | None, "of each split, by unit"]
+    scorer: str | None
+    negative: list[str] | None
+    metric: str | None
+    license: str | None
+    access: str
+    where: str | None
+    base: str | None
+    files: dict[str, CardFile] | None
+    folds: int | None
+    groups: list[str] | None
+    notes: list[str] | None
+    source: str | None
+
+
+class DownloadAnswer(TypedDict):
+    """The task that was written: examples of each split (of the first fold, if it has folds), and the
+    SHA-256 of each downloaded file.
+    """
+
+    out: str
+    seconds: float
+    manifest: str
+    task: str
+    kind: str
+    examples: dict[str, int]
+    folds: NotRequired[int]
+    by_fold: NotRequired[dict[str, list[int]]]
+    sha256: dict[str, str]
+    findings: list[str]
+
+
+def _list(options: Options) -> Answer[list[CardAnswer]]:
     wanted = getattr(options, "kind", None)
     shown, rows = [], []
     for card in cards().values():
@@ -285,10 +352,10 @@ def _list(options: Options) -> Answer:
         "tasks card NAME shows its card; tasks download NAME --out DIR downloads a free benchmark."
     )
     table = format_table(("name", "kind", "score", "sizes", "files"), rows)
-    return Answer(shown, f"{table}\n\n{note}")
+    return Answer(cast(list[CardAnswer], shown), f"{table}\n\n{note}")
 
 
-def _show_card(options: Options) -> Answer:
+def _show_card(options: Options) -> Answer[CardAnswer]:
     card = find_card(options.benchmark)
     # Some benchmarks may not be redistributed; the card describes how to get them.
     files = "available with tasks download"
@@ -314,7 +381,8 @@ def _show_card(options: Options) -> Answer:
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
     }
     return Answer(
-        card.to_dict(), format_facts({name: value or UNKNOWN for name, value in values.items()})
+        cast(CardAnswer, card.to_dict()),
+        format_facts({name: value or UNKNOWN for name, value in values.items()}),
     )
 
 
@@ -327,7 +395,7 @@ def _format_sizes(card: Card) -> str:
     return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}"
 
 
-def _download(options: Options) -> Answer:
+def _download(options: Options) -> Answer[DownloadAnswer]:
     folder = choose_destination(options, "tasks")
     if folder is None:
         raise InputError(
@@ -349,7 +417,7 @@ def _download(options: Options) -> Answer:
             )
     facts |= {f"note {i}": note for i, note in enumerate(numbers["findings"], start=1)}
     return Answer(
-        {**place, "task": task.name, "kind": task.kind, **numbers},
+        cast(DownloadAnswer, {**place, "task": task.name, "kind": task.kind, **numbers}),
         format_facts({**facts, **place}),
     )
 

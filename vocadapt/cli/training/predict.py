@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, setting_options
 from vocadapt.cli.options import OVERWRITE_FILE
@@ -11,9 +12,10 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.text.formats.text_file import open_text_file
+from vocadapt.training.finetune.question_encoding import Part
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.tokenizations import CHOICES, POOLED, select_tokenization
-from vocadapt.training.prediction.answering import QuestionAnswers, answer
+from vocadapt.training.prediction.answering import AnswerSpan, QuestionAnswers, answer
 from vocadapt.training.prediction.plain_text import plain_examples, read_lines
 from vocadapt.training.tasks.context_windows import AnswerSettings
 from vocadapt.training.tasks.examples import Split
@@ -25,7 +27,43 @@ NONE = (
 WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 
 
-def _predict(options: Options) -> Answer:
+class PredictAnswer(TypedDict):
+    """The file that was written: predictions for `examples` of `of` lines, and the tokenization
+    (`cut`) that made them.
+    """
+
+    out: str
+    examples: int
+    of: int
+    cut: str
+    kind: str
+    word_rule: NotRequired[str]
+
+
+class QuestionAnswer(TypedDict):
+    """A question, its best answer under the main tokenization (null if none; start and end in
+    characters of the context), and the answers and windows of every tokenization.
+    """
+
+    question: str
+    answer: str | None
+    score: float | None
+    start: int | None
+    end: int | None
+    best: dict[str, list[AnswerSpan]]
+    windows: dict[str, Part]
+
+
+class AnswerAnswer(TypedDict):
+    """The answers to questions on a text, and the main tokenization (`cut`)."""
+
+    model: str
+    cut: str
+    word_rule: str
+    answers: list[QuestionAnswer]
+
+
+def _predict(options: Options) -> Answer[PredictAnswer]:
     run = load_run(Path(options.model))
     out = Path(options.out)
     path = Path(options.file)
@@ -51,7 +89,7 @@ def _predict(options: Options) -> Answer:
     with open_file_draft(out) as draft:
         draft.write_text("".join(shown), encoding="utf-8")
     # 3. What was written.
-    figures = {
+    figures: PredictAnswer = {
         "out": str(out),
         "examples": len(split),
         "of": len(lines) or len(split),
@@ -63,7 +101,7 @@ def _predict(options: Options) -> Answer:
     return Answer(figures, format_facts(figures))
 
 
-def _answer(options: Options) -> Answer:
+def _answer(options: Options) -> Answer[AnswerAnswer]:
     # 1. Answer under every tokenization.
     run = load_run(Path(options.model))
     with open_text_file(Path(options.context)) as source:
@@ -88,7 +126,7 @@ def _answer(options: Options) -> Answer:
         "word_rule": options.word_rule or run.word_rule,
         "answers": [_answer_to_json(one, main, shown) for one in found],
     }
-    return Answer(answers, "\n\n".join(texts))
+    return Answer(cast(AnswerAnswer, answers), "\n\n".join(texts))
 
 
 def _answer_to_json(found: QuestionAnswers, main: str, shown: Sequence[str]) -> dict[str, object]:

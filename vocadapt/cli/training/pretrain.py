@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -35,6 +35,7 @@ from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.finetune import OldEmbeddings
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
@@ -82,7 +83,84 @@ FEW_STEPS = 50  # with fewer steps, a warning is shown
 SHORT = "Few steps: the model has hardly changed. Give a larger budget, or a smaller --batch-size."
 
 
-def _pretrain(options: Options) -> Answer:
+class Losses(TypedDict):
+    """Held-out loss in nats, and that of a unigram model."""
+
+    before: float
+    after: float
+    unigram: float
+
+
+class LossIntervals(TypedDict):
+    """95 % intervals of the losses; null if there is too little text."""
+
+    before: list[float] | None
+    after: list[float] | None
+
+
+class LossChange(TypedDict):
+    """Change of the loss per character, its 95 % interval, and the verdict."""
+
+    value: float
+    interval: list[float] | None
+    verdict: str
+
+
+class PretrainAnswer(TypedDict):
+    """The training, and the masked-language-model loss on held-out text before and after it."""
+
+    stage: str
+    tokens: int
+    steps: int
+    seconds: float
+    tokens_per_second: float
+    trainable: int
+    frozen: int
+    loss_per_character: Losses
+    loss_interval: LossIntervals
+    loss_change: LossChange
+    held_out_words: int
+    held_out_windows: int
+    held_out_too_long: NotRequired[int]
+    loss_per_byte: NotRequired[Losses]
+    trained: NotRequired[str]
+    optimizer_bytes: NotRequired[int]
+    old_embeddings: NotRequired[OldEmbeddings]
+    pairs: NotRequired[int]
+    of_documents: NotRequired[int]
+    true_next: NotRequired[float]
+    padding: NotRequired[float]
+    next_sentence_loss: NotRequired[float]
+    stored_as: NotRequired[str]
+    updates_lost_to_rounding: NotRequired[float]
+    checkpoints: list[str]
+    out: str
+    manifest: str
+
+
+class GateKind(TypedDict):
+    """A kind of token: how many, and mean and sd of the weight in each layer."""
+
+    tokens: int
+    share: list[float | None]
+    sd: list[float | None]
+
+
+class GatesAnswer(TypedDict):
+    """Weight of the extension module in the output of each layer, by kind of token."""
+
+    layers: int
+    kinds: dict[str, GateKind]
+    windows: int
+    too_long: int
+    lines: int
+    of: int
+    start: float
+    out: NotRequired[str]
+    seconds: float
+
+
+def _pretrain(options: Options) -> Answer[PretrainAnswer]:
     # Exactly one of the two is required.
     if options.from_scratch == bool(options.model):
         raise InputError(
@@ -118,7 +196,7 @@ def _pretrain(options: Options) -> Answer:
     text = format_facts({**shown, **place})
     if numbers["steps"] < FEW_STEPS:
         text += f"\n\n{SHORT}"
-    return Answer(answer, text)
+    return Answer(cast(PretrainAnswer, answer), text)
 
 
 def _describe_losses(numbers: Mapping[str, Any]) -> dict[str, str]:
@@ -237,7 +315,7 @@ MEANING = (
 )
 
 
-def _report_gates(options: Options) -> Answer:
+def _report_gates(options: Options) -> Answer[GatesAnswer]:
     start = time.perf_counter()
     out = None
     if options.out:
@@ -270,7 +348,8 @@ def _report_gates(options: Options) -> Answer:
     layers = enumerate(weights.means.tolist(), start=1)
     rows = [("tokens", *weights.counts), *((f"layer {i}", *means) for i, means in layers)]
     table = format_table(("", *weights.kinds), rows)
-    return Answer(answer, f"{table}\n\n{format_facts(facts)}\n\n{MEANING}")
+    text = f"{table}\n\n{format_facts(facts)}\n\n{MEANING}"
+    return Answer(cast(GatesAnswer, answer), text)
 
 
 def _render_tsv(found: GateReport) -> str:

@@ -4,7 +4,7 @@ from argparse import BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.errors.slicing import SLICES
 from vocadapt.cli.command import (
@@ -23,6 +23,7 @@ from vocadapt.cli.options import (
     CORPUS_SETTINGS,
     OFFLINE,
     WITH_WEIGHTS,
+    ArtifactAnswer,
     build_answer,
     destination_options,
     model_options,
@@ -34,12 +35,13 @@ from vocadapt.cli.vocabulary.initializers import (
     add_initializer_settings,
 )
 from vocadapt.lab.reports.pretraining import has_mlm_head
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.card import NOT_COUNTED
-from vocadapt.models.certificate.certificate import certify
+from vocadapt.models.certificate.certificate import Check, certify
 from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.loaders.loader import LoadResult
 from vocadapt.models.loaders.registry import LoaderSettings
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
@@ -71,7 +73,7 @@ RESULTS = {True: "passed", False: "FAILED"}
 VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
 
 
-def _adapt(options: Options) -> Answer:
+def _adapt(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
     recipe = choose_recipe(vars(options))
     inputs = {
         "model": options.model,
@@ -93,7 +95,23 @@ def _adapt(options: Options) -> Answer:
     return replace(answer, text="\n\n".join(notes))
 
 
-def _certify(options: Options) -> Answer:
+class CertifyAnswer(TypedDict):
+    """The certificate: every check, the programs that load the model, and how often added words are
+    not one token (departures) in the text.
+    """
+
+    passed: bool
+    checks: list[Check]
+    loads: list[LoadResult]
+    lines: NotRequired[int]
+    of: NotRequired[int]
+    added_occurrences: NotRequired[int]
+    departures: NotRequired[int]
+    within_words: NotRequired[int]
+    departures_not_counted: NotRequired[str]
+
+
+def _certify(options: Options) -> Answer[CertifyAnswer]:
     before, after = (
         open_model(name, options.offline or None) for name in (options.before, options.after)
     )
@@ -141,7 +159,7 @@ def _certify(options: Options) -> Answer:
     ]
     notes.append(VERDICTS[certificate.passed])
     return Answer(
-        {**certificate.to_dict(), **answer, **departures},
+        cast(CertifyAnswer, {**certificate.to_dict(), **answer, **departures}),
         "\n".join([*tables, "", *notes]),
         int(not certificate.passed),
     )
@@ -184,7 +202,7 @@ REGISTRIES: dict[str, Mapping[str, Any]] = {  # what the command presets lists
 }
 
 
-def _list_presets(options: Options) -> Answer:
+def _list_presets(options: Options) -> Answer[dict[str, Any]]:
     if options.toml is not None:
         recipe = get_preset(options.toml)
         return Answer(recipe.to_dict(), format_toml(recipe).rstrip())

@@ -1,21 +1,11 @@
-"""advise, tokenize, lens: how a vocabulary tokenizes a text.
-
-Proportions in the JSON of advise are fractions, unknown values null; the keys:
-
-verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words,
-distinct, cut, cut_distinct, unknown, fertility, pieces), anchors, width, min_count, expected (p@5,
-low, high, chance, words, outside), top_saved, added (one entry for each minimum count of an added
-word), recommended and recipes (preset, max_added, min_count, map, command), first (the command to
-run before any of them), cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or
-"counted"), seconds.
-"""
+"""advise, tokenize, lens: how a vocabulary tokenizes a text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings
 from vocadapt.cli.options import (
@@ -40,11 +30,14 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress
 from vocadapt.recipe import write_recipe
 from vocadapt.settings import MAX_COUNT
+from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
 from vocadapt.text.words import Splitter, count_words
+from vocadapt.vocabulary.advice.advice import Finding, SplitWord
 from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
+from vocadapt.vocabulary.growth.word_tokenizations import Gain
 from vocadapt.vocabulary.lens import (
     TERMS,
     TextToken,
@@ -83,7 +76,80 @@ GAINS_HEADER = (
 )
 
 
-def _advise(options: Options) -> Answer:
+class WordStatistics(TypedDict):
+    """Words with letters of a text: numbers, fractions that are split (`cut`) or unknown, wordpieces
+    per word, and fractions with 1, 2, … wordpieces.
+    """
+
+    words: int
+    distinct: int
+    cut: float
+    cut_distinct: float
+    unknown: float
+    fertility: float
+    pieces: list[float]
+
+
+Expected = TypedDict(
+    "Expected",
+    {
+        "p@5": Annotated[float, "expected P@5 of an alignment on held-out words"],
+        "low": float,
+        "high": float,
+        "chance": float,
+        "words": int,
+        "outside": Annotated[list[str], "inputs outside of the measured ranges"],
+    },
+)
+
+
+class Recommendation(TypedDict):
+    """A recipe to try, and its command line."""
+
+    name: str
+    preset: str
+    max_added: int
+    map: Annotated[AlignmentSettings | None, "the alignment"]
+    about: str
+    min_count: int
+    command: str
+
+
+class TaskFile(TypedDict):
+    """Size of the task file."""
+
+    entities: int
+    sentences: int
+    tokens: int
+
+
+class AdviseAnswer(TypedDict):
+    """The advice; proportions are fractions, unknown values null."""
+
+    verdict: Literal["adapt", "keep"]
+    sentence: str
+    reasons: list[Finding]
+    corpus: WordStatistics
+    task: WordStatistics | None
+    anchors: int
+    width: int | None
+    min_count: int
+    expected: Expected
+    top_saved: Annotated[float, "tokens saved by the 1,000 most frequent words"]
+    added: Annotated[list[Gain], "for each minimum count of an added word"]
+    recommended: Recommendation | None
+    recipes: list[Recommendation]
+    cut_words: Annotated[list[SplitWord], "the most frequent words that are split"]
+    lines: int
+    lines_read: int
+    measured_gains: list[MeasuredGain]
+    first: Annotated[str | None, "the command to run before any recipe"]
+    task_file: TaskFile | None
+    counts: Literal["kept", "counted"]
+    seconds: float
+
+
+def _advise(options: Options) -> Answer[AdviseAnswer]:
     settings = read_settings(options, CorpusSettings)
     opened = open_named_model(options)
     # Word counts are stored in the workspace that holds the corpus, or in --workspace.
@@ -94,7 +160,7 @@ def _advise(options: Options) -> Answer:
     )
     answer = build_advice_answer(report, options.text, options.model, settings)
     _add_recommendation(options, report, opened, answer)
-    return Answer(answer, _render(report, answer, bool(options.out)))
+    return Answer(cast(AdviseAnswer, answer), _render(report, answer, bool(options.out)))
 
 
 def _add_recommendation(
@@ -250,7 +316,63 @@ HEADER = (
 ENDINGS = {*READERS, ".gz"}
 
 
-def _tokenize(options: Options) -> Answer:
+class Tokenization(TypedDict):
+    """The tokens of a text, without special tokens; offsets in characters."""
+
+    tokens: list[str]
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class LensRow(TypedDict):
+    """How a model tokenizes the words of a text; `by_pieces`: words by number of wordpieces."""
+
+    model: str
+    words: int
+    distinct: int
+    pieces: int
+    pieces_distinct: int
+    unknown_words: int
+    by_pieces: dict[str, int]
+    fertility: float
+    fertility_distinct: float
+    one_piece: float
+    unknown: float
+
+
+class ChangedWord(TypedDict):
+    """A word that is tokenized differently, and the wordpieces saved in the whole text."""
+
+    word: str
+    count: int
+    before: list[str]
+    after: list[str]
+    saved: int
+
+
+class Changes(TypedDict):
+    """The words listed, of all that two models tokenize differently."""
+
+    before: str
+    after: str
+    of: int
+    words: list[ChangedWord]
+
+
+class LensAnswer(TypedDict):
+    """A text under several models, and the words that differ from the first; `cuts`: the tokens of a
+    short text by model.
+    """
+
+    models: list[str]
+    words: int
+    distinct: int
+    rows: list[LensRow]
+    changed: list[Changes]
+    cuts: dict[str, Tokenization]
+
+
+def _tokenize(options: Options) -> Answer[dict[str, Tokenization]]:
     tokenizations, shown = _tokenize_text(_open_models(options), options.text)
     return Answer(tokenizations, "\n".join(shown))
 
@@ -262,11 +384,11 @@ def _open_models(options: Options) -> dict[str, LanguageModel]:
 
 def _tokenize_text(
     models: Mapping[str, LanguageModel], text: str
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Tokenization], list[str]]:
     """Tokenize a text by each model: tokens, ids and character offsets as JSON, without special
     tokens; and the tokens of each model as text.
     """
-    tokenizations, shown = {}, []
+    tokenizations, shown = dict[str, Tokenization](), list[str]()
     for name, model in models.items():
         pieces: Sequence[TextToken] = tokenize_text(model.fast_tokenizer, text)
         tokens = [piece.token for piece in pieces]
@@ -275,12 +397,12 @@ def _tokenize_text(
         tokenizations[name] = {
             "tokens": tokens,
             "ids": [piece.id for piece in pieces],
-            "offsets": [[piece.start, piece.end] for piece in pieces],
+            "offsets": [(piece.start, piece.end) for piece in pieces],
         }
     return tokenizations, shown
 
 
-def _compare(options: Options) -> Answer:
+def _compare(options: Options) -> Answer[LensAnswer]:
     # 1. The text and the models; a single adapted model is compared with its base model.
     source, models = _open_source(options), _open_models(options)
     if len(models) == 1:
@@ -290,7 +412,7 @@ def _compare(options: Options) -> Answer:
             models = {str(Path(name) / before.path.name): before, **models}
 
     # 2. The tokens of a short text.
-    tokenizations, parts = dict[str, Any](), list[str]()
+    tokenizations, parts = dict[str, Tokenization](), list[str]()
     if isinstance(source, str) and len(source) <= SHORT:
         tokenizations, parts = _tokenize_text(models, source)
 
@@ -306,17 +428,15 @@ def _compare(options: Options) -> Answer:
         changes, text = _list_changes(counted, tokenizers[0], other, options.top)
         changed.append(changes)
         parts.append(text)
-    return Answer(
-        {
-            "models": list(models),
-            "words": figures[0].words,
-            "distinct": figures[0].distinct,
-            "rows": [row.to_dict() for row in figures],
-            "changed": changed,
-            "cuts": tokenizations,
-        },
-        "\n\n".join(parts),
-    )
+    answer = {
+        "models": list(models),
+        "words": figures[0].words,
+        "distinct": figures[0].distinct,
+        "rows": [row.to_dict() for row in figures],
+        "changed": changed,
+        "cuts": tokenizations,
+    }
+    return Answer(cast(LensAnswer, answer), "\n\n".join(parts))
 
 
 def _open_source(options: Options) -> str | Corpus:

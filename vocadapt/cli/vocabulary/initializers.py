@@ -4,6 +4,7 @@ import time
 from argparse import _ActionsContainer
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli.command import (
@@ -28,6 +29,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
+    LeaderboardNumbers,
     LeaderboardStep,
     compare_for_step,
     load_comparison,
@@ -44,6 +46,66 @@ GLOSSARY = option(
     help="text with a word and its description on each line, separated by a tab or a colon, for the"
     " initializer grounded",
 )
+Standing = TypedDict(
+    "Standing",
+    {
+        "initializer": str,
+        "centered_cosine": Annotated[float, "mean over hidden tokens; 0: the global mean"],
+        "standard_error": float,
+        "p@1": float,
+        "mrr": float,
+        "median_rank": Annotated[float, "0 is the true embedding"],
+        "norm_ratio": float,
+        "neighbor_overlap": float | None,
+        "masked_loss": Annotated[float | None, "nats per character"],
+        "fallbacks": int,
+        "seconds": float,
+    },
+)
+Chance = TypedDict("Chance", {"p@1": float, "mrr": float})
+
+
+class JudgedNeighbors(TypedDict):
+    """On how many new tokens neighbors were compared, and among how many."""
+
+    k: int
+    judged: int
+    of: int
+    candidates: int
+
+
+class MaskedBefore(TypedDict):
+    """Masked-language-model loss of the unchanged model, and on how much text."""
+
+    before: float
+    words: int
+    characters: int
+    lines: int
+    of: int
+
+
+class CompareAnswer(TypedDict):
+    """All initializers, best first; `floors` are the baselines."""
+
+    rows: list[Standing]
+    floors: dict[str, Standing]
+    skipped: Annotated[dict[str, str], "initializers that failed, with the reason"]
+    held_out: int
+    of: int
+    candidates: int
+    chance: Chance
+    added: int
+    neighbors: JudgedNeighbors
+    verdict: str
+    p: float | None
+    masked: MaskedBefore | None
+    masked_why_not: str
+    seconds: float
+    out: NotRequired[str]
+    manifest: NotRequired[str]
+    numbers: NotRequired[LeaderboardNumbers]
+
+
 COLUMNS = (
     "initializer",
     "centered cosine",
@@ -59,7 +121,7 @@ COLUMNS = (
 )
 
 
-def _compare(options: Options) -> Answer:
+def _compare(options: Options) -> Answer[CompareAnswer]:
     start = time.perf_counter()
 
     # 1. The step: seed and settings of the initializers that are compared.
@@ -85,13 +147,13 @@ def _compare(options: Options) -> Answer:
         compared = compare_for_step(
             StepContext(spec, Path(), None, options.progress), spec.settings
         )
-        return Answer(
-            {**compared.to_dict(), "seconds": time.perf_counter() - start}, _render(compared)
-        )
+        answer = {**compared.to_dict(), "seconds": time.perf_counter() - start}
+        return Answer(cast(CompareAnswer, answer), _render(compared))
     written = build_answer(run_step(spec.absolute(), folder, options.progress, options.overwrite))
     compared = load_comparison(folder)
     return Answer(
-        {**compared.to_dict(), **written.json}, f"{_render(compared)}\nWritten to {folder}."
+        cast(CompareAnswer, {**compared.to_dict(), **written.json}),
+        f"{_render(compared)}\nWritten to {folder}.",
     )
 
 

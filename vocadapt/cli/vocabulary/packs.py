@@ -1,18 +1,39 @@
 """pack show. The commands pack make, apply and remove are built from their steps."""
 
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.models.packs.pack import VocabularyPack, find_pack_file, load_pack
+from vocadapt.models.packs.pack import PackFacts, VocabularyPack, find_pack_file, load_pack
 from vocadapt.models.packs.stored_weights import hash_file
 from vocadapt.settings import MAX_COUNT
 
 MAX_PIECES = 6  # maximum number of previous tokens of a word in the table
 
 
-def _show(options: Options) -> Answer:
+class PackToken(TypedDict):
+    """A token of a pack: its previous tokens, its count, how its embedding was computed."""
+
+    token: str
+    pieces: list[str]
+    count: int | None
+    embedding: str
+    donors: list[tuple[str, float]]
+
+
+class ShowAnswer(PackFacts):
+    """A vocabulary pack, its file and its tokens."""
+
+    file: str
+    bytes: int
+    sha256: str
+    vocadapt: str
+    token_list: list[PackToken]
+    sources: dict[str, Any]
+
+
+def _show(options: Options) -> Answer[ShowAnswer]:
     pack = load_pack(options.pack)
     file = find_pack_file(options.pack)
     facts = {
@@ -34,7 +55,7 @@ def _show(options: Options) -> Answer:
     if len(shown) < len(tokens):
         parts.append(f"{len(shown):,} of {len(tokens):,} tokens are shown.")
     answer = {**facts, "token_list": tokens, "sources": pack.sources}
-    return Answer(answer, "\n\n".join(parts))
+    return Answer(cast(ShowAnswer, answer), "\n\n".join(parts))
 
 
 def _describe_token(pack: VocabularyPack, row: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -18,6 +18,7 @@ from vocadapt.cli.options import (
     CASING,
     CORPUS,
     CORPUS_SETTINGS_WITHOUT_SEED,
+    ArtifactAnswer,
     build_answer,
     choose_destination,
     destination_options,
@@ -28,14 +29,14 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, convert_write_errors
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import build_trim
 from vocadapt.recipe import Recipe
-from vocadapt.vocabulary.plan.plan import PlanSettings
+from vocadapt.vocabulary.plan.plan import PlanNumbers, PlanSettings
 from vocadapt.vocabulary.plan.token_map import check_token_map_path, write_token_map
 
 ONE_OF_TWO = "none; one of the two is required"  # shown in place of default values
@@ -50,7 +51,20 @@ CHARACTERS_LOST = (
 )
 
 
-def _trim(options: Options) -> Answer:
+class ModelAnswer(ArtifactAnswer[ModelNumbers]):
+    """The trimmed model."""
+
+    token_map: NotRequired[str]
+
+
+class MapAnswer(PlanNumbers):
+    """The plan, if only a token map was written."""
+
+    token_map: str
+    seconds: float
+
+
+def _trim(options: Options) -> Answer[ModelAnswer | MapAnswer]:
     recipe = build_trim(**_read_given(options))
     folder = choose_destination(options, "models")
     map_file = _read_map_path(options)
@@ -76,7 +90,7 @@ def _trim(options: Options) -> Answer:
         _write_map(map_file, open_named_model(options), tokens, numbers["trim"])
         values["token_map"] = str(map_file)
         notes.append(f"Token map: {map_file}")
-    return Answer(values, "\n\n".join(notes), answer.exit)
+    return Answer(cast(ModelAnswer, values), "\n\n".join(notes), answer.exit)
 
 
 def _read_given(options: Options) -> dict[str, Any]:
@@ -96,7 +110,7 @@ def _read_map_path(options: Options) -> Path | None:
     return path
 
 
-def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answer:
+def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answer[MapAnswer]:
     """Plan a trim, and write the token map of the unchanged model."""
     assert path is not None
     start = time.perf_counter()
@@ -110,7 +124,7 @@ def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answ
     place = {"token_map": str(path), "seconds": time.perf_counter() - start}
     facts = {"tokens_before": numbers["tokens_before"], "tokens_after": numbers["tokens_after"]}
     text = format_facts({**facts, "coverage": f"{plan.trim.coverage:.4%}", **place})
-    return Answer({**numbers, **place}, text)
+    return Answer(cast(MapAnswer, {**numbers, **place}), text)
 
 
 def _count_rows(model: LanguageModel) -> int:

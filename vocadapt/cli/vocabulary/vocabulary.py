@@ -3,8 +3,9 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -22,6 +23,7 @@ from vocadapt.cli.options import (
     OFFLINE,
     TEXT,
     WITH_WEIGHTS,
+    ArtifactAnswer,
     M,
     build_answer,
     destination_options,
@@ -34,7 +36,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_table
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.corpora import load_or_count_words
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -70,7 +72,80 @@ LISTED = 20  # unreachable tokens that are named
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
 
-def _compare(options: Options) -> Answer:
+class SingleCharacters(TypedDict):
+    """Numbers of tokens of one character, for each vocabulary and in all of them."""
+
+    word_start: list[int]
+    continuation: list[int]
+    word_start_common: int
+    continuation_common: int
+
+
+class Unreachable(TypedDict):
+    """Tokens that the tokenizer never produces: [unusedN] among them, and the first others."""
+
+    tokens: int
+    unused: int
+    first: list[str]
+
+
+class CompareAnswer(TypedDict):
+    """Figures of each vocabulary, in the order given; `common` and `share` for each pair."""
+
+    models: list[str]
+    size: list[int]
+    common: list[list[int]]
+    share: Annotated[list[list[float]], "common tokens as a fraction of the row's vocabulary"]
+    lengths: Annotated[list[dict[str, int]], "number of tokens by their length"]
+    lengths_common: dict[str, int]
+    positions: list[dict[str, int]]
+    single_characters: SingleCharacters
+    unreachable: list[Unreachable]
+    faults: dict[str, list[Fault]]
+
+
+class StudyCell(TypedDict):
+    """The text under a smaller vocabulary; sd over seeds, if the heuristic is random."""
+
+    heuristic: str
+    keep: float
+    vocabulary: int
+    tokens: int
+    growth: float
+    sd: NotRequired[float]
+
+
+class StudyAnswer(TypedDict):
+    """Growth of a text with smaller vocabularies."""
+
+    tokens: int
+    rows: list[StudyCell]
+    left_out: NotRequired[dict[str, str]]
+    counting_seconds: float
+    seconds: float
+
+
+class ExtensionSize(TypedDict):
+    """A text with the first `size` added tokens."""
+
+    size: int
+    tokens: int
+    fertility: float
+    new_share: float
+    seldom: int
+    shorter: float
+
+
+class ExtensionAnswer(TypedDict):
+    """How a text is tokenized with more and more added tokens."""
+
+    words: int
+    sizes: list[ExtensionSize]
+    note: str
+    seconds: float
+
+
+def _compare(options: Options) -> Answer[CompareAnswer]:
     # 1. Read each vocabulary: a file with its faults; a folder or hub name as a model.
     vocabularies, profiles, faults = [], [], []
     for name in options.models:
@@ -88,16 +163,16 @@ def _compare(options: Options) -> Answer:
 
     # 2. Compare them.
     overlap = measure_overlap(vocabularies)
-    answer = {
+    answer: CompareAnswer = {
         "models": options.models,
         "size": list(overlap.sizes),
-        "common": overlap.common,
-        "share": overlap.share,
+        "common": list(map(list, overlap.common)),
+        "share": list(map(list, overlap.share)),
         "lengths": [_to_json_keys(one.lengths) for one in profiles],
         "lengths_common": _to_json_keys(
             count_lengths(vocabularies[0], list_common_tokens(vocabularies))
         ),
-        "positions": [one.positions for one in profiles],
+        "positions": [dict(one.positions) for one in profiles],
         "single_characters": {
             "word_start": [len(one.single) for one in profiles],
             "continuation": [len(one.single_more) for one in profiles],
@@ -110,11 +185,11 @@ def _compare(options: Options) -> Answer:
             {
                 "tokens": len(one.unreachable),
                 "unused": one.unreachable_unused,
-                "first": one.unreachable_others[:LISTED],
+                "first": list(one.unreachable_others[:LISTED]),
             }
             for one in profiles
         ],
-        "faults": {name: list(map(asdict, found)) for name, found in faults},
+        "faults": {name: list(found) for name, found in faults},
     }
     return Answer(
         answer, _render_comparison(options.models, vocabularies, overlap, profiles, faults)
@@ -163,7 +238,7 @@ def _count_words(options: Options, opened: LanguageModel, progress: Progress) ->
     ).counts
 
 
-def _study(options: Options) -> Answer:
+def _study(options: Options) -> Answer[StudyAnswer]:
     import pyarrow.compute  # noqa: F401 - so that the time below does not include the import
 
     # 1. Count the words once, and compute every cell of the study from the counts.
@@ -219,17 +294,17 @@ def _study(options: Options) -> Answer:
         *unknown,
         *(f"Left out: {why}" for why in found.left_out.values()),
     ]
-    return Answer(answer, "\n\n".join(parts))
+    return Answer(cast(StudyAnswer, answer), "\n\n".join(parts))
 
 
-def _reduce(options: Options) -> Answer:
+def _reduce(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
     recipe = build_reduction(read_settings(options, ReductionSettings))
     settings = read_settings(options, ModelStep, ModelStep(recipe))
     inputs = {"model": options.model, "text": options.corpus}
     return build_answer(write_artifact(Spec("model", settings, inputs, options.offline), options))
 
 
-def _compare_sizes(options: Options) -> Answer:
+def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
     start, largest = time.perf_counter(), max(options.sizes, default=EXTENSION)
     opened = open_named_model(options)
     counts = _count_words(options, opened, part(options.progress, 0, 0.4))
@@ -264,7 +339,8 @@ def _compare_sizes(options: Options) -> Answer:
     )
     note = plan.note or ""
     answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}
-    return Answer(answer, "\n\n".join(filter(None, [format_table(header, rows), note])))
+    text = "\n\n".join(filter(None, [format_table(header, rows), note]))
+    return Answer(cast(ExtensionAnswer, answer), text)
 
 
 COMPARE = Command(

@@ -3,10 +3,9 @@
 import re
 import shlex
 import time
-from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
@@ -95,6 +94,107 @@ HEADER = (
 )
 
 
+AllPieces = TypedDict(
+    "AllPieces",
+    {"p@1": float, "p@5": float, "p@10": float, "chance@5": float, "candidates": int},
+)
+
+
+class CslsRanking(AllPieces):
+    """Ranking by CSLS."""
+
+    all_pieces: Annotated[AllPieces, "among all wordpieces"]
+
+
+class LengthQuality(TypedDict):
+    """Norms of mapped words relative to their own wordpieces: median ratio and error."""
+
+    ratio: float | None
+    error: float | None
+
+
+class HeldOut(AllPieces):
+    """Quality on held-out anchors: mean cosine, P@k among the wordpieces of all anchors, chance
+    level, verdict.
+    """
+
+    cosine: float
+    all_pieces: Annotated[AllPieces, "among all wordpieces"]
+    csls: CslsRanking
+    length: NotRequired[LengthQuality]
+    folds: int
+    verdict: Literal["chance", "better than chance"]
+
+
+class PairedFolds(TypedDict):
+    """Paired test of an alignment against the first, over folds."""
+
+    difference: float
+    sd: float
+    won: int
+    folds: int
+    p: float | None
+
+
+class AlignmentRow(TypedDict):
+    """An alignment that was evaluated."""
+
+    method: str
+    anchors: int
+    held_out: HeldOut
+    seconds: float
+    settings: AlignmentSettings
+    best: bool
+    against_first: PairedFolds | None
+
+
+class AlignAnswer(TypedDict):
+    """The chosen alignment on held-out anchors; with --all, every alignment, under `maps`."""
+
+    method: str
+    anchors: int
+    held_out: HeldOut
+    settings: AlignmentSettings
+    maps: NotRequired[list[AlignmentRow]]
+    left_out: NotRequired[Annotated[dict[str, str], "methods not evaluated, with the reason"]]
+    out: NotRequired[str]
+    manifest: NotRequired[str]
+    seconds: float
+
+
+class ProjectionQuality(TypedDict):
+    """Quality at k of a projection, over a sample of tokens."""
+
+    trustworthiness: float | None
+    preservation: float | None
+    k: int
+    judged: int
+    chance: float | None
+    explained: NotRequired[float]
+
+
+class SecondProjection(ProjectionQuality):
+    """Quality of the second space."""
+
+    name: str
+
+
+class ProjectAnswer(ProjectionQuality):
+    """The projection that was written, and its quality."""
+
+    out: str
+    seconds: float
+    manifest: NotRequired[str]
+    settings: Any
+    shown: int
+    of: int
+    how: str
+    method: str
+    engine: str
+    second: NotRequired[SecondProjection]
+    moved: NotRequired[float]
+
+
 SPACES = (
     option(
         "--vectors",
@@ -106,7 +206,7 @@ SPACES = (
 )
 
 
-def _align(options: Options) -> Answer:
+def _align(options: Options) -> Answer[AlignAnswer]:
     start = time.perf_counter()
     step = read_settings(options, AlignmentStep)
     # 1. Fit and evaluate the alignments; write an artifact if a folder was named.
@@ -126,8 +226,8 @@ def _align(options: Options) -> Answer:
             options,
         )
         alignments = list(load_evaluation(artifact.folder).maps)
-        place = describe_place(artifact)
-        del place["seconds"]  # the command reports its own
+        place = dict(describe_place(artifact))
+        place.pop("seconds")  # the command reports its own
     # 2. The answer describes the chosen method; --all adds the others.
     answer = {key: alignments[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
@@ -143,7 +243,8 @@ def _align(options: Options) -> Answer:
         answer |= {"maps": alignments, "left_out": skipped}
     written = [f"{key}: {value}" for key, value in place.items()]
     answer |= {**place, "seconds": time.perf_counter() - start}
-    return Answer(answer, "\n".join([_render_scores(alignments, skipped), *written]))
+    text = "\n".join([_render_scores(alignments, skipped), *written])
+    return Answer(cast(AlignAnswer, answer), text)
 
 
 def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
@@ -206,7 +307,7 @@ def _name_alignment(found: dict[str, Any]) -> str:
     return " ".join([found["method"], *used])
 
 
-def _list_neighbors(options: Options) -> Answer:
+def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:
     space, target = _open_spaces(options)
     pieces = target.word_space
     options.progress(0.1, "fitting the alignment")
@@ -301,7 +402,7 @@ NEIGHBORS = Command(
 FILE = re.compile(r"\.[A-Za-z]{2,8}")  # suffixes of files, in contrast to folders
 
 
-def _project(options: Options) -> Answer:
+def _project(options: Options) -> Answer[ProjectAnswer]:
     start = time.perf_counter()
     if bool(options.model) == bool(options.vectors):
         raise InputError(
@@ -328,11 +429,10 @@ def _project(options: Options) -> Answer:
     # 2. A folder: write the artifact of a step.
     else:
         artifact = write_artifact(spec, options)
-        numbers, place = dict(artifact.manifest.numbers), describe_place(artifact)
+        numbers, place = dict(artifact.manifest.numbers), dict(describe_place(artifact))
     facts = {name: value for name, value in numbers.items() if not isinstance(value, dict)}
-    return Answer(
-        {**place, "settings": asdict(spec.settings), **numbers}, format_facts({**facts, **place})
-    )
+    answer = {**place, "settings": spec.settings, **numbers}
+    return Answer(cast(ProjectAnswer, answer), format_facts({**facts, **place}))
 
 
 def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:

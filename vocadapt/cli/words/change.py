@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -43,13 +43,95 @@ from vocadapt.spaces.neighbors.change import (
 from vocadapt.spaces.neighbors.noise_baseline import LOW, NONE, NoiseBaseline
 
 SHOWN = 30
+
+
+class NoiseOfWord(TypedDict):
+    """Overlap of a word in the noise baseline, its quantile in it, and z."""
+
+    overlap: float
+    quantile: float
+    z: float | None
+
+
+class ChangedWord(TypedDict):
+    """A word with the fraction of its neighbors that both spaces have."""
+
+    word: str
+    overlap: float
+    count: NotRequired[int]
+    null: NotRequired[NoiseOfWord]
+    changed: NotRequired[bool]
+
+
+class NoiseAnswer(TypedDict):
+    """The noise baseline: how much two runs that differ only in chance differ."""
+
+    about: str
+    spaces: list[str]
+    mean_overlap: float
+    histogram: list[int]
+    bands: int
+    quantile: float
+    share_below: float
+    own_share_below: float
+
+
+class NeighborIn(TypedDict):
+    """A neighbor in one space."""
+
+    word: str
+    cosine: float
+
+
+class NeighborInBoth(TypedDict):
+    """A neighbor in both spaces, with its two cosines."""
+
+    word: str
+    before: float
+    after: float
+
+
+class WordNeighbors(TypedDict):
+    """The neighbors of one word."""
+
+    word: str
+    overlap: float
+    only_before: list[NeighborIn]
+    both: list[NeighborInBoth]
+    only_after: list[NeighborIn]
+
+
+class ChangeAnswer(TypedDict):
+    """The comparison of two spaces, most changed words first."""
+
+    k: int
+    among: str
+    without: list[str]
+    shared: int
+    of: list[int]
+    compared: int
+    left_out: dict[str, int]
+    mean_overlap: float
+    chance: float
+    histogram: Annotated[list[int], "number of words by number of common neighbors, 0 to k"]
+    words: list[ChangedWord]
+    shown: int
+    null: NoiseAnswer | None
+    note: str
+    word: NotRequired[WordNeighbors]
+    seconds: float
+    out: NotRequired[str]
+    manifest: NotRequired[str]
+    training_seconds: NotRequired[float]
+
+
 SPACE = (
     "folder of word vectors, or a model for its input embeddings (called contextual embeddings by"
     " Fast 2023)"
 )
 
 
-def _compare(options: Options) -> Answer:
+def _compare(options: Options) -> Answer[ChangeAnswer]:
     start = time.perf_counter()
     spec = _build_spec(options)
     destination = choose_destination(options, "changes")
@@ -59,7 +141,7 @@ def _compare(options: Options) -> Answer:
         found = _compare_now(spec, options)
     else:
         artifact = write_artifact(spec, options)
-        found, place = load_comparison(artifact.folder), describe_place(artifact)
+        found, place = load_comparison(artifact.folder), dict(describe_place(artifact))
     change, baseline = found.change, found.baseline
     # 2. The most changed words, and the neighbors of one word.
     answer = _change_to_json(change, baseline, options.n)
@@ -76,7 +158,8 @@ def _compare(options: Options) -> Answer:
     text = _render(change, baseline, options.n, word)
     if place:
         text = f"{text}\n\n{format_facts(place)}"
-    return Answer({**answer, "seconds": time.perf_counter() - start, **place}, text)
+    answer |= {"seconds": time.perf_counter() - start, **place}
+    return Answer(cast(ChangeAnswer, answer), text)
 
 
 def _build_spec(options: Options) -> Spec:

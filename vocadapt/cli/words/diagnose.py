@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import OFFLINE
@@ -22,7 +22,14 @@ from vocadapt.lab.reports.diagnostics import (
     shorten_names,
 )
 from vocadapt.progress import part
-from vocadapt.spaces.diagnostics.evaluation import detect_casing, score_analogies, score_pairs
+from vocadapt.spaces.diagnostics.evaluation import (
+    AnalogyScore,
+    PairScore,
+    detect_casing,
+    score_analogies,
+    score_pairs,
+)
+from vocadapt.spaces.diagnostics.geometry import AddedNorms, FrequencyBias, Hubness, Norms
 from vocadapt.spaces.diagnostics.relations import (
     PermutationSettings,
     compute_pair_cosines,
@@ -117,7 +124,110 @@ TOKENS_OPTION = option(
 )
 
 
-def _diagnose(options: Options) -> Answer:
+class Tokens(TypedDict):
+    """The tokens that are included."""
+
+    choice: str
+    meaning: str
+
+
+class DiagnoseAnswer(TypedDict):
+    """The geometry of each space, in the order of the spaces; `measures` defines the figures."""
+
+    models: list[str]
+    tokens: Tokens
+    dim: list[int]
+    mean_cosine: Annotated[list[list[float | None]], "for each pair of spaces"]
+    mean_cosine_common: Annotated[list[list[float | None]], "of common tokens"]
+    common: list[list[int]]
+    counted: list[int]
+    zero_rows: list[int]
+    isotropy: list[float | None]
+    isotropy_as_published: list[float | None]
+    isoscore: list[float | None]
+    first_direction: list[float | None]
+    hubness: list[float | None]
+    hubs: list[Hubness | None]
+    norms: list[Norms]
+    frequency_bias: list[FrequencyBias]
+    added_norms: list[AddedNorms | None]
+    measures: dict[str, str]
+
+
+class RelationResult(TypedDict):
+    """A relation in one space; null if too few pairs are usable."""
+
+    model: str
+    usable: int
+    of: int
+    mean: float | None
+    sd: float | None
+    corrected: float | None
+    null_mean: float | None
+    null_sd: float | None
+    z: float | None
+    p: float | None
+    lacking: list[str]
+
+
+class RelationAnswer(TypedDict):
+    """A relation of a list, in each space."""
+
+    list: str
+    relation: str
+    of: int
+    results: Sequence[RelationResult]
+
+
+class SimilarityResult(TypedDict):
+    """Rank correlation with human scores in one space."""
+
+    model: str
+    spearman: float | None
+    covered: int
+    of: int
+
+
+class SimilarityAnswer(TypedDict):
+    """A list that people rated, in each space."""
+
+    list: str
+    of: int
+    results: Sequence[SimilarityResult]
+
+
+class PairAnswer(TypedDict):
+    """A pair in one space."""
+
+    model: str
+    list: str
+    relation: str
+    first: str
+    second: str
+    cosine: float | None
+    corrected: float | None
+
+
+class RelationsAnswer(TypedDict):
+    """How similar related words are; `corrected` is minus the mean cosine of the space."""
+
+    models: list[str]
+    tokens: Tokens
+    mean_cosine: list[float | None]
+    null: Annotated[PermutationSettings, "the random pairings"]
+    relations: list[RelationAnswer]
+    similarity: list[SimilarityAnswer]
+    pairs: NotRequired[list[PairAnswer]]
+
+
+class EvaluateAnswer(TypedDict):
+    """Agreement with human judgments by list, and accuracy on analogies by category."""
+
+    pairs: dict[str, PairScore]
+    analogies: dict[str, AnalogyScore] | None
+
+
+def _diagnose(options: Options) -> Answer[DiagnoseAnswer]:
     names = shorten_names(options.spaces)
     opened = [open_space(name, options.offline or None) for name in options.spaces]
     spaces = [select_tokens(one, options.tokens) for one in opened]
@@ -131,16 +241,20 @@ def _diagnose(options: Options) -> Answer:
             "models": list(names),
             "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
             "dim": [space.dim for space in spaces],
-            **asdict(tables),
+            "mean_cosine": [list(row) for row in tables.mean_cosine],
+            "mean_cosine_common": [list(row) for row in tables.mean_cosine_common],
+            "common": [list(row) for row in tables.common],
+            "counted": list(tables.counted),
+            "zero_rows": list(tables.zero_rows),
             "isotropy": [one.isotropy.partition for one in found],
             "isotropy_as_published": [one.isotropy.partition_as_published for one in found],
             "isoscore": [one.isotropy.isoscore for one in found],
             "first_direction": [one.isotropy.first_direction for one in found],
-            "hubness": [one.hubness and one.hubness.skewness for one in found],
-            "hubs": [one.hubness and asdict(one.hubness) for one in found],
-            "norms": [asdict(one.norms) for one in found],
-            "frequency_bias": [asdict(one.frequency_bias) for one in found],
-            "added_norms": [one.added and asdict(one.added) for one in found],
+            "hubness": [one.hubness.skewness if one.hubness else None for one in found],
+            "hubs": [one.hubness for one in found],
+            "norms": [one.norms for one in found],
+            "frequency_bias": [one.frequency_bias for one in found],
+            "added_norms": [one.added for one in found],
             "measures": MEASURES,
         },
         _render_diagnosis(names, tables, found, options.tokens),
@@ -199,7 +313,7 @@ def _format_cosine(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _score_relations(options: Options) -> Answer:
+def _score_relations(options: Options) -> Answer[RelationsAnswer]:
     given = [*options.model, *options.vectors]
     if not given:
         raise InputError(
@@ -232,7 +346,7 @@ def _score_relations(options: Options) -> Answer:
             for relation in one.relations
             for pair in compute_pair_cosines(opened.space, relation, opened.splitter, mean)
         ]
-    return Answer(answer, _render_relations(answer))
+    return Answer(cast(RelationsAnswer, answer), _render_relations(answer))
 
 
 def _scores_to_json(
@@ -337,7 +451,7 @@ RELATIONS = Command(
 BUNDLED = "bundled"
 
 
-def _evaluate(options: Options) -> Answer:
+def _evaluate(options: Options) -> Answer[EvaluateAnswer]:
     space = load_space(Path(options.vectors))
     # Words are looked up in lower case if all words of the vectors are.
     splitter = detect_casing(space)
@@ -360,7 +474,8 @@ def _evaluate(options: Options) -> Answer:
         "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
     )
     parts.append(f"Words were looked up {spelled}.")
-    return Answer({"pairs": pairs, "analogies": analogies}, "\n\n".join(parts))
+    answer = {"pairs": pairs, "analogies": analogies}
+    return Answer(cast(EvaluateAnswer, answer), "\n\n".join(parts))
 
 
 def _read_lists(files: list[str]) -> dict[str, PairList]:

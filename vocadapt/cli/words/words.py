@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
@@ -25,7 +26,41 @@ from vocadapt.text.shards import count_words_in_parallel
 from vocadapt.text.splitter import Splitter
 
 
-def _count(options: Options) -> Answer:
+class CountAnswer(TypedDict):
+    """Numbers of words and lines of a text, and what counting them took."""
+
+    words: int
+    distinct: int
+    lines: int
+    articles: NotRequired[int]
+    articles_without_text: NotRequired[int]
+    articles_not_english: NotRequired[int]
+    files_left_out: NotRequired[int]
+    megabytes: float
+    seconds: float
+    peak_mb: float
+
+
+class ContextLine(TypedDict):
+    """A line that contains the word: the text around it, its file and line number."""
+
+    left: str
+    match: str
+    right: str
+    file: str
+    line: int
+
+
+class ContextAnswer(TypedDict):
+    """The lines shown, of all lines that contain the word."""
+
+    word: str
+    shown: int
+    of: int
+    lines: list[ContextLine]
+
+
+def _count(options: Options) -> Answer[CountAnswer]:
     import pyarrow.compute  # noqa: F401 - so that the time below does not include the import
 
     splitter = open_named_model(options).splitter
@@ -39,17 +74,17 @@ def _count(options: Options) -> Answer:
         raise InputError(
             f"Words are counted on local, ray or ray://HOST:PORT, not {options.on:.60}."
         )
-    numbers: dict[str, float] = {
+    left_out = {"files_left_out": text.left_out} if text.left_out else {}
+    numbers: CountAnswer = {
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
-        **counts.article_counts(),
+        **counts.article_counts(),  # type: ignore[typeddict-item]
+        **left_out,
+        "megabytes": counts.bytes / 1e6,
+        "seconds": time.perf_counter() - start,
+        "peak_mb": measure_peak_megabytes(),
     }
-    if text.left_out:
-        numbers["files_left_out"] = text.left_out
-    numbers["megabytes"] = counts.bytes / 1e6
-    numbers["seconds"] = time.perf_counter() - start
-    numbers["peak_mb"] = measure_peak_megabytes()
     return Answer(numbers, format_facts(numbers))
 
 
@@ -67,7 +102,7 @@ def measure_peak_megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def _show_context(options: Options) -> Answer:
+def _show_context(options: Options) -> Answer[ContextAnswer]:
     settings = read_settings(options, ContextSettings)
     vocabulary = None
     splitter = Splitter.bert(read_lowercase(options) is not False)
@@ -83,7 +118,7 @@ def _show_context(options: Options) -> Answer:
         options.piece,
         progress=options.progress,
     )
-    lines = [
+    lines: list[ContextLine] = [
         {
             "left": hit.left,
             "match": hit.match,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
@@ -34,6 +35,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
+from vocadapt.vocabulary.plan.plan import PlanNumbers
 from vocadapt.vocabulary.plan.tokenizer import count_departures
 from vocadapt.vocabulary.plan.trim_lines import count_changed_lines
 
@@ -73,7 +75,50 @@ class ModelStep:
     )
 
 
-def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
+class ModuleNumbers(TypedDict):
+    """Size of the extension modules: `share` of the model's hidden size."""
+
+    hidden: int
+    intermediate: int
+    share: float
+    parameters: int
+
+
+# The names with @ need this form of declaration.
+_HeldOutNumbers = TypedDict(
+    "_HeldOutNumbers",
+    {"verdict": str, "p@5": float, "chance@5": float, "anchors": int, "folds": int},
+    total=False,
+)
+
+
+class ModelNumbers(PlanNumbers, _HeldOutNumbers):
+    """Figures of an adapted model: its plan, the alignment behind its embeddings on held-out words
+    (p@5, verdict), departures from the exact-word rule, what a trim saves, the certificate.
+    """
+
+    preset: str
+    filled_rows: NotRequired[int]
+    module: NotRequired[ModuleNumbers]
+    rows_made_otherwise: NotRequired[int]
+    workers: NotRequired[int]
+    parameters_before: NotRequired[int]
+    parameters_after: NotRequired[int]
+    parameters_saved: NotRequired[int]
+    bytes_saved: NotRequired[int]
+    lines: NotRequired[int]
+    changed_lines: NotRequired[int]
+    changed_lines_fraction: NotRequired[float]
+    lines_not_counted: NotRequired[str]
+    added_occurrences: NotRequired[int]
+    departures: NotRequired[int]
+    within_words: NotRequired[int]
+    departures_not_counted: NotRequired[str]
+    further: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
+    certificate: NotRequired[bool]
+
+
+def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     """Adapt a model by a recipe: model and sources → adapted model, recipe, certificate.
 
     If the recipe has continued pretraining, the trained model is the result.
@@ -119,7 +164,7 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
     add_to_record(context.draft, data=_describe_source(context), **card)
     if settings.certify:
         numbers |= _certify(context, adapted, stages["certificate"])
-    return numbers
+    return cast(ModelNumbers, numbers)
 
 
 def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float]:
@@ -225,7 +270,10 @@ def _describe_source(context: StepContext) -> Numbers:
     """Return what the new tokens came from, for the model card."""
     for role in ("vectors", "target", "text"):
         if role in context.spec.inputs:
-            source = {"role": NAMES[role], "name": Input(context.spec.inputs[role], "").name}
+            source: Numbers = {
+                "role": NAMES[role],
+                "name": Input(context.spec.inputs[role], "").name,
+            }
             if role == "vectors":
                 source |= summarize_space(context.space)
             return source

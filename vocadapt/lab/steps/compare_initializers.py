@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from vocadapt.analysis.leaderboard.inputs import (
     HeldOutLoss,
@@ -28,7 +28,6 @@ from vocadapt.lab.steps.step import (
     TARGET,
     TEXT,
     VECTORS,
-    Numbers,
     Role,
     Step,
     StepContext,
@@ -75,7 +74,18 @@ class InitializerComparison:
         return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
 
 
-def rank_initializers(context: StepContext, settings: LeaderboardStep) -> Numbers:
+class LeaderboardNumbers(TypedDict):
+    """The best initializer, on how many of the common tokens, and for how many new tokens."""
+
+    best: str
+    centered_cosine: float
+    held_out: int
+    of: int
+    added: int
+    verdict: str
+
+
+def rank_initializers(context: StepContext, settings: LeaderboardStep) -> LeaderboardNumbers:
     """Compare initializers: model and target → table of initializers."""
     compared = compare_for_step(context, settings)
     strict_json.write(context.draft / BOARD, asdict(compared))

@@ -9,7 +9,7 @@ from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
     WORDS,
-    Numbers,
+    SpaceNumbers,
     Step,
     StepContext,
     TextStep,
@@ -37,7 +37,19 @@ class ContextualStep(TextStep):
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
 
-def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> Numbers:
+class ContextualNumbers(SpaceNumbers):
+    """Figures of contextual vectors; `averaged`: outputs; `left_out`: words, by reason."""
+
+    layer: int
+    layers: int
+    unit: str
+    averaged: int
+    wordpieces_read: int
+    wordpieces_a_second: int | None
+    left_out: dict[str, int]
+
+
+def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> ContextualNumbers:
     """Average a layer's output over the occurrences of each word: text and model → word vectors."""
     # 1. Read the text once: its words are counted, and its sentences written one per line.
     chosen = settings.contextual

@@ -1,8 +1,9 @@
 """The step that converts a model's .bin weights to safetensors."""
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
-from vocadapt.lab.steps.step import MODEL, Numbers, Step, StepContext, measure_model
+from vocadapt.lab.steps.step import MODEL, Step, StepContext, measure_model
 from vocadapt.models.convert import convert
 
 
@@ -11,7 +12,13 @@ class ConvertStep:
     """Converting .bin weights to safetensors has no settings."""
 
 
-def convert_model(context: StepContext, settings: ConvertStep) -> Numbers:
+class ConvertNumbers(TypedDict):
+    """Number of converted tensors."""
+
+    tensors: int
+
+
+def convert_model(context: StepContext, settings: ConvertStep) -> ConvertNumbers:
     """Convert a model's .bin weights to safetensors."""
     return {
         "tensors": convert(

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
@@ -85,7 +85,55 @@ class FinetuneStep(CheckedSettings):
     )
 
 
-def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
+class SeedScores(TypedDict):
+    """A run: its scores by tokenization, and whether it never left the majority baseline."""
+
+    seed: int
+    scores: Annotated[dict[str, dict[str, float]], "figures by tokenization"]
+    collapsed: bool
+    fold: NotRequired[int]
+    findings: NotRequired[list[str]]
+
+
+class RunNumbers(TypedDict):
+    """Scores of runs: figures of the main tokenization (`cut`), mean and sd over seeds, and each run
+    by itself. Without labels there are no figures.
+    """
+
+    task: str
+    metric: str
+    scorer: str
+    cut: str
+    seeds: list[SeedScores]
+    mean: dict[str, float]
+    sd: dict[str, float | None]
+    definition: NotRequired[str]
+    classes: NotRequired[str]
+    mean_learned: NotRequired[dict[str, float | None]]
+    collapsed: int
+
+
+class OldEmbeddings(TypedDict):
+    """How many of the old embeddings are bit-equal after training."""
+
+    of: int
+    bit_equal: int
+
+
+class FinetuneNumbers(RunNumbers):
+    """Scores of the fine-tuned runs, and figures of the training; sizes in bytes."""
+
+    tokenization: str
+    trainable: int
+    frozen: int
+    examples_per_second: float
+    optimizer_bytes: NotRequired[int]
+    old_embeddings: NotRequired[OldEmbeddings]
+    findings: list[str]
+    peak_memory: NotRequired[int]
+
+
+def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbers:
     """Fine-tune a model on a task: one run per seed, times all folds if requested.
 
     A single run is saved in the folder itself, several in seed-1/, seed-2/, … or seed-1-fold-1/, ….
@@ -119,7 +167,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
     shared = [finding for finding in known[0] if all(finding in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [one for one in run.record["findings"] if one not in shared]
-    return {**numbers, "findings": shared, **_measure_peak_memory()}
+    return cast(FinetuneNumbers, {**numbers, "findings": shared, **_measure_peak_memory()})
 
 
 def _describe_trained_parameters(run: SavedRun) -> Numbers:

@@ -10,8 +10,8 @@ from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
     WORDS,
-    Numbers,
     Role,
+    SpaceNumbers,
     Step,
     StepContext,
     summarize_space,
@@ -54,7 +54,13 @@ class ImportStep(CheckedSettings):
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
 
-def import_vectors(context: StepContext, settings: ImportStep) -> Numbers:
+class ImportNumbers(SpaceNumbers):
+    """Figures of imported word vectors, and what was left out or changed."""
+
+    notes: list[str]
+
+
+def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
     """Import word vectors of another program."""
     words, text = context.spec.one("words"), context.spec.one("text")
     if (settings.fold or text) and "model" not in context.spec.inputs:

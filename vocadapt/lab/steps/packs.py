@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NotRequired, TypedDict, cast
 
-from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext, measure_model
+from vocadapt.lab.steps.step import MODEL, Role, Step, StepContext, measure_model
 from vocadapt.models.adapted_model import add_to_record
 from vocadapt.models.language_model import open_model
 from vocadapt.models.packs.apply import apply_pack, remove_pack
 from vocadapt.models.packs.base import open_base, read_applied_packs
 from vocadapt.models.packs.make import make_pack
-from vocadapt.models.packs.pack import PACK_FILE, load_pack
+from vocadapt.models.packs.pack import PACK_FILE, PackFacts, load_pack
+from vocadapt.models.packs.packed_record import PackedNumbers
 from vocadapt.models.packs.stored_weights import hash_file
 from vocadapt.progress import part
 from vocadapt.settings import CheckedSettings, setting
@@ -61,7 +63,27 @@ class RemovePackStep(CheckedSettings):
     )
 
 
-def make(context: StepContext, settings: MakePackStep) -> Numbers:
+class MakeNumbers(PackFacts):
+    """A pack and the size and SHA-256 of its file."""
+
+    bytes: int
+    sha256: str
+
+
+class ApplyNumbers(PackedNumbers):
+    """The model with its packs, and whether it was certified."""
+
+    certificate: NotRequired[bool]
+
+
+class RestoredNumbers(TypedDict):
+    """The base model without packs, and the SHA-256 of each of its files."""
+
+    packs: list[str]
+    restored: dict[str, str]
+
+
+def make(context: StepContext, settings: MakePackStep) -> MakeNumbers:
     """Make a pack from an adapted model."""
     context.progress(0.0, "comparing the adapted model with its base")
     adapted = open_model(context.spec.inputs["adapted"][0], context.spec.offline or None)
@@ -70,37 +92,39 @@ def make(context: StepContext, settings: MakePackStep) -> Numbers:
     return {**load_pack(file).summary(), "bytes": file.stat().st_size, "sha256": hash_file(file)}
 
 
-def apply(context: StepContext, settings: ApplyPackStep) -> Numbers:
+def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
     """Apply a pack to its base, or to a model with other packs."""
     context.progress(0.0, "applying the pack")
     pack = load_pack(context.spec.inputs["pack"][0])
-    numbers = apply_pack(context.model, pack, context.draft).to_dict()
+    numbers = cast(ApplyNumbers, apply_pack(context.model, pack, context.draft).to_dict())
     if settings.certify:
-        numbers |= _certify(context)
+        numbers["certificate"] = _certify(context)
     return numbers
 
 
-def remove(context: StepContext, settings: RemovePackStep) -> Numbers:
+def remove(context: StepContext, settings: RemovePackStep) -> ApplyNumbers | RestoredNumbers:
     """Remove a pack; removing the last pack restores the base model byte by byte."""
     context.progress(0.0, "restoring the base model")
     result = remove_pack(context.model, settings.pack, context.draft)
     if result is None:
         return {"packs": [], "restored": _list_restored(context)}
-    numbers = result.to_dict()
+    numbers = cast(ApplyNumbers, result.to_dict())
     if settings.certify:
-        numbers |= _certify(context)
+        numbers["certificate"] = _certify(context)
     return numbers
 
 
-def _certify(context: StepContext) -> Numbers:
-    """Certify the result against its base, and add the certificate to its record."""
+def _certify(context: StepContext) -> bool:
+    """Certify the result against its base, add the certificate to its record, and return whether it
+    passes.
+    """
     from vocadapt.models.certificate.certificate import certify
 
     result = open_model(context.draft)
     with open_base(result) as (base, _):
         certificate = certify(base, result, progress=part(context.progress, 0.5, 1.0))
     add_to_record(context.draft, certificate=certificate.to_dict())
-    return {"certificate": certificate.passed}
+    return certificate.passed
 
 
 def _list_restored(context: StepContext) -> dict[str, str]:

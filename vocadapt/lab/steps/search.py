@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_command
@@ -67,7 +67,69 @@ class SeedStudyStep(CheckedSettings):
     place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
 
 
-def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
+class TrialAnswer(TypedDict):
+    """A trial: its settings, and mean and sd of the dev score over n seeds."""
+
+    trial: int
+    state: str
+    settings: dict[str, Any]
+    n: int
+    mean: float | None
+    sd: float | None
+    seeds: list[int]
+    values: list[float]
+    collapsed: int
+    problem: str
+
+
+class SearchNumbers(TypedDict):
+    """Trials, their best settings (null if no trial is done), the importance of each setting, and the
+    command that trains the best settings.
+    """
+
+    task: str
+    metric: str
+    trials: int
+    done: int
+    pruned: int
+    failed: int
+    settings: int
+    combinations: int | None
+    space: dict[str, Any]
+    space_source: str
+    seeds: list[int]
+    best: TrialAnswer | None
+    importance: dict[str, float]
+    importance_by: str
+    command: str
+    thesis: str
+    note: str
+    rows: list[TrialAnswer]
+
+
+class EpochScores(TypedDict):
+    """Scores of each seed after an epoch (null after it stopped), their mean and sd."""
+
+    epoch: int
+    scores: list[float | None]
+    n: int
+    mean: float
+    sd: float | None
+
+
+class SeedsNumbers(TypedDict):
+    """Dev scores of seeds after each epoch."""
+
+    task: str
+    metric: str
+    seeds: list[int]
+    collapsed: list[int]
+    best_epoch: list[int]
+    rows: list[EpochScores]
+    failures: list[dict[str, Any]]
+
+
+def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers:
     """Search hyperparameters of fine-tuning by their dev score, averaged over seeds.
 
     1. Read the space, and check model and task.
@@ -138,10 +200,10 @@ def search_settings(context: StepContext, settings: SearchStep) -> Numbers:
     if result.importance:
         figures.insert(0, ("Importance of each setting", plot_importance(result.importance)))
     write_figures(context.draft / FIGURES, f"Search on {maker.task_name}", figures)
-    return numbers
+    return cast(SearchNumbers, numbers)
 
 
-def compare_seeds(context: StepContext, settings: SeedStudyStep) -> Numbers:
+def compare_seeds(context: StepContext, settings: SeedStudyStep) -> SeedsNumbers:
     """Train every seed with the same settings; the result is the dev score after each epoch."""
     from vocadapt.analysis.figures.training import plot_dev_scores
     from vocadapt.lab.search.seed_study import run_seed_study
@@ -156,7 +218,8 @@ def compare_seeds(context: StepContext, settings: SeedStudyStep) -> Numbers:
     if curves:
         figures.append(("Dev score by epoch and seed", plot_dev_scores(curves, maker.metric, 360)))
     write_figures(context.draft / FIGURES, f"Seeds on {maker.task_name}", figures)
-    return {"task": maker.task_name, "metric": maker.metric, **found.to_dict()}
+    numbers = {"task": maker.task_name, "metric": maker.metric, **found.to_dict()}
+    return cast(SeedsNumbers, numbers)
 
 
 def open_search_pool(place: StudyRun, maker: "TrialMaker", root: Path) -> "Pool":

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
@@ -30,6 +30,14 @@ from vocadapt.training.tasks.task import list_task_files
 Numbers = dict[str, Any]  # headline figures of an artifact
 CASINGS = ("cased", "uncased")
 SPACE_ROLES = ("space", "other", "before", "after", "noise")  # inputs that are spaces of any kind
+
+
+class SpaceNumbers(TypedDict):
+    """Figures of word vectors."""
+
+    words: int
+    dim: int
+    occurrences: NotRequired[int]
 
 
 @dataclass(frozen=True)
@@ -70,14 +78,14 @@ class Step:
     """One step, as its file declares it.
 
     `run` is a function of a StepContext and the settings; it fills the draft folder of its
-    StepContext and returns the headline figures. The functions below `takes` have defaults that fit
-    most steps.
+    StepContext and returns the headline figures, whose names its return type declares (a
+    TypedDict). The functions below `takes` have defaults that fit most steps.
     """
 
     name: str
     about: str  # title of its jobs
     settings: type[Any]  # a frozen dataclass
-    run: Callable[[Any, Any], Numbers]
+    run: Callable[[Any, Any], Mapping[str, Any]]
     makes: str  # kind of its artifact
     needs: tuple[Role, ...]
     takes: tuple[Role, ...] = ()  # optional inputs
@@ -351,7 +359,9 @@ class StepContext:
         }
 
 
-def summarize_space(space: EmbeddingSpace) -> Numbers:
+def summarize_space(space: EmbeddingSpace) -> SpaceNumbers:
     """Return number of words, dimension, and total count if the words are counted."""
-    counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
-    return {"words": len(space), "dim": space.dim, **counted}
+    numbers: SpaceNumbers = {"words": len(space), "dim": space.dim}
+    if space.counts is not None:
+        numbers["occurrences"] = int(space.counts.sum())
+    return numbers

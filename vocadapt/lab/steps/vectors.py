@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
-    Numbers,
+    SpaceNumbers,
     Spec,
     Step,
     StepContext,
@@ -41,7 +41,15 @@ class VectorsStep(TextStep):
     )
 
 
-def train_vectors(context: StepContext, settings: VectorsStep) -> Numbers:
+class VectorsNumbers(SpaceNumbers):
+    """Figures of trained word vectors; `new_words`: words that are no token of the model."""
+
+    new_words: int
+    workers: int
+    training_seconds: float
+
+
+def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers:
     """Train word vectors on a text, with a model's words and dimension."""
     trained = train_domain_vectors(
         context.text,

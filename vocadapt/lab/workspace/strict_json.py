@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,7 +28,9 @@ def dumps(value: object, indent: int | None = None, ascii_only: bool = False) ->
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to the types of JSON."""
+    """Convert a value to the types of JSON; a dataclass becomes an object of its fields."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

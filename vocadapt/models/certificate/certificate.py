@@ -43,6 +43,7 @@ from vocadapt.models.loaders.loader import LoadResult
 from vocadapt.models.loaders.registry import LoaderSettings, try_loaders
 from vocadapt.progress import Progress, parts, silent
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.text.tokenization import encode, encode_batch
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Summarized):
     """The results of all checks of an edit, and of the programs that load the edited model."""
 
     checks: tuple[Check, ...]
@@ -74,6 +75,25 @@ class Certificate:
     def passed(self) -> bool:
         """Whether every check passed."""
         return all(check.passed for check in self.checks)
+
+    def summarize(self) -> Summary:
+        """Return the verdict and every check, failed ones first."""
+        failed = [check for check in self.checks if not check.passed]
+        verdict = f"FAILED ({len(failed)} of {len(self.checks)} checks)"
+        if not failed:
+            verdict = f"passed ({len(self.checks)} checks)"
+        checks = [
+            ("passed" if check.passed else "FAILED", check.name, check.detail)
+            for check in sorted(self.checks, key=lambda check: check.passed)
+        ]
+        loads = [
+            (one.state, f"{one.title} {one.version}".rstrip(), one.detail) for one in self.loads
+        ]
+        tables = (
+            Table(("", "check", "detail"), checks, len(checks), "checks", shown=MANY),
+            Table(("", "loads correctly in", "detail"), loads, len(loads), "programs", shown=MANY),
+        )
+        return Summary("", {"verdict": verdict}, tables)
 
     def to_dict(self) -> dict[str, object]:
         """Return the certificate as JSON values."""

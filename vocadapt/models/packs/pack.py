@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, TypeGuard
+from typing import Any, Self, TypedDict, TypeGuard
 
 import numpy as np
 
@@ -99,6 +99,19 @@ class StoredRows:
         return b"".join(self.data[row * size : (row + 1) * size] for row in rows)
 
 
+class PackFacts(TypedDict):
+    """A pack in numbers and names."""
+
+    name: str
+    tokens: int
+    width: int
+    dtype: str
+    tensors: list[str]
+    tokenizer_mode: str
+    tokenizer_settings: dict[str, Any]
+    base: BaseIdentity
+
+
 @dataclass(frozen=True, eq=False)
 class VocabularyPack:
     """The added tokens of a model with their embeddings, the change of the tokenizer, and
@@ -144,7 +157,7 @@ class VocabularyPack:
             path, lay_out(places, metadata), {name: rows.data for name, rows in self.rows.items()}
         )
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PackFacts:
         """Return the pack in numbers and names, for tables and manifests."""
         embeddings = self.rows[EMBEDDINGS]
         return {
@@ -155,7 +168,7 @@ class VocabularyPack:
             "tensors": list(self.rows),
             "tokenizer_mode": self.mode,
             "tokenizer_settings": self.patch.settings,
-            "base": asdict(self.base),
+            "base": asdict(self.base),  # type: ignore[typeddict-item]  # printed as one
         }
 
 

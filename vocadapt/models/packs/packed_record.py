@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from vocadapt import __version__
 from vocadapt.models.adapted_model import hash_embeddings
@@ -15,6 +15,20 @@ from vocadapt.models.packs.base import PACKS
 from vocadapt.models.packs.pack import BaseIdentity
 from vocadapt.models.packs.stored_weights import hash_file
 from vocadapt.models.packs.token_rows import PackRows
+
+
+class PackedNumbers(TypedDict):
+    """Packs of a model and its tokens; `shared`: tokens of a pack that an earlier pack has, too;
+    `hidden`: tokens that others keep from being produced.
+    """
+
+    packs: list[str]
+    tokens_before: int
+    added: int
+    tokens_after: int
+    rows_after: int
+    shared: dict[str, int]
+    hidden: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,7 @@ class PackedModel:
     shared: Mapping[str, tuple[str, ...]]
     hidden: Mapping[str, tuple[str, ...]]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PackedNumbers:
         """Return the numbers, for tables and manifests."""
         return {
             "packs": list(self.packs),

@@ -26,6 +26,7 @@ from vocadapt.spaces.alignment.methods import (
 )
 from vocadapt.spaces.alignment.vector_length import fit_norm_curve, read_norm_curve
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix, normalize_rows
+from vocadapt.text.summary import Summarized, Summary
 
 __all__ = [
     "METHODS",
@@ -41,8 +42,8 @@ __all__ = [
 MORE = "more."  # prefix of the tensors of a method's other arrays
 
 
-@dataclass(frozen=True, eq=False)
-class Alignment:
+@dataclass(frozen=True, eq=False, repr=False)
+class Alignment(Summarized):
     """A fitted alignment; `apply` maps source vectors to target vectors.
 
     `matrix` (d_source, d_target) float32 maps between the prepared spaces: normalized and
@@ -64,6 +65,16 @@ class Alignment:
     landmarks: Matrix | None = None
     more: Mapping[str, Matrix] = field(default_factory=dict)
     norm_curve: Matrix | None = None
+
+    def summarize(self) -> Summary:
+        """Return the method, the number of anchors, and the dimensions of both spaces."""
+        facts = {
+            "anchors": self.anchors,
+            "normalized": self.settings.unit,
+            "centered": self.settings.center,
+            "dimensions": f"{len(self.source_mean)} → {len(self.target_mean)}",
+        }
+        return Summary(self.settings.method, facts)
 
     def apply(self, vectors: Matrix, counts: IntArray | None = None) -> Matrix:
         """Map source vectors (n, d_source) to target vectors (n, d_target) float32.

@@ -39,17 +39,24 @@ from vocadapt.spaces.space import (
     Matrix,
     normalize_rows,
 )
+from vocadapt.text.summary import Summarized, Summary, Table
 
 HITS = (1, 5, 10)
 RANKINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
+RANKING_NAMES = {
+    "anchors": "cosine, among the anchors",
+    "pieces": "cosine, among all wordpieces",
+    "csls anchors": "CSLS, among the anchors",
+    "csls pieces": "CSLS, among all wordpieces",
+}
 ALL = AnchorFilter()  # excludes no anchor
 # P@5 by CSLS selects the best alignment: it varies less than P@1 and is not dominated by hubs.
 RANKING = "csls anchors"
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutQuality:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldOutQuality(Summarized):
     """The held-out results of one alignment, per anchor.
 
     fold: (n,) int64, the fold in which the anchor was held out. cosine: (n,) float32, between the
@@ -104,6 +111,21 @@ class HeldOutQuality:
         if hits == 0 or bdtrc(hits - 1, n, self.chance(5)) > CHANCE_P:
             return "chance"
         return "better than chance"
+
+    def summarize(self) -> Summary:
+        """Return P@k by ranking, the chance level and the verdict."""
+        facts = {
+            "anchors": len(self.anchors),
+            "folds": self.folds,
+            "cosine": float(self.cosines.mean()),
+            "verdict": self.verdict,
+        }
+        rows = [
+            (RANKING_NAMES[name], *(self.precision(k, name) for k in HITS), self.chance(5, name), n)
+            for name, n in self.candidates.items()
+        ]
+        columns = ("ranking", *(f"P@{k}" for k in HITS), "chance@5", "candidates")
+        return Summary(self.settings.method, facts, (Table(columns, rows, len(rows), "rankings"),))
 
     def as_json(self) -> dict[str, object]:
         """Return the results as JSON values."""

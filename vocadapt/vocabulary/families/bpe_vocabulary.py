@@ -25,7 +25,7 @@ from vocadapt.vocabulary.families.vocabulary import (
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\|>")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BpeVocabulary(MarkedVocabulary):
     """A BPE vocabulary.
 

@@ -58,7 +58,7 @@ def spell_bytes(text: str) -> str:
     return "".join(BYTE_ALPHABET[byte] for byte in text.encode("utf-8", errors="replace"))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ByteLevelVocabulary(BpeVocabulary):
     """A byte-level BPE vocabulary."""
 

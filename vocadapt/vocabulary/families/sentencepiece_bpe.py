@@ -56,7 +56,7 @@ AT_MARKS = _split(BEFORE_MARKS[1], "MergedWithNext")
 SPLITS = (LETTERS_APART, AT_MARKS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SentencePieceBpeVocabulary(BpeVocabulary):
     """A SentencePiece BPE vocabulary."""
 

@@ -27,7 +27,7 @@ NO_LETTERS = "has no letters or digits, so it is not a word"
 OTHERS = "a0("
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnigramVocabulary(MarkedVocabulary):
     """A Unigram vocabulary.
 

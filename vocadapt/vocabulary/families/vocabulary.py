@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -112,8 +113,8 @@ def sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.
     return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Vocabulary(ABC):
+@dataclass(frozen=True, eq=False, repr=False)
+class Vocabulary(Summarized, ABC):
     """The tokens of a model by id, and how they tokenize a word.
 
     family: name of its tokenizer family, in FAMILIES.
@@ -137,6 +138,20 @@ class Vocabulary(ABC):
 
     def __contains__(self, token: object) -> bool:
         return token in self.ids
+
+    def summarize(self) -> Summary:
+        """Return the family, the number of tokens, and a few tokens from all over the vocabulary."""
+        facts = {"family": self.family, "tokens": len(self), "special": len(self.special)}
+        step = max(len(self) // SHOWN, 1)
+        rows = [(i, self.tokens[i]) for i in range(step - 1, len(self), step)]
+        table = Table(
+            ("id", "token"),
+            rows,
+            len(self),
+            "tokens",
+            frozenset({"token"}),
+        )
+        return Summary("", facts, (table,))
 
     @cached_property
     def ids(self) -> dict[str, int]:

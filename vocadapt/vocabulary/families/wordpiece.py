@@ -85,7 +85,7 @@ EXACT_WORD = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WordPieceVocabulary(Vocabulary):
     """A WordPiece vocabulary.
 

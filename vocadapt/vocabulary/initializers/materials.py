@@ -24,6 +24,7 @@ from vocadapt.settings import (
 )
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 NO_VECTOR = "without a vector in the target space"
@@ -70,8 +71,8 @@ class Provenance:
     fallback: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class NewEmbeddings:
+@dataclass(frozen=True, eq=False, repr=False)
+class NewEmbeddings(Summarized):
     """Embeddings of new tokens.
 
     matrix: (tokens, dim) float32; provenance: the origin of each, in the same order.
@@ -80,6 +81,15 @@ class NewEmbeddings:
     tokens: tuple[str, ...]
     matrix: Matrix
     provenance: tuple[Provenance, ...]
+
+    def summarize(self) -> Summary:
+        """Return the first new tokens, with the origin of each embedding."""
+        sources = [source.how for source in self.provenance[:SHOWN]]
+        rows = list(zip(self.tokens[:SHOWN], sources, strict=True))
+        table = Table(
+            ("token", "embedding"), rows, len(self.tokens), "new embeddings", frozenset({"token"})
+        )
+        return Summary("", {"tokens": len(self.tokens), "fallbacks": self.fallbacks}, (table,))
 
     @property
     def fallbacks(self) -> int:

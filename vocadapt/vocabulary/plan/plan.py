@@ -8,18 +8,39 @@ the old model, or new.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import islice
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
-from vocadapt.vocabulary.plan.trim_figures import TrimFigures
+from vocadapt.vocabulary.plan.trim_figures import TrimFigures, TrimNumbers
 
 Ids = NDArray[np.int64]
+
+
+class PlanNumbers(TypedDict):
+    """A plan in numbers: tokens before and after, added, replaced and removed (`dropped`) ones, and
+    words left out, by reason.
+    """
+
+    kind: str
+    tokens_before: int
+    added: int
+    forms: NotRequired[int]
+    reserved_filled: NotRequired[int]
+    replaced: int
+    dropped: int
+    tokens_after: int
+    left_out: dict[str, int]
+    note: NotRequired[str]
+    trim: NotRequired[TrimNumbers]
 
 
 @dataclass(frozen=True)
@@ -180,8 +201,8 @@ class AddedWord:
     form_of: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, eq=False)
-class VocabularyPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class VocabularyPlan(Summarized):
     """The change of a vocabulary.
 
     base: the old vocabulary; added: new tokens; replaced: old tokens that get a new embedding.
@@ -262,9 +283,37 @@ class VocabularyPlan:
         main = tuple(word.token for word in self.added if not word.form_of)
         return self.replaced + main
 
-    def summary(self) -> dict[str, object]:
+    def summarize(self) -> Summary:
+        """Return the numbers of tokens, and the first tokens that are added or removed."""
+        facts = {
+            "kind": self.settings.kind,
+            "tokens before": len(self.base),
+            "added": len(self.added),
+            "removed": len(self.removed_tokens),
+            "tokens after": len(self.tokens),
+        }
+        added = [
+            (word.token, " ".join(word.pieces), word.count) for word in islice(self.added, SHOWN)
+        ]
+        removed = [(token,) for token in islice(self.removed_tokens, SHOWN)]
+        left_out = [(reason, len(words)) for reason, words in self.left_out.items()]
+        tokens = frozenset({"added token", "tokenized before as", "removed token"})
+        tables = (
+            Table(
+                ("added token", "tokenized before as", "count"),
+                added,
+                len(self.added),
+                "added tokens",
+                tokens,
+            ),
+            Table(("removed token",), removed, len(self.removed_tokens), "removed tokens", tokens),
+            Table(("not added because", "words"), left_out, len(left_out), "reasons"),
+        )
+        return Summary("", facts, tables, self.note)
+
+    def summary(self) -> PlanNumbers:
         """Return the plan in numbers, for tables and manifests."""
-        return {
+        numbers = {
             "kind": self.settings.kind,
             "tokens_before": len(self.base),
             "added": len(self.added),
@@ -277,6 +326,7 @@ class VocabularyPlan:
             **({"note": self.note} if self.note else {}),
             **({"trim": self.trim.to_dict()} if self.trim else {}),
         }
+        return cast(PlanNumbers, numbers)
 
     def to_dict(self) -> dict[str, object]:
         """Return the plan without the old vocabulary, as it is stored in an adapted model's

@@ -6,10 +6,27 @@ and counts as changed if the two differ.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import TypedDict, cast
 
 import numpy as np
 
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization
+
+
+class TrimNumbers(TypedDict):
+    """How much of its text a trim keeps."""
+
+    coverage: float
+    changed_pretokens_fraction: float
+    tokens: int
+    kept_tokens: int
+    pretokens: int
+    changed_pretokens: int
+    distinct: int
+    distinct_changed: int
+    unknown_before: int
+    unknown_after: int
+    stay: dict[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +57,16 @@ class TrimFigures:
         """Fraction of the running tokens of the text that are kept."""
         return self.kept_tokens / self.tokens
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> TrimNumbers:
         """Return the figures with fractions, without the list of changed pre-tokens."""
         figures = asdict(self)
         del figures["changed"]
         changed_fraction = self.changed_pretokens / self.pretokens if self.pretokens else 0.0
-        return {
+        fractions = {
             "coverage": self.coverage,
             "changed_pretokens_fraction": changed_fraction,
-            **figures,
-            "stay": dict(self.stay),
         }
+        return cast(TrimNumbers, {**fractions, **figures, "stay": dict(self.stay)})
 
 
 def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:
