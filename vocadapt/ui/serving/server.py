@@ -8,6 +8,7 @@ Streamlit runs inside this process, for two reasons:
 """
 
 import argparse
+import logging
 import os
 import socket
 import sys
@@ -20,10 +21,15 @@ from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs.queue import remove_remains
+from vocadapt.lab.sharing import SHARING, Sharing, build_sharing
+from vocadapt.lab.workspace import limits
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
+from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
@@ -33,7 +39,7 @@ EVERY_ADDRESS = ("0.0.0.0", "::")
 # time if nothing else runs. Jobs inherit this environment variable.
 WAIT_POLICY = ("OMP_WAIT_POLICY", "passive")
 
-# Options of the command line → arguments of argparse's `add_argument`.
+# Options of the command line → arguments of argparse's `add_argument`; SHARING has the others.
 OPTIONS: dict[str, dict[str, Any]] = {
     "--workspace": {
         "default": "workspace",
@@ -44,7 +50,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": LOOPBACK,
         "help": "network address to serve on (default: 127.0.0.1, this machine only)",
     },
-    "--files-root": {"help": "with another --address: folder whose files the pages may open"},
     "--browser": {
         "action": argparse.BooleanOptionalAction,
         "default": True,
@@ -53,12 +58,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+ALONE = Sharing()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the lab until it is stopped; return 2 if it cannot be started."""
     parser = argparse.ArgumentParser(
         prog="python -m vocadapt.ui.serving.server", description="Start the lab in the browser."
     )
-    for flag, declared in OPTIONS.items():
+    for flag, declared in (OPTIONS | SHARING).items():
         parser.add_argument(flag, **declared)
     options = parser.parse_args(arguments)
     try:
@@ -67,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.port,
             options.browser,
             options.address,
-            options.files_root,
+            build_sharing(options),
         )
     except InputError as error:
         sys.stderr.write(f"{error}\n")
@@ -80,13 +88,13 @@ def serve(
     port: int | None = None,
     browser: bool = True,
     address: str = LOOPBACK,
-    files_root: str | None = None,
+    sharing: Sharing = ALONE,
 ) -> None:
     """Run app.py on one workspace, and return when the server is stopped.
 
-    files_root: folder whose files the pages may open if the address is not the loopback. Raises
-    InputError if app.py is not next to the package, if the port or address cannot be used, or if
-    files_root is not a folder.
+    Raises InputError if app.py is not next to the package, if the port or address cannot be used, if
+    the folder of shared files does not exist, if sign-in is not set up, or if a read-only workspace is
+    empty.
     """
     # 1. Check what can fail, before anything is changed.
     app = find_shipped_files() / "app.py"
@@ -102,18 +110,25 @@ def serve(
             f"Port {port} on {address} cannot be used.",
             "Choose another --port, or omit the option.",
         )
-    # 2. Settings that the pages and jobs read from the environment.
     opened = Workspace(workspace)
+    variables = _list_variables(opened, sharing)
+    if sharing.sign_in:
+        check_sign_in()
+    if sharing.read_only and not any(opened.artifacts(kind) for kind in ARTIFACTS):
+        raise InputError(
+            f"{opened.root} is empty: a read-only lab would show nothing.",
+            f"Fill it first, for example: python -m vocadapt demo --out {opened.root}",
+        )
+    # 2. Settings that the pages and jobs read from the environment.
+    for name in (*limits.VARIABLES, SIGN_IN, guard.EMBED_IN, paths.FILES_ROOT):
+        os.environ.pop(name, None)
+    os.environ.update(variables)
     os.environ[WORKSPACE_VARIABLE] = str(opened.root)
-    os.environ.pop(paths.FILES_ROOT, None)
-    if files_root is not None:
-        os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
     leave_a_core_free()
-    _remove_leftovers(opened)
+    _prepare_workspace(opened, sharing)
     disable_pages_directory()
-    preload.start(opened)
     # 4. Announce the address, and serve.
     sys.stdout.write(
         f"The lab is at {_format_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
@@ -121,17 +136,67 @@ def serve(
     sys.stdout.flush()
     if not paths.is_loopback(address):
         sys.stderr.write(paths.build_network_warning(address))
-    place = {
+    place: dict[str, object] = {
         "server_address": address,
-        "server_allowedHosts": list_allowed_hosts(address),
+        "server_allowedHosts": list_allowed_hosts(address, sharing.host_name),
         "server_port": port,
     }
+    if sharing.max_upload_mb is not None:
+        place["server_maxUploadSize"] = sharing.max_upload_mb
     _run(app, {**_load_settings(), **place, "server_headless": not browser})
 
 
-def list_allowed_hosts(address: str) -> list[str]:
-    """List the host names that requests may have; others are rejected to prevent DNS rebinding."""
+def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
+    """Return the environment variables by which pages and jobs know how the lab is shared."""
+    found = {}
+    if sharing.files_root is not None:
+        found[paths.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
+    if sharing.embed_in is not None:
+        found[guard.EMBED_IN] = sharing.embed_in
+    if sharing.read_only:
+        found[limits.READ_ONLY] = "1"
+    if sharing.sign_in:
+        found[SIGN_IN] = "1"
+    if sharing.workspace_per_visitor:
+        found[limits.VISITORS] = str(workspace.root)
+        found[limits.QUOTA] = str(sharing.quota_mb)
+        found[limits.MAX_JOBS] = str(sharing.jobs_per_visitor)
+        found[limits.KEEP_DAYS] = str(sharing.keep_days)
+    return found
+
+
+def _prepare_workspace(workspace: Workspace, sharing: Sharing) -> None:
+    """Remove leftovers, and start the threads that import libraries and remove old workspaces."""
+    if sharing.workspace_per_visitor:
+        with convert_write_errors(workspace.root):
+            workspace.root.mkdir(parents=True, exist_ok=True)
+        _log_to_stderr()
+        start_removing(workspace.root, sharing.keep_days)
+        # Downloads would use disk space that no quota covers.
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        return
+    if not sharing.read_only:
+        _remove_leftovers(workspace)
+    preload.start(workspace)
+
+
+def _log_to_stderr() -> None:
+    """Write the log of this package, such as removed workspaces, to stderr."""
+    log = logging.getLogger("vocadapt")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+
+
+def list_allowed_hosts(address: str, host_name: str | None = None) -> list[str]:
+    """List the host names that requests may have; others are rejected to prevent DNS rebinding.
+
+    host_name: the name by which browsers reach the lab through a proxy.
+    """
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
+    if host_name:
+        hosts.append(host_name)
     if address in EVERY_ADDRESS:
         # A request may arrive at any network interface of this machine.
         import psutil
@@ -187,7 +252,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
     garbage_collection.shorten_collections()
-    guard.install(preload.RequestWatcher)
+    guard.install(preload.RequestWatcher, CookieSetter)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
 
