@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
 
 READ_ONLY = "VOCADAPT_READ_ONLY"  # "1": nothing may be written
 VISITORS = "VOCADAPT_VISITORS"  # the folder that holds a folder for each visitor
@@ -60,7 +59,7 @@ def find_visitor_folder(place: Path) -> Path | None:
 def read_quota() -> int | None:
     """Return the quota of a visitor in bytes; None if there is none."""
     megabytes = os.environ.get(QUOTA)
-    return int(megabytes) * MEGABYTE if megabytes else None
+    return int(megabytes) * 1_000_000 if megabytes else None
 
 
 def read_max_jobs() -> int | None:

@@ -129,6 +129,7 @@ def draw_sidebar() -> None:
         current = st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
     names = sorted({start.name, current, *siblings})
     with st.sidebar:
+        _draw_notices()
         st.selectbox(
             "Workspace",
             names,
@@ -144,7 +145,6 @@ def draw_sidebar() -> None:
         key = f"new_workspace_{current}"
         with st.popover("New workspace", icon=":material/add:", width="stretch", key=key):
             _draw_new_workspace(names)
-        _draw_notices()
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
         address.draw_script()
