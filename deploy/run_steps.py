@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -50,29 +51,36 @@ def build_script(dockerfile: str, source: Path, folder: Path, port: str = PORT) 
     check, command = "", ""
     for name, text in read_instructions(dockerfile):
         inside = _move_paths(text, folder)
-        if name in ("FROM", "USER", "VOLUME", "EXPOSE", "ARG"):
-            lines.append(f"# {name} {text}")
-        elif name == "RUN" and AS_ROOT in text:
-            lines.append(f"# left out, needs root: {text}")
-        elif name == "RUN":
-            lines += [f"echo {name} {json.dumps(text)}".replace("$", "\\$"), inside]
-        elif name == "ENV":
-            lines.append(f"export {inside}")
-        elif name == "WORKDIR":
-            lines += [f"mkdir -p {inside}", f"cd {inside}"]
-        elif name == "COPY" and text.startswith("--from="):
-            lines.append(f"cp -R {inside.split(' ', 1)[1]}")
-        elif name == "COPY":
-            target = inside.split()[-1]
-            lines.append(_copy_source(source, target))
-        elif name == "HEALTHCHECK":
+        # The last CMD is run; HEALTHCHECK is inherited from the stage before.
+        if name == "HEALTHCHECK":
             check = inside.split(" CMD ", 1)[1].replace(PORT, port)
         elif name == "CMD":
-            command = " ".join(json.loads(inside)).replace(PORT, port)
+            command = shlex.join(json.loads(inside)).replace(PORT, port)
         else:
-            raise ValueError(f"{name}: this instruction is not known")
-    # The last stage is served; HEALTHCHECK is inherited from the stage before.
+            lines += _translate(name, text, inside, source)
     return "\n".join([*lines, f"set -- {command}", HEALTH.format(check=check)])
+
+
+def _translate(name: str, text: str, inside: str, source: Path) -> list[str]:
+    """Return the lines of the shell script for one instruction.
+
+    inside: its text with the paths of this machine.
+    """
+    if name in ("FROM", "USER", "VOLUME", "EXPOSE", "ARG"):
+        return [f"# {name} {text}"]
+    if name == "RUN" and AS_ROOT in text:
+        return [f"# left out, needs root: {text}"]
+    if name == "RUN":
+        return [f"echo {shlex.quote(f'RUN {text}')}", inside]
+    if name == "ENV":
+        return [f"export {inside}"]
+    if name == "WORKDIR":
+        return [f"mkdir -p {inside}", f"cd {inside}"]
+    if name == "COPY" and text.startswith("--from="):
+        return [f"cp -R {inside.split(' ', 1)[1]}"]
+    if name == "COPY":
+        return [_copy_source(source, inside.split()[-1])]
+    raise ValueError(f"{name}: this instruction is not known")
 
 
 def _move_paths(text: str, folder: Path) -> str:

@@ -83,7 +83,9 @@ def test_a_path_outside_of_the_visitors_has_no_visitor(lab):
 def test_what_exceeds_the_quota_is_refused_before_it_is_written(lab):
     workspace = make_visitor(lab, "ann", 600_000)
     check_disk_space(workspace.root / "x", 399_000)
-    with pytest.raises(InputError, match="about 0.5 MB, but only 0.4 MB of your 1.0 MB are free"):
+    with pytest.raises(
+        InputError, match=r"about 0\.5 MB, but only 0\.4 MB of your 1\.0 MB are free"
+    ):
         check_disk_space(workspace.root / "x", 500_000)
 
 
@@ -106,7 +108,7 @@ def test_a_full_storage_takes_nothing_more_but_may_be_emptied(lab):
 def test_all_workspaces_of_a_visitor_share_one_quota_and_no_other_counts(lab):
     workspace = make_visitor(lab, "ann", 600_000)
     beside = Workspace(workspace.root.parent / "second")
-    with pytest.raises(InputError, match="only 0.4 MB"):
+    with pytest.raises(InputError, match=r"only 0\.4 MB"):
         check_disk_space(beside.root, 500_000)
     check_disk_space(make_visitor(lab, "ben").root, 900_000)
     check_disk_space(lab / "no-visitor", 5_000_000)
@@ -183,7 +185,7 @@ def test_a_visitor_may_have_so_many_jobs(lab):
     with hold_lock(jobs[0]):
         check_number_of_jobs(workspace.root)
         with hold_lock(jobs[1]):
-            with pytest.raises(InputError, match="2 jobs .* may have 2"):
+            with pytest.raises(InputError, match=r"2 jobs .* may have 2"):
                 check_number_of_jobs(workspace.root.parent / "second")
             check_number_of_jobs(make_visitor(lab, "ben").root)
     check_number_of_jobs(workspace.root)
