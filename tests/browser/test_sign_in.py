@@ -36,7 +36,7 @@ def shared(tmp_path_factory, provider) -> Iterator[tuple[str, Path]]:
     (folder / ".streamlit").mkdir()
     secrets = SECRETS.replace("ADDRESS", provider.address).replace("CLIENT", CLIENT)
     (folder / ".streamlit" / "secrets.toml").write_text(secrets)
-    options = ("--workspace-per-visitor", "--sign-in")
+    options = ("--sharing", '{"workspace_per_visitor": true, "sign_in": true}')
     server, address = start_server(folder / "visitors", folder, *options)
     yield address, folder / "visitors"
     stop_server(server)

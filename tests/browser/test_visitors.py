@@ -13,7 +13,7 @@ from vocadapt.lab.workspace.limits import VISITOR_FOLDER
 from vocadapt.lab.workspace.visitors import LAST_VISIT, name_folder
 from vocadapt.ui.serving.visitors import COOKIE
 
-OPTIONS = ("--workspace-per-visitor", "--quota-mb", "30", "--max-upload-mb", "1")
+SHARING = {"workspace_per_visitor": True, "quota_mb": 30, "max_upload_mb": 1}
 CORPUS = "demo-biomedical"
 
 
@@ -21,7 +21,7 @@ CORPUS = "demo-biomedical"
 def shared(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     """A server with a workspace per visitor: its address, and the folder of the visitors."""
     folder = tmp_path_factory.mktemp("shared")
-    server, address = start_server(folder / "visitors", folder, *OPTIONS)
+    server, address = start_server(folder / "visitors", folder, "--sharing", json.dumps(SHARING))
     yield address, folder / "visitors"
     stop_server(server)
 

@@ -99,7 +99,13 @@ def test_only_one_workspace_and_no_file_of_the_machine_is_shown(read_only, open_
 
 def test_an_empty_workspace_is_not_served_read_only(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(server, "_run", lambda app, flags: pytest.fail("it was served"))
-    arguments = ["--no-browser", "--read-only", "--workspace", str(tmp_path / "w")]
+    arguments = [
+        "--no-browser",
+        "--sharing",
+        '{"read_only": true}',
+        "--workspace",
+        str(tmp_path / "w"),
+    ]
     assert server.main(arguments) == 2
     assert "python -m vocadapt demo" in capsys.readouterr().err
     assert not (tmp_path / "w").exists()

@@ -15,7 +15,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import vocadapt
-from vocadapt.cli.command import Answer, Command, Options, group, option
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    group,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
@@ -25,7 +33,8 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
-from vocadapt.lab.sharing import SHARING, build_sharing
+from vocadapt.lab.sharing import Sharing
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
@@ -224,13 +233,11 @@ def _serve(options: Options) -> Answer:
     # 1. The server's command line, without options that were not given: the server has the defaults.
     command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
     command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
-    build_sharing(options)  # raises InputError, which names the option
-    for flag in ("--port", "--address", *SHARING):
-        value = getattr(options, flag.removeprefix("--").replace("-", "_"))
-        if value is True:
-            command.append(flag)
-        elif value is not None and value is not False:
+    for flag in ("--port", "--address"):
+        value = getattr(options, flag.removeprefix("--"))
+        if value is not None:
             command += [flag, str(value)]
+    command += ["--sharing", strict_json.dumps(asdict(read_settings(options, Sharing)))]
     if options.no_browser:
         command.append("--no-browser")
     # 2. The server must import the same package from any working directory.
@@ -304,7 +311,7 @@ APP = Command(
         option("--no-browser", action="store_true", help="do not open a browser window"),
         group(
             "sharing the lab",
-            *(option(flag, **declared) for flag, declared in SHARING.items()),
+            setting_options(Sharing),
             about="docs/deploy.md explains how to serve a class.",
         ),
     ),

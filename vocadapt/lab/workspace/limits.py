@@ -34,7 +34,7 @@ def check_not_read_only() -> None:
     """Raise ReadOnlyError in a read-only lab."""
     if is_read_only():
         raise ReadOnlyError(
-            "This lab is read-only: everything can be looked at, but nothing is saved or started.",
+            "This lab is read-only: you can open everything, but nothing is saved or started.",
             "To work with your own text, start a lab of your own.",
         )
 

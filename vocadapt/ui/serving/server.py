@@ -21,11 +21,12 @@ from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs.queue import remove_remains
-from vocadapt.lab.sharing import SHARING, Sharing, build_sharing
-from vocadapt.lab.workspace import limits
+from vocadapt.lab.sharing import Sharing
+from vocadapt.lab.workspace import limits, strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import build_settings
 from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
@@ -39,7 +40,7 @@ EVERY_ADDRESS = ("0.0.0.0", "::")
 # time if nothing else runs. Jobs inherit this environment variable.
 WAIT_POLICY = ("OMP_WAIT_POLICY", "passive")
 
-# Options of the command line → arguments of argparse's `add_argument`; SHARING has the others.
+# Options of the command line → arguments of argparse's `add_argument`.
 OPTIONS: dict[str, dict[str, Any]] = {
     "--workspace": {
         "default": "workspace",
@@ -50,6 +51,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": LOOPBACK,
         "help": "network address to serve on (default: 127.0.0.1, this machine only)",
     },
+    "--sharing": {"default": "{}", "help": "settings of Sharing, as JSON"},
     "--browser": {
         "action": argparse.BooleanOptionalAction,
         "default": True,
@@ -66,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m vocadapt.ui.serving.server", description="Start the lab in the browser."
     )
-    for flag, declared in (OPTIONS | SHARING).items():
+    for flag, declared in OPTIONS.items():
         parser.add_argument(flag, **declared)
     options = parser.parse_args(arguments)
     try:
@@ -75,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.port,
             options.browser,
             options.address,
-            build_sharing(options),
+            build_settings(Sharing, strict_json.loads(options.sharing, "sharing")),
         )
     except InputError as error:
         sys.stderr.write(f"{error}\n")
@@ -140,18 +142,17 @@ def serve(
         "server_address": address,
         "server_allowedHosts": list_allowed_hosts(address, sharing.host_name),
         "server_port": port,
+        "server_maxUploadSize": sharing.max_upload_mb,
     }
-    if sharing.max_upload_mb is not None:
-        place["server_maxUploadSize"] = sharing.max_upload_mb
     _run(app, {**_load_settings(), **place, "server_headless": not browser})
 
 
 def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
     """Return the environment variables by which pages and jobs know how the lab is shared."""
     found = {}
-    if sharing.files_root is not None:
+    if sharing.files_root:
         found[paths.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
-    if sharing.embed_in is not None:
+    if sharing.embed_in:
         found[guard.EMBED_IN] = sharing.embed_in
     if sharing.read_only:
         found[limits.READ_ONLY] = "1"
@@ -189,7 +190,7 @@ def _log_to_stderr() -> None:
     log.setLevel(logging.INFO)
 
 
-def list_allowed_hosts(address: str, host_name: str | None = None) -> list[str]:
+def list_allowed_hosts(address: str, host_name: str = "") -> list[str]:
     """List the host names that requests may have; others are rejected to prevent DNS rebinding.
 
     host_name: the name by which browsers reach the lab through a proxy.
