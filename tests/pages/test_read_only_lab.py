@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.lab.demo import open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.limits import READ_ONLY, ReadOnlyError
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame.pages import PARTS
 from vocadapt.ui.serving import server
 from vocadapt.ui.serving.paths import FILES_ROOT, check_allowed
@@ -70,8 +72,12 @@ def test_buttons_of_a_read_only_lab_change_no_file(read_only, open_page):
 
 
 @pytest.mark.slow
-def test_no_button_of_any_page_of_a_read_only_lab_changes_a_file(read_only, open_page):
-    check_parts(open_page, read_only, PARTS)
+def test_no_button_of_any_page_of_a_read_only_lab_changes_a_file(tmp_path, open_page, monkeypatch):
+    """In the workspace of the demo, which fills every page."""
+    workspace = Workspace(tmp_path / "demo")
+    open_demo(workspace)
+    monkeypatch.setenv(READ_ONLY, "1")
+    check_parts(open_page, workspace, PARTS)
 
 
 def test_a_button_that_would_write_says_so_calmly(read_only, open_page):
