@@ -32,6 +32,7 @@ from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
 from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
+ROOT = find_shipped_files()
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
@@ -99,7 +100,7 @@ def serve(
     empty.
     """
     # 1. Check what can fail, before anything is changed.
-    app = find_shipped_files() / "app.py"
+    app = ROOT / "app.py"
     if not app.is_file():
         raise InputError(
             f"The pages are not installed: expected {app}.",
@@ -262,9 +263,7 @@ def _load_settings() -> dict[str, object]:
     """Return the shipped config.toml as Streamlit's flags."""
     from pandas import json_normalize
 
-    settings = tomllib.loads(
-        (find_shipped_files() / ".streamlit" / "config.toml").read_text(encoding="utf-8")
-    )
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     # Names of nested tables are joined: [theme.light] textColor -> theme_light_textColor.
     flags: dict[Any, object] = json_normalize(settings, sep="_").to_dict("records")[0]
     return flags
