@@ -1,11 +1,13 @@
 """Entry point of the app: the navigation, the workspace picker, the job status, and one page."""
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
 from vocadapt.ui.frame import frame
 from vocadapt.ui.frame.pages import PAGES
+from vocadapt.ui.serving import visitors
 
 # A local file: Streamlit would load other icons from the network.
 ICON = Path(__file__).parent / "assets" / "icon.png"
@@ -18,6 +20,10 @@ for one in PAGES:
         one.file, title=one.title, icon=f":material/{one.icon}:", default=one.name == "home"
     )
     sections.setdefault(one.section, []).append(entry)
+# Before the sign-in there is only the page to sign in.
+position: Literal["hidden", "sidebar"] = "sidebar"
+if visitors.is_sign_in_required() and not visitors.is_signed_in():
+    position = "hidden"
 # Expanded: otherwise the last sections would be hidden behind "View more".
-page = st.navigation(sections, expanded=True)
+page = st.navigation(sections, position=position, expanded=True)
 frame.draw(page)

@@ -118,9 +118,11 @@ def serve_anew(tmp_path: Path) -> Iterator[Callable[..., str]]:
         stop_server(server)
 
 
-def start_server(workspace: Path, folder: Path) -> tuple[subprocess.Popen, str]:
+def start_server(workspace: Path, folder: Path, *options: str) -> tuple[subprocess.Popen, str]:
     """Start a server on a workspace, in a working folder that is not the repository: nothing may
     depend on standing there. Return it, and its address, when it answers.
+
+    options: more options of the command line.
     """
     port = free_port()
     command = [
@@ -131,7 +133,7 @@ def start_server(workspace: Path, folder: Path) -> tuple[subprocess.Popen, str]:
         "--port",
         str(port),
     ]
-    command += ["--workspace", str(workspace)]
+    command += ["--workspace", str(workspace), *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"

@@ -1,6 +1,7 @@
 """Access to a running server from other machines in the network and from pages of other sites."""
 
 import base64
+import json
 import os
 import socket
 import subprocess
@@ -98,7 +99,11 @@ def test_an_upload_without_the_token_of_the_page_is_refused(port):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--address", "203.0.113.1"], ["--files-root", "/none"], ["--files-root", __file__]],
+    [
+        ["--address", "203.0.113.1"],
+        ["--sharing", '{"files_root": "/none"}'],
+        ["--sharing", json.dumps({"files_root": __file__})],
+    ],
 )
 def test_what_the_lab_cannot_be_served_with_is_reported(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(

@@ -14,7 +14,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypedDict, cast
 
 import vocadapt
-from vocadapt.cli.command import Answer, Command, Options, option
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    group,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
@@ -24,6 +32,8 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
+from vocadapt.lab.sharing import Sharing
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
@@ -307,10 +317,11 @@ def _serve(options: Options) -> Answer[None]:
     # 1. The server's command line, without options that were not given: the server has the defaults.
     command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
     command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
-    for flag in ("port", "address", "files_root"):
-        value = getattr(options, flag)
+    for flag in ("--port", "--address"):
+        value = getattr(options, flag.removeprefix("--"))
         if value is not None:
-            command += [f"--{flag.replace('_', '-')}", str(value)]
+            command += [flag, str(value)]
+    command += ["--sharing", strict_json.dumps(asdict(read_settings(options, Sharing)))]
     if options.no_browser:
         command.append("--no-browser")
     # 2. The server must import the same package from any working directory.
@@ -381,12 +392,12 @@ APP = Command(
             metavar="A",
             help="network address to serve on (default: 127.0.0.1, this machine only)",
         ),
-        option(
-            "--files-root",
-            metavar="DIR",
-            help="folder whose files the pages may open, with another --address",
-        ),
         option("--no-browser", action="store_true", help="do not open a browser window"),
+        group(
+            "sharing the lab",
+            setting_options(Sharing),
+            about="docs/deploy.md explains how to serve a class.",
+        ),
     ),
 )
 JOB = Command(_run_job, (option("folder", metavar="FOLDER", help="folder of a job"),))

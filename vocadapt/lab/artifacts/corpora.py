@@ -16,6 +16,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.limits import is_read_only
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
@@ -119,7 +120,8 @@ def write_counts(counts: WordCounts, splitter: Splitter, draft: Path) -> None:
 def load_or_count_words(
     root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
 ) -> WordCounts:
-    """Return the word counts of a corpus, cached in the workspace at `root`.
+    """Return the word counts of a corpus, cached in the workspace at `root`; a read-only lab writes
+    no cache.
 
     Raises InputError for a corpus that holds only the counts of another splitter.
     """
@@ -137,6 +139,8 @@ def load_or_count_words(
     #    `remove_stale_counts` removes drafts only if no process holds it. If the counts cannot be
     #    saved, they are still returned.
     counts = count_words(corpus, splitter, progress)
+    if is_read_only():
+        return counts
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.load import estimate_slowdown
+from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
@@ -43,7 +44,8 @@ def start(
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
     work: seconds of work by a model of costs; with it, later estimates learn from this job.
-    Raises InputError if the name is not allowed, is taken, or is the target of another job.
+    Raises InputError if the name is not allowed, is taken, or is the target of another job, and if a
+    visitor has too many jobs.
     """
     target = workspace.folder(spec.kind, name)
     order = {
@@ -55,6 +57,7 @@ def start(
     }
     check_disk_space(target, spec.estimate_bytes())
     with _lock_jobs(workspace):
+        check_number_of_jobs(workspace.root)
         _check_target(workspace, target, spec, overwrite)
         folder = _new_folder(workspace, spec.step)
         strict_json.write(folder / SPEC, order)
@@ -73,6 +76,7 @@ def resume(workspace: Workspace, job: Job) -> Job:
         status = job.status()
         if status.alive or status.state == "done":
             raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
+        check_number_of_jobs(workspace.root)
         _check_target(workspace, job.target, job.spec, job.overwrite)
         (job.folder / FLAG).unlink(missing_ok=True)
         ended = (*status.past, (status.state, status.updated))

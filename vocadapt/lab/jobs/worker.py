@@ -18,6 +18,7 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.queue import iterate_jobs
+from vocadapt.lab.jobs.shared_queue import hold_turn
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
@@ -231,12 +232,15 @@ def _watchdog(job: Job) -> Iterator[None]:
 
 @contextmanager
 def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
-    """Wait for the workspace's job lock, in the order of the queue; hold it during the block."""
+    """Wait for the workspace's job lock, in the order of the queue, then for the turn among other
+    visitors; hold both during the block.
+    """
     while (lock := _try_lock(job)) is None:
         reporter.look()
         time.sleep(TRY_EVERY)
     try:
-        yield
+        with hold_turn(job.folder, reporter.look):
+            yield
     finally:
         os.close(lock)
 

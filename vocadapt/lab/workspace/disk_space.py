@@ -1,4 +1,4 @@
-"""Check of the free disk space before a step starts."""
+"""Check of the free disk space, and of the quota of a visitor, before something is written."""
 
 import os
 import shutil
@@ -7,16 +7,20 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, expand_path, show_path
+from vocadapt.lab.workspace.limits import check_not_read_only, find_visitor_folder, read_quota
 
 FLOOR = 50 * MEGABYTE  # assumed for any step: logs, records, tokenizers, figures
 WEIGHTS = (".safetensors", ".bin")
 
 
 def check_disk_space(place: Path, needed: int) -> None:
-    """Raise InputError if the disk of a folder has fewer than `needed` bytes free.
+    """Raise InputError if a folder cannot take `needed` bytes: the lab is read-only, the quota of
+    the visitor is exceeded, or the disk has fewer bytes free.
 
     The folder need not exist yet.
     """
+    check_not_read_only()
+    check_quota(place, needed)
     folder = Path(os.path.abspath(place))
     while not folder.is_dir():
         folder = folder.parent
@@ -27,6 +31,24 @@ def check_disk_space(place: Path, needed: int) -> None:
             f" {format_size(free)} free.",
             "Free some disk space, or choose another place.",
         )
+
+
+def check_quota(place: Path, needed: int = 0) -> None:
+    """Raise InputError if `needed` more bytes in a folder exceed the quota of its visitor."""
+    quota, folder = read_quota(), find_visitor_folder(place)
+    if quota is None or folder is None:
+        return
+    used = measure_files([str(folder)])
+    if used + needed <= quota:
+        return
+    problem = f"Your storage is full: {format_size(used)} of {format_size(quota)} are used."
+    if used < quota:
+        problem = (
+            f"This needs about {format_size(needed)}, but only {format_size(quota - used)} of your"
+            f" {format_size(quota)} are free."
+        )
+    remedy = "Delete something on the tab Workspace of the page Jobs, and empty the trash there."
+    raise InputError(problem, remedy)
 
 
 def measure_weights(model: str) -> int:

@@ -16,6 +16,8 @@ from uuid import uuid4
 from vocadapt.errors import Canceled, InputError
 from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import check_quota
+from vocadapt.lab.workspace.limits import check_not_read_only
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 
@@ -193,6 +195,17 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
 def convert_write_errors(
     place: str | Path, failure: str = "cannot write there", remedy: str = WRITE_REMEDY
 ) -> Iterator[None]:
+    """Convert an OSError of the `with` block, which writes, into an InputError that names the place.
+
+    Raises ReadOnlyError, before the block, in a read-only lab.
+    """
+    check_not_read_only()
+    with convert_os_errors(place, failure, remedy):
+        yield
+
+
+@contextmanager
+def convert_os_errors(place: str | Path, failure: str, remedy: str) -> Iterator[None]:
     """Convert an OSError of the `with` block into an InputError that names the place."""
     try:
         yield
@@ -257,6 +270,8 @@ def make_draft(folder: Path) -> tuple[Path, int]:
     Returns the draft and the descriptor of its lock. Raises InputError if it cannot be created, and
     OSError if the disk is full.
     """
+    check_not_read_only()
+    check_quota(folder)
     with suppress(OSError):  # such as files of another user
         remove_abandoned_drafts(folder.parent)
     lock = None

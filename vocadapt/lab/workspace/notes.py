@@ -14,6 +14,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import check_quota
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
@@ -101,6 +102,8 @@ def save_note(
     # Normalize spaces in tags, and remove duplicates.
     unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     note = Note(text.strip(), unique_tags, about, _format_now())
+    if note.text:
+        check_quota(workspace.root)
     return _change_note(workspace, id, lambda old: replace(note, name=old.name))
 
 

@@ -14,7 +14,8 @@ from typing import IO
 from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
 from vocadapt.files import open_file
-from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.drafts import convert_os_errors
+from vocadapt.lab.workspace.limits import is_read_only
 
 # The earliest date that zip files support, for all files; real dates would not be reproducible.
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
@@ -72,12 +73,12 @@ def write_to_temporary_file(
     name, remedy: for the InputError if it fails.
     """
     place = None  # the system's own folder for temporary files
-    if os.access(scratch, os.W_OK):
+    if os.access(scratch, os.W_OK) and not is_read_only():
         place = scratch
-    with convert_write_errors(place or Path(gettempdir())):
+    with convert_os_errors(place or Path(gettempdir()), "cannot write there", remedy):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     with ExitStack() as stack:
-        stack.enter_context(convert_write_errors(name, "cannot be packed", remedy))
+        stack.enter_context(convert_os_errors(name, "cannot be packed", remedy))
         stack.callback(file.close)
         write(file)
         file.seek(0)

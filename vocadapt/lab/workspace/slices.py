@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import check_quota
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name, number_names
 
@@ -62,6 +63,7 @@ def save_slice(
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = Slice(free_id, name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
+    check_quota(path)
     with convert_write_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         strict_json.write(path, asdict(made))

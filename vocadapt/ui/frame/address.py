@@ -28,12 +28,15 @@ from pathlib import Path
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import find_new_name
+from vocadapt.lab.workspace.limits import is_read_only
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame.names import MAX_NAME_LENGTH, SPACE_KINDS
 from vocadapt.ui.frame.pages import find_link
+from vocadapt.ui.serving import visitors
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
@@ -338,6 +341,10 @@ def open_workspace(name: str) -> Workspace:
     start = find_initial_folder()
     root = start
     if own != start.name:
+        if is_read_only():
+            raise InputError(
+                "This read-only lab shows one workspace.", f"Open the workspace {start.name}."
+            )
         root = start.parent / check_name(own)
     if not study:
         return Workspace(root)
@@ -359,5 +366,10 @@ def name_study(study: str) -> str:
 
 
 def find_initial_folder() -> Path:
-    """Return the folder of the workspace that the lab was started with."""
+    """Return the folder of the workspace that the visitor begins with: the one that the lab was started
+    with, or the visitor's own.
+    """
+    own = visitors.find_first_workspace()
+    if own is not None:
+        return own
     return Path(os.environ.get(WORKSPACE_VARIABLE, "workspace")).expanduser().resolve()

@@ -72,8 +72,10 @@ STAMPS: dict[str | type, Callable[[Any], Any]] = {
     LanguageModel: lambda model: f"{model.path} {stamp_files(model.path)}",
     OpenedSpace: stamp_space,
     type(Path()): lambda path: f"{path} {stamp_files(path)}",
+    # With the paths: two visitors may have files of the same names, sizes and times.
     Corpus: lambda corpus: (
-        f"{compute_seen_stamp(corpus.files)} {corpus.settings} {corpus.counted_by}"
+        f"{[*map(str, corpus.files)]} {compute_seen_stamp(corpus.files)} {corpus.settings}"
+        f" {corpus.counted_by}"
     ),
 }
 

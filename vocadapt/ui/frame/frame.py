@@ -6,6 +6,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
+from vocadapt.lab.workspace.limits import check_not_read_only, is_read_only
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.ui.components import blocks, glossary
@@ -14,7 +15,7 @@ from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGES, NextPart, Part, format_title
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.lessons import bar
-from vocadapt.ui.serving import paths, preload
+from vocadapt.ui.serving import paths, preload, visitors
 
 # Draws a part; it may return where to continue, otherwise the declared part follows.
 DrawPart = Callable[[Workspace], NextPart | None]
@@ -25,7 +26,11 @@ def draw(page: st.Page) -> None:
     with their trace.
     """
     paths.warn_once()
+    if visitors.is_sign_in_required() and not visitors.is_signed_in():
+        visitors.draw_sign_in()
+        return
     with mistakes.show_errors():
+        visitors.record_this_visit()
         check_extensions()
         draw_sidebar()
         overview.draw_header_strip(address.workspace())
@@ -108,11 +113,13 @@ def draw_sidebar() -> None:
     # In the last run a button may have requested another page (`address.go_to`).
     next_page = st.session_state.pop(address.NEXT_PAGE, None)
     # The other workspaces in the folder of the initial one.
-    siblings = [
-        folder.name
-        for folder in start.parent.glob("[!.]*/")  # without the draft of a copy
-        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
-    ]
+    siblings = []
+    if not is_read_only():
+        siblings = [
+            folder.name
+            for folder in start.parent.glob("[!.]*/")  # without the draft of a copy
+            if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
+        ]
     linked = st.query_params.get(address.WORKSPACE, "")
     if not address.split_study(linked)[1]:  # the picker reads all other names itself
         linked = ""
@@ -122,6 +129,7 @@ def draw_sidebar() -> None:
         current = st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
     names = sorted({start.name, current, *siblings})
     with st.sidebar:
+        _draw_notices()
         st.selectbox(
             "Workspace",
             names,
@@ -140,6 +148,21 @@ def draw_sidebar() -> None:
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
         address.draw_script()
+
+
+def _draw_notices() -> None:
+    """Draw what a visitor of a served lab must know: it is read-only, the workspace ends with the tab,
+    or which account is signed in.
+    """
+    if is_read_only():
+        st.info("Read-only: look at everything, nothing is saved.", icon=":material/lock:")
+    if visitors.has_tab_only():
+        st.warning(
+            "Your browser keeps no cookie: this workspace ends with the tab.",
+            icon=":material/cookie_off:",
+        )
+    if visitors.is_sign_in_required():
+        visitors.draw_account()
 
 
 def _draw_back_button() -> None:
@@ -167,4 +190,5 @@ def _draw_new_workspace(taken: Collection[str]) -> None:
             return
         if name in taken:
             raise InputError(f"There is a workspace {name!r} already.", "Type another name.")
+        check_not_read_only()
         address.go_to("home", **{address.WORKSPACE: check_name(name)})

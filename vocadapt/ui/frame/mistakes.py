@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.workspace.limits import ReadOnlyError
 from vocadapt.lab.workspace.uploads import hide_upload_paths
 from vocadapt.text.display import shorten_text
 from vocadapt.ui.components.number_formats import group_digits
@@ -22,6 +23,8 @@ def show_errors() -> Iterator[None]:
     """Show the InputError of a block as a message; any other exception propagates."""
     try:
         yield
+    except ReadOnlyError as refusal:
+        st.info(f"{refusal.problem} {refusal.remedy}", icon=":material/lock:")
     except InputError as found:
         error = add_label(found)
         with st.container(border=True):

@@ -5,6 +5,7 @@ import streamlit as st
 from vocadapt.lab.demo import is_demo_installed
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.home import view
+from vocadapt.ui.serving.paths import is_for_others
 
 
 def draw(workspace: Workspace) -> None:
@@ -19,7 +20,9 @@ def draw(workspace: Workspace) -> None:
     view.draw_recent(workspace)
     if is_demo_installed() and not is_empty:
         view.offer_demo(workspace)
-    st.markdown(
-        f":small[:gray[The workspace is the folder `{workspace.root}`. Your data does not leave this"
-        " machine.]]"
+    place = (
+        f"The workspace is the folder `{workspace.root}`. Your data does not leave this machine."
     )
+    if is_for_others():
+        place = "Your data is kept on the server of this lab, and is not sent anywhere else."
+    st.markdown(f":small[:gray[{place}]]")

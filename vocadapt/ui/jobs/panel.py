@@ -13,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import find_id
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
+from vocadapt.lab.jobs.shared_queue import count_jobs_before
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.notes import find_name
@@ -148,7 +149,12 @@ def describe_pace(job: queue.Job, status: Status) -> str:
     """Describe the elapsed and the remaining time; for a waiting job, name the job before it."""
     if status.state == "waiting":
         before = job.waits_for()
-        return f"waiting for {format_title(before)}" if before else "about to start"
+        if before:
+            return f"waiting for {format_title(before)}"
+        others = count_jobs_before(job.folder)
+        if others:
+            return f"waiting for {count(others)} job{'s' * (others > 1)} of other visitors"
+        return "about to start"
     time, left = duration(status.seconds), estimate_seconds_left(job, status)
     if left is not None:
         time += f", about {duration(left)} left"

@@ -2,15 +2,15 @@
 framing.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 Scope = dict[str, Any]
 Application = Callable[..., Any]  # ASGI
 
+EMBED_IN = "VOCADAPT_EMBED_IN"  # environment variable: origin that may show the lab in a frame
 HEADERS = (
-    (b"content-security-policy", b"frame-ancestors 'self'"),
-    (b"x-frame-options", b"SAMEORIGIN"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
 )
@@ -34,10 +34,22 @@ class Guard:
 
         async def send_with_headers(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+                headers = (*message.get("headers", ()), *HEADERS, *list_frame_headers())
+                message = {**message, "headers": list(headers)}
             await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+def list_frame_headers() -> list[tuple[bytes, bytes]]:
+    """List the headers that let only this server, and the origin of EMBED_IN, frame the pages."""
+    origin = os.environ.get(EMBED_IN)
+    if origin:  # the older header x-frame-options cannot name an origin
+        return [(b"content-security-policy", f"frame-ancestors 'self' {origin}".encode())]
+    return [
+        (b"content-security-policy", b"frame-ancestors 'self'"),
+        (b"x-frame-options", b"SAMEORIGIN"),
+    ]
 
 
 def is_same_origin(headers: dict[bytes, bytes]) -> bool:

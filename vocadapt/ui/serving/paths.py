@@ -1,9 +1,10 @@
 """Access control for paths that are typed in a browser: which files of this machine pages may open.
 
 On the loopback address, only users of this machine can type a path: all folders except system
-folders are allowed. On other addresses, anyone in the network can type one: only the workspace,
-files bundled with vocadapt, downloaded models, and the folder of `--files-root` are allowed. The
-command line is not restricted.
+folders are allowed. On other addresses, and if the lab is read-only, requires sign-in or gives each
+visitor a workspace (it may be behind a proxy), anyone in the network can type one: only the
+workspace, files bundled with vocadapt, downloaded models, and the folder of `--files-root` are
+allowed. The command line is not restricted.
 """
 
 import ipaddress
@@ -17,8 +18,10 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.limits import find_visitors, is_read_only
 from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
 from vocadapt.ui.frame.address import workspace
+from vocadapt.ui.serving import visitors
 
 # Environment variable: a folder that is allowed on addresses other than the loopback.
 FILES_ROOT = "VOCADAPT_FILES_ROOT"
@@ -44,7 +47,7 @@ def check_allowed(typed: str | Path) -> None:
         problem = f"{show_path(typed)}: no such file or folder."
         raise InputError(problem, "Check the spelling.") from None
     # On the loopback, the user has access to this machine: reject only system folders.
-    if is_loopback(_read_server_address()):
+    if is_loopback(_read_server_address()) and not is_for_others():
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
             problem = f"{show_path(typed)}: system folders cannot be opened from a page."
             raise InputError(problem, "Give a folder with your files.")
@@ -93,16 +96,28 @@ def is_loopback(address: str | None) -> bool:
         return False
 
 
+def is_for_others() -> bool:
+    """Return whether the lab is served to others, whatever its address: a proxy may forward them."""
+    return is_read_only() or find_visitors() is not None or visitors.is_sign_in_required()
+
+
 def build_network_warning(address: str) -> str:
     """Build the warning for a lab that is reachable from the network."""
+    use = "use the lab, without a password and unencrypted: read and change the workspace, upload"
+    use += " files and start jobs"
+    if is_read_only():
+        use = "look at the workspace, unencrypted"
+    elif visitors.is_sign_in_required():
+        use = "see the sign-in page, unencrypted (a proxy adds encryption)"
+    elif find_visitors() is not None:
+        use = "have a workspace, without a password and unencrypted"
     root = os.environ.get(FILES_ROOT)
     files = "no other files of this machine (--files-root names a folder to share)"
     if root:
         files = f"files below {root}"
     return (
-        f"Warning: on {address} anybody in the network can use the lab, without a password and"
-        " unencrypted: read and change the workspace, upload files and start jobs. From the"
-        f" browser they can open {files}.\n"
+        f"Warning: on {address} anybody in the network can {use}. From the browser they can open"
+        f" {files}.\n"
     )
 
 

@@ -8,6 +8,7 @@ Streamlit runs inside this process, for two reasons:
 """
 
 import argparse
+import logging
 import os
 import socket
 import sys
@@ -20,11 +21,18 @@ from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs.queue import remove_remains
+from vocadapt.lab.sharing import Sharing
+from vocadapt.lab.workspace import limits, strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import build_settings
 from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
+from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
+ROOT = find_shipped_files()
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
@@ -44,13 +52,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": LOOPBACK,
         "help": "network address to serve on (default: 127.0.0.1, this machine only)",
     },
-    "--files-root": {"help": "with another --address: folder whose files the pages may open"},
+    "--sharing": {"default": "{}", "help": "settings of Sharing, as JSON"},
     "--browser": {
         "action": argparse.BooleanOptionalAction,
         "default": True,
         "help": "open a browser window",
     },
 }
+
+
+ALONE = Sharing()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.port,
             options.browser,
             options.address,
-            options.files_root,
+            build_settings(Sharing, strict_json.loads(options.sharing, "sharing")),
         )
     except InputError as error:
         sys.stderr.write(f"{error}\n")
@@ -80,16 +91,16 @@ def serve(
     port: int | None = None,
     browser: bool = True,
     address: str = LOOPBACK,
-    files_root: str | None = None,
+    sharing: Sharing = ALONE,
 ) -> None:
     """Run app.py on one workspace, and return when the server is stopped.
 
-    files_root: folder whose files the pages may open if the address is not the loopback. Raises
-    InputError if app.py is not next to the package, if the port or address cannot be used, or if
-    files_root is not a folder.
+    Raises InputError if app.py is not next to the package, if the port or address cannot be used, if
+    the folder of shared files does not exist, if sign-in is not set up, or if a read-only workspace is
+    empty.
     """
     # 1. Check what can fail, before anything is changed.
-    app = find_shipped_files() / "app.py"
+    app = ROOT / "app.py"
     if not app.is_file():
         raise InputError(
             f"The pages are not installed: expected {app}.",
@@ -102,18 +113,25 @@ def serve(
             f"Port {port} on {address} cannot be used.",
             "Choose another --port, or omit the option.",
         )
-    # 2. Settings that the pages and jobs read from the environment.
     opened = Workspace(workspace)
+    variables = _list_variables(opened, sharing)
+    if sharing.sign_in:
+        check_sign_in()
+    if sharing.read_only and not any(opened.artifacts(kind) for kind in ARTIFACTS):
+        raise InputError(
+            f"{opened.root} is empty: a read-only lab would show nothing.",
+            f"Fill it first, for example: python -m vocadapt demo --out {opened.root}",
+        )
+    # 2. Settings that the pages and jobs read from the environment.
+    for name in (*limits.VARIABLES, SIGN_IN, guard.EMBED_IN, paths.FILES_ROOT):
+        os.environ.pop(name, None)
+    os.environ.update(variables)
     os.environ[WORKSPACE_VARIABLE] = str(opened.root)
-    os.environ.pop(paths.FILES_ROOT, None)
-    if files_root is not None:
-        os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
     leave_a_core_free()
-    _remove_leftovers(opened)
+    _prepare_workspace(opened, sharing)
     disable_pages_directory()
-    preload.start(opened)
     # 4. Announce the address, and serve.
     sys.stdout.write(
         f"The lab is at {_format_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
@@ -121,17 +139,66 @@ def serve(
     sys.stdout.flush()
     if not paths.is_loopback(address):
         sys.stderr.write(paths.build_network_warning(address))
-    place = {
+    place: dict[str, object] = {
         "server_address": address,
-        "server_allowedHosts": list_allowed_hosts(address),
+        "server_allowedHosts": list_allowed_hosts(address, sharing.host_name),
         "server_port": port,
+        "server_maxUploadSize": sharing.max_upload_mb,
     }
     _run(app, {**_load_settings(), **place, "server_headless": not browser})
 
 
-def list_allowed_hosts(address: str) -> list[str]:
-    """List the host names that requests may have; others are rejected to prevent DNS rebinding."""
+def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
+    """Return the environment variables by which pages and jobs know how the lab is shared."""
+    found = {}
+    if sharing.files_root:
+        found[paths.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
+    if sharing.embed_in:
+        found[guard.EMBED_IN] = sharing.embed_in
+    if sharing.read_only:
+        found[limits.READ_ONLY] = "1"
+    if sharing.sign_in:
+        found[SIGN_IN] = "1"
+    if sharing.workspace_per_visitor:
+        found[limits.VISITORS] = str(workspace.root)
+        found[limits.QUOTA] = str(sharing.quota_mb)
+        found[limits.MAX_JOBS] = str(sharing.jobs_per_visitor)
+        found[limits.KEEP_DAYS] = str(sharing.keep_days)
+    return found
+
+
+def _prepare_workspace(workspace: Workspace, sharing: Sharing) -> None:
+    """Remove leftovers, and start the threads that import libraries and remove old workspaces."""
+    if sharing.workspace_per_visitor:
+        with convert_write_errors(workspace.root):
+            workspace.root.mkdir(parents=True, exist_ok=True)
+        _log_to_stderr()
+        start_removing(workspace.root, sharing.keep_days)
+        # Downloads would use disk space that no quota covers.
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        return
+    if not sharing.read_only:
+        _remove_leftovers(workspace)
+    preload.start(workspace)
+
+
+def _log_to_stderr() -> None:
+    """Write the log of this package, such as removed workspaces, to stderr."""
+    log = logging.getLogger("vocadapt")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+
+
+def list_allowed_hosts(address: str, host_name: str = "") -> list[str]:
+    """List the host names that requests may have; others are rejected to prevent DNS rebinding.
+
+    host_name: the name by which browsers reach the lab through a proxy.
+    """
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
+    if host_name:
+        hosts.append(host_name)
     if address in EVERY_ADDRESS:
         # A request may arrive at any network interface of this machine.
         import psutil
@@ -187,7 +254,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
     garbage_collection.shorten_collections()
-    guard.install(preload.RequestWatcher)
+    guard.install(preload.RequestWatcher, CookieSetter)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
 
@@ -196,9 +263,7 @@ def _load_settings() -> dict[str, object]:
     """Return the shipped config.toml as Streamlit's flags."""
     from pandas import json_normalize
 
-    settings = tomllib.loads(
-        (find_shipped_files() / ".streamlit" / "config.toml").read_text(encoding="utf-8")
-    )
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     # Names of nested tables are joined: [theme.light] textColor -> theme_light_textColor.
     flags: dict[Any, object] = json_normalize(settings, sep="_").to_dict("records")[0]
     return flags

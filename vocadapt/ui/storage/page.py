@@ -13,6 +13,7 @@ def draw(workspace: Workspace) -> None:
     """Draw the items of the workspace, the trash, and the forms that copy and export it."""
     # 1. The artifacts and ended jobs; a selected one can be renamed, annotated and deleted.
     view.draw_message()
+    view.draw_quota(workspace)
     items = view.list_items(workspace)
     if items:
         selected = view.draw_items(items)

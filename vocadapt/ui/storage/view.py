@@ -16,7 +16,8 @@ from vocadapt.lab.housekeeping.trash import (
 )
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.workspace.disk_space import measure_files
+from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
@@ -78,6 +79,27 @@ def list_items(workspace: Workspace) -> list[Item]:
             labels[id] = notes[id].name or labels[id]
         items.append(Item(id, labels[id], source, created, measure_files([str(folder)]), text))
     return items
+
+
+def draw_quota(workspace: Workspace) -> None:
+    """Draw how much of the quota a visitor uses, and how large an upload may be; nothing without a
+    quota.
+    """
+    quota, folder = read_quota(), find_visitor_folder(workspace.root)
+    if quota is None or folder is None:
+        return
+    used = measure_files([str(folder)])
+    text = f"{format_size(used)} of {format_size(quota)} are used, by all of your workspaces."
+    st.progress(min(used / quota, 1.0), text=text)
+    uploads = f"A file to upload may have up to {count(st.get_option('server.maxUploadSize'))} MB."
+    days = read_keep_days()
+    if days is None:
+        draw_note(uploads)
+        return
+    draw_note(
+        f"{uploads} Your workspaces are removed after {count(days)} days without a visit: export them"
+        " to keep them."
+    )
 
 
 def draw_message() -> None:

@@ -1,0 +1,74 @@
+"""The limits of a served lab: nothing may be written if it is read-only; if each visitor has a
+workspace, a visitor has a folder, a quota, and a maximum number of jobs.
+
+The limits are environment variables of the server, because its jobs are processes that inherit
+them. Without these variables, as on the command line, there are no limits.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from vocadapt.errors import InputError
+
+READ_ONLY = "VOCADAPT_READ_ONLY"  # "1": nothing may be written
+VISITORS = "VOCADAPT_VISITORS"  # the folder that holds a folder for each visitor
+QUOTA = "VOCADAPT_QUOTA_MB"  # megabytes of a visitor
+MAX_JOBS = "VOCADAPT_JOBS_PER_VISITOR"  # running and waiting jobs of a visitor
+KEEP_DAYS = "VOCADAPT_KEEP_DAYS"  # days without a visit after which a visitor's folder is removed
+VARIABLES = (READ_ONLY, VISITORS, QUOTA, MAX_JOBS, KEEP_DAYS)
+# Names of the folders of visitors; the digits are a hash, so nobody can choose a name.
+VISITOR_FOLDER = re.compile(r"visitor-[0-9a-f]{32}")
+
+
+class ReadOnlyError(InputError):
+    """The lab is read-only. Pages show this as a note: the visitor did nothing wrong."""
+
+
+def is_read_only() -> bool:
+    """Return whether this process serves a read-only lab."""
+    return os.environ.get(READ_ONLY) == "1"
+
+
+def check_not_read_only() -> None:
+    """Raise ReadOnlyError in a read-only lab."""
+    if is_read_only():
+        raise ReadOnlyError(
+            "This lab is read-only: you can open everything, but nothing is saved or started.",
+            "To work with your own text, start a lab of your own.",
+        )
+
+
+def find_visitors() -> Path | None:
+    """Return the folder that holds a folder for each visitor; None if visitors have none."""
+    folder = os.environ.get(VISITORS)
+    return Path(folder) if folder else None
+
+
+def find_visitor_folder(place: Path) -> Path | None:
+    """Return the folder of the visitor that a path lies in; None if it lies in none."""
+    visitors, path = find_visitors(), Path(os.path.abspath(place))
+    if visitors is None or not path.is_relative_to(visitors):
+        return None
+    inside = path.relative_to(visitors).parts
+    if not inside or not VISITOR_FOLDER.fullmatch(inside[0]):
+        return None
+    return visitors / inside[0]
+
+
+def read_quota() -> int | None:
+    """Return the quota of a visitor in bytes; None if there is none."""
+    megabytes = os.environ.get(QUOTA)
+    return int(megabytes) * 1_000_000 if megabytes else None
+
+
+def read_max_jobs() -> int | None:
+    """Return how many jobs of a visitor may run or wait; None if there is no maximum."""
+    jobs = os.environ.get(MAX_JOBS)
+    return int(jobs) if jobs else None
+
+
+def read_keep_days() -> int | None:
+    """Return after how many days without a visit a visitor's folder is removed; None for never."""
+    days = os.environ.get(KEEP_DAYS)
+    return int(days) if days else None
