@@ -81,7 +81,9 @@ class LabSession:
     def press(self, label: str) -> None:
         """Press the button with this label, once."""
         button = next(
-            one for one in self.widgets.values() if one.kind == "button" and one.proto.label == label
+            one
+            for one in self.widgets.values()
+            if one.kind == "button" and one.proto.label == label
         )
         self.states[button.proto.id] = WidgetState(id=button.proto.id, trigger_value=True)
         try:
@@ -108,10 +110,12 @@ class LabSession:
                 self._read(answer.delta)
             elif kind == "page_info_changed":  # the server writes selections into the address
                 self.query = answer.page_info_changed.query_string
-            elif kind == "script_finished":
-                # A script that stops early for another run is followed by that run.
-                if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                    break
+            # A script that stops early for another run is followed by that run.
+            elif (
+                kind == "script_finished"
+                and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            ):
+                break
 
     def _read(self, delta: Any) -> None:
         """Remember the widgets and texts of a drawn element."""

@@ -139,6 +139,11 @@ def compute_stamp(folder: Path) -> str:
     return _STAMPS(folder / MANIFEST)
 
 
+def compute_text_stamp(text: str) -> str:
+    """Return the stamp of an artifact from the text of its manifest."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a folder, cached until its file changes; do not modify it.
 

@@ -26,6 +26,7 @@ from vocadapt.lab.workspace.manifest import (
 
 # Folder of files uploaded through the browser, which are removed when an artifact has copied them.
 UPLOADS = "uploads"
+TRASH = "trash"  # folder of deleted artifacts and jobs
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
 # Device names on Windows, with any extension: a workspace may be copied there.
 RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE)
