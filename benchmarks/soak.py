@@ -1,12 +1,15 @@
 """Memory of the server over many reruns of all pages: at most 5 % more at the end than after the
 warm-up.
 
-    python benchmarks/soak.py [--reruns 500] [--warm-up 120] [--workspace DIR]
+    python benchmarks/soak.py [--reruns 500] [--warm-up 600] [--workspace DIR]
 
 Starts a real server on the demo with the results of its jobs (or on a copy of a workspace), and
 visits it over a websocket as a browser does, without drawing. Each round opens every part of every
 page, and changes random settings of it. Every 25 reruns the visitor closes the tab and opens a new one.
 Printed is the resident memory of the server process after a full garbage collection.
+
+The warm-up is long because the caches fill, up to their limits, as settings are visited, and because
+Streamlit keeps the session of a closed tab for two minutes.
 """
 
 import argparse
@@ -57,7 +60,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--reruns", type=int, default=500, help="measured reruns")
-    parser.add_argument("--warm-up", type=int, default=120, help="reruns before the first figure")
+    parser.add_argument("--warm-up", type=int, default=600, help="reruns before the first figure")
     parser.add_argument("--workspace", type=Path, help="a workspace; default: the demo")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -48,7 +48,8 @@ class LabSession:
 
     def __post_init__(self) -> None:
         url = f"{self.address.replace('http', 'ws', 1)}/_stcore/stream"
-        self.socket = connect(url, subprotocols=["streamlit"], max_size=LARGEST)  # type: ignore[list-item]
+        # Without pings: a busy server answers late.
+        self.socket = connect(url, subprotocols=["streamlit"], max_size=LARGEST, ping_interval=None)  # type: ignore[list-item]
 
     def close(self) -> None:
         """Close the tab."""

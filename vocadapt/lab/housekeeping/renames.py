@@ -168,9 +168,10 @@ def finish_move(
 
 def _remove_empty(folder: Path, root: Path) -> None:
     """Remove a folder and its parents below `root`, as far as they are empty."""
-    with suppress(OSError):
+    with suppress(OSError):  # the first one that is not empty
         while folder != root:
-            folder.rmdir()
+            with suppress(FileNotFoundError):  # it was not created yet
+                folder.rmdir()
             folder = folder.parent
 
 

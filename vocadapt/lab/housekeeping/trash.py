@@ -127,7 +127,8 @@ def _finish_restoring(workspace: Workspace, source: Path, target: Path) -> None:
         note = strict_json.read(place / NOTE)
         kept = Note(note["text"], tuple(note["tags"]), name=note.get("name", ""))
         replace_note(workspace, f"{kind}/{target.name}", kept)
-    _remove(place)
+    if place.exists():
+        _remove(place)
 
 
 def _update_job(workspace: Workspace, old: Path, target: Path) -> None:

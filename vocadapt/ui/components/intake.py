@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -133,7 +133,7 @@ def _save(upload: BinaryIO, folder: Path, name: str) -> Path:
                 file.flush()
                 # Another session may save a file of the same name.
                 with wait_for_lock(folder):
-                    names = (name, *(f"{number}-{name}" for number in count(2)))
+                    names = chain([name], (f"{number}-{name}" for number in count(2)))
                     target = next(folder / free for free in names if not (folder / free).exists())
                     os.rename(draft, target)
         except BaseException:
