@@ -6,7 +6,6 @@ import zipfile
 import pytest
 
 from tests.conftest import edit_json
-from tests.pages.conftest import open_page
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import export_workspace, open_export
