@@ -27,6 +27,7 @@ FLOORS = [
         "cores",
         "footprint",
         "processes",
+        "shipped_files",
     },
     {"text"},
     {"spaces"},

@@ -23,7 +23,7 @@ from vocadapt.files import check_output_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
 from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
-from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.drafts import open_file_draft
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
@@ -185,8 +185,8 @@ def _add_recommendation(
             "Leave --out out.",
         )
     check_output_path(options.out)
-    with convert_write_errors(options.out):
-        write_recipe(found.recipe, Path(options.out))
+    with open_file_draft(Path(options.out)) as draft:
+        write_recipe(found.recipe, draft)
 
 
 def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) -> str:

@@ -19,13 +19,12 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, check_path, open_file, read_document
 from vocadapt.lab.artifacts.corpora import COUNTS
 from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
-from vocadapt.lab.housekeeping.trash import TRASH
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.drafts import convert_write_errors, make_draft, open_file_draft
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft, open_folder_draft
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
-from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
+from vocadapt.lab.workspace.workspace import TRASH, UPLOADS, Workspace
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.task import TASK
 
@@ -232,12 +231,8 @@ def _folder_draft(target: Path) -> Iterator[Path]:
     removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
-    draft, lock = make_draft(target)
-    try:
+    with open_folder_draft(target) as draft:
         yield draft
         if target.exists():  # an empty folder
             target.rmdir()
         os.rename(draft, target)
-    finally:
-        os.close(lock)
-        shutil.rmtree(draft, ignore_errors=True)

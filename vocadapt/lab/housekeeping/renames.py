@@ -9,7 +9,8 @@ renames need no special handling, and a later artifact with the same name is not
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,13 +22,14 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
-from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_stamp
+from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_text_stamp
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note, save_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
 # {"models/old": "2026-11-23T14:10:44.514409+00:00"}: old name -> creation time of its artifact; ""
 # if several artifacts had this name.
 FILE = "renamed.json"
+RENAMING = "renaming"  # record of a renaming that is not finished
 _RENAMES = CachedReader(strict_json.read)  # pages look for old names on every rerun
 
 
@@ -90,9 +92,10 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
     Raises InputError if the name is invalid or taken, or if a job is using the artifact.
     """
     # 1. Check everything before something is changed. No job is started while the lock is held.
-    kind, old = artifact.kind, artifact.name
+    kind = artifact.kind
     target = workspace.folder(kind, name)
     with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        finish_move(workspace, RENAMING, finish_renaming)  # of a killed process
         check_exists(artifact)
         check_unused(workspace, artifact)
         if target.exists():
@@ -100,21 +103,76 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
         if name in queue.list_promised_names(workspace, kind):
             raise InputError(f"A job is making {kind}/{name}.", "Choose another name.")
 
-        # 2. Record the old name first: if the process is killed, the next renaming continues.
+        # 2. Record the old name, so that links to it still work, then rename the folder and what
+        #    refers to it.
         record_name(workspace, artifact)
+        move_folder(workspace, RENAMING, artifact.folder, target)
+        finish_move(workspace, RENAMING, finish_renaming)
+    return open_artifact(target)
 
-        # 3. Rename the folder, and the paths in the manifests of what was made from it and in the
-        #    jobs that used or made it.
-        os.rename(artifact.folder, target)
-        update_references(workspace, {f"{kind}/{old}": f"{kind}/{name}"})
-        _update_jobs(workspace, artifact, target)
 
-    # 4. Move its note.
+def finish_renaming(workspace: Workspace, folder: Path, target: Path) -> None:
+    """Update what refers to an artifact whose folder was renamed; the caller holds the lock of the
+    workspace.
+    """
+    # 1. The paths in the manifests of what was made from it, and in the jobs that used or made it.
+    kind, old, new = target.parent.name, folder.name, target.name
+    update_references(workspace, {f"{kind}/{old}": f"{kind}/{new}"})
+    _update_jobs(workspace, replace(open_artifact(target), folder=folder), target)
+
+    # 2. Move its note.
     note = load_notes(workspace).get(f"{kind}/{old}")
     if note:
+        replace_note(workspace, f"{kind}/{new}", note)
         replace_note(workspace, f"{kind}/{old}", Note(""))
-        replace_note(workspace, f"{kind}/{name}", note)
-    return open_artifact(target)
+
+
+def move_folder(workspace: Workspace, action: str, source: Path, target: Path) -> None:
+    """Rename the folder of an item, after recording both places: if the process is killed before
+    `finish_move` has updated what refers to the item, the next call of it does.
+
+    action: name of the record, `<workspace>/.<action>.json`. The caller holds the lock of the
+    workspace.
+    """
+    record = workspace.root / f".{action}.json"
+    paths = [path.relative_to(workspace.root).as_posix() for path in (source, target)]
+    strict_json.write(record, {"source": paths[0], "target": paths[1]})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.rename(source, target)
+    except OSError:
+        _remove_empty(target.parent, workspace.root)
+        record.unlink()
+        raise
+
+
+def finish_move(
+    workspace: Workspace, action: str, finish: Callable[[Workspace, Path, Path], None]
+) -> None:
+    """Finish a recorded move of a folder; do nothing if there is none.
+
+    finish: updates what refers to the item, given its old and its new folder; it may be called a
+    second time if the process was killed. The caller holds the lock of the workspace.
+    """
+    record = workspace.root / f".{action}.json"
+    if not record.is_file():
+        return
+    paths = strict_json.read(record)
+    source, target = workspace.root / paths["source"], workspace.root / paths["target"]
+    if target.exists() and not source.exists():
+        finish(workspace, source, target)
+    else:  # killed before the folder was moved
+        _remove_empty(target.parent, workspace.root)
+    record.unlink()
+
+
+def _remove_empty(folder: Path, root: Path) -> None:
+    """Remove a folder and its parents below `root`, as far as they are empty."""
+    with suppress(OSError):  # the first one that is not empty
+        while folder != root:
+            with suppress(FileNotFoundError):  # it was not created yet
+                folder.rmdir()
+            folder = folder.parent
 
 
 def check_exists(item: Artifact | Job) -> None:
@@ -230,11 +288,13 @@ def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:
     """Replace old paths in the manifests of a workspace.
 
     A manifest that changes has a new stamp, which the manifests of its own dependents contain: they
-    are updated in turn, from older to newer artifacts.
+    are updated in turn.
     """
+    # 1. From older to newer artifacts, the new texts of manifests and their stamps.
     everything = [one for kind in ARTIFACTS for one in workspace.artifacts(kind)]
     everything.sort(key=lambda one: one.manifest.created)
     stamps: dict[str, str] = {}  # old stamp of a changed manifest -> its new stamp
+    texts: dict[Path, str] = {}
     for artifact in everything:
         inputs = {
             role: _update_input(given, workspace, names, stamps)
@@ -243,8 +303,13 @@ def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:
         if inputs != artifact.manifest.inputs:
             # Not `save`: it would also list the files that the step did not write.
             changed = replace(artifact.manifest, inputs=inputs)
-            strict_json.write(artifact.folder / MANIFEST, asdict(changed))
-            stamps[artifact.stamp] = compute_stamp(artifact.folder)
+            texts[artifact.folder] = strict_json.format_file(asdict(changed))
+            stamps[artifact.stamp] = compute_text_stamp(texts[artifact.folder])
+
+    # 2. Write them from newer to older ones. If the process is killed, the next call finds the same
+    #    stamps again, because what was made from a manifest is written before it.
+    for folder, text in reversed(texts.items()):
+        strict_json.replace_text(folder / MANIFEST, text)
 
 
 def _update_input(

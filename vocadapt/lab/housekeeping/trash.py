@@ -15,8 +15,12 @@ from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import (
+    RENAMING,
     check_exists,
     check_unused,
+    finish_move,
+    finish_renaming,
+    move_folder,
     record_name,
     update_references,
     update_target,
@@ -24,13 +28,14 @@ from vocadapt.lab.housekeeping.renames import (
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_files
-from vocadapt.lab.workspace.drafts import convert_write_errors
-from vocadapt.lab.workspace.locks import wait_for_lock
+from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
+from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_kinds
+from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, list_kinds
 
-TRASH, NOTE = "trash", "note.json"
+NOTE = "note.json"
+DELETING, RESTORING = "deleting", "restoring"  # records of moves that are not finished
 TIME = "%Y%m%d-%H%M%S-%f"
 
 
@@ -56,9 +61,7 @@ def delete_artifact(workspace: Workspace, artifact: Artifact) -> Deleted:
         check_exists(artifact)
         check_unused(workspace, artifact)
         record_name(workspace, artifact)  # so that a link never opens a later artifact of this name
-        deleted = _discard(workspace, artifact.kind, artifact.folder)
-    _discard_note(workspace, deleted)
-    return deleted
+        return _discard(workspace, artifact.kind, artifact.folder)
 
 
 def delete_job(workspace: Workspace, job: Job) -> Deleted:
@@ -69,9 +72,7 @@ def delete_job(workspace: Workspace, job: Job) -> Deleted:
         check_exists(job)
         if job.status().alive:
             raise InputError(f"The job {job.id} has not ended.", "Cancel it first.")
-        deleted = _discard(workspace, "jobs", job.folder)
-    _discard_note(workspace, deleted)
-    return deleted
+        return _discard(workspace, "jobs", job.folder)
 
 
 def list_trash(workspace: Workspace) -> list[Deleted]:
@@ -105,7 +106,6 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
     Raises InputError if the name is taken.
     """
     target = workspace.folder(entry.kind, name or entry.name)
-    place = workspace.root / TRASH / entry.id
     with _lock_workspace(workspace):
         if target.exists():
             raise InputError(
@@ -113,24 +113,30 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
                 "Rename that one first, or restore under another name.",
             )
         source = find_deleted(workspace, entry.id).find_folder(workspace)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(source, target)
-        update_references(workspace)  # names may have changed since the deletion
-        _update_job(workspace, entry, target)
-    if (place / NOTE).is_file():
-        note = strict_json.read(place / NOTE)
-        kept = Note(note["text"], tuple(note["tags"]), name=note.get("name", ""))
-        replace_note(workspace, f"{entry.kind}/{target.name}", kept)
-    shutil.rmtree(place, ignore_errors=True)
+        move_folder(workspace, RESTORING, source, target)
+        finish_move(workspace, RESTORING, _finish_restoring)
     return target
 
 
-def _update_job(workspace: Workspace, entry: Deleted, target: Path) -> None:
+def _finish_restoring(workspace: Workspace, source: Path, target: Path) -> None:
+    """Update what refers to an item that was taken from the trash, and bring its note back."""
+    kind, place = target.parent.name, source.parents[1]
+    update_references(workspace)  # names may have changed since the deletion
+    _update_job(workspace, workspace.folder(kind, source.name), target)
+    if (place / NOTE).is_file():
+        note = strict_json.read(place / NOTE)
+        kept = Note(note["text"], tuple(note["tags"]), name=note.get("name", ""))
+        replace_note(workspace, f"{kind}/{target.name}", kept)
+    if place.exists():
+        _remove(place)
+
+
+def _update_job(workspace: Workspace, old: Path, target: Path) -> None:
     """Let the job that made a restored artifact lead to it, also under another name."""
-    old = workspace.folder(entry.kind, entry.name)
-    if target == old or entry.kind not in ARTIFACTS:
+    kind = target.parent.name
+    if target == old or kind not in ARTIFACTS:
         return
-    for artifact in workspace.artifacts(entry.kind):
+    for artifact in workspace.artifacts(kind):
         if artifact.folder == target:
             update_target(workspace, replace(artifact, folder=old), target)
 
@@ -140,7 +146,7 @@ def empty_trash(workspace: Workspace) -> int:
     entries = list_trash(workspace)
     with convert_write_errors(workspace.root):
         for entry in entries:
-            shutil.rmtree(workspace.root / TRASH / entry.id)
+            _remove(workspace.root / TRASH / entry.id)
     return sum(entry.size for entry in entries)
 
 
@@ -149,28 +155,55 @@ def _discard(workspace: Workspace, kind: str, folder: Path) -> Deleted:
     size = measure_files([str(folder)])
     now = datetime.now(UTC)
     entry = f"{now.strftime(TIME)}-{uuid4().hex[:6]}"
-    place = workspace.root / TRASH / entry / kind
-    place.mkdir(parents=True)
-    try:
-        os.rename(folder, place / folder.name)
-    except OSError:
-        shutil.rmtree(place.parent, ignore_errors=True)
-        raise
+    move_folder(workspace, DELETING, folder, workspace.root / TRASH / entry / kind / folder.name)
+    finish_move(workspace, DELETING, _finish_deleting)
     return Deleted(entry, kind, folder.name, now.isoformat(timespec="seconds"), size)
 
 
-def _discard_note(workspace: Workspace, deleted: Deleted) -> None:
+def _finish_deleting(workspace: Workspace, folder: Path, target: Path) -> None:
     """Move the note on a deleted item to its place in the trash."""
-    item = f"{deleted.kind}/{deleted.name}"
+    item = f"{folder.parent.name}/{folder.name}"
     note = load_notes(workspace).get(item)
     if note:
         kept = {"text": note.text, "tags": list(note.tags), "name": note.name}
-        strict_json.write(workspace.root / TRASH / deleted.id / NOTE, kept)
+        strict_json.write(target.parents[1] / NOTE, kept)
         replace_note(workspace, item, Note(""))
+
+
+def finish_moves(workspace: Workspace) -> None:
+    """Finish the renamings, deletions and restorations of processes that were killed.
+
+    Raises InputError if the workspace cannot be written.
+    """
+    if any((workspace.root / f".{action}.json").exists() for action in MOVES):
+        with _lock_workspace(workspace):
+            pass
 
 
 @contextmanager
 def _lock_workspace(workspace: Workspace) -> Iterator[None]:
-    """Hold the lock of a workspace; raise InputError for what cannot be written."""
+    """Hold the lock of a workspace, after finishing what killed processes did not; raise InputError
+    for what cannot be written.
+    """
     with convert_write_errors(workspace.root), wait_for_lock(workspace.root):
+        for action, finish in MOVES.items():
+            finish_move(workspace, action, finish)
         yield
+
+
+def _remove(entry: Path) -> None:
+    """Delete an entry for good. It is first renamed as a draft, so that it is never listed, nor
+    restored, in part: if the process is killed, it is later removed as abandoned.
+    """
+    abandoned = entry.with_name(f".{entry.name}.{uuid4().hex[:12]}{DRAFT}")
+    os.replace(entry, abandoned)
+    with suppress(BlockingIOError, FileNotFoundError), hold_lock(abandoned):
+        shutil.rmtree(abandoned)
+
+
+# Record of a move that is not finished -> what is left to do when the folder was moved.
+MOVES = {
+    RENAMING: finish_renaming,
+    DELETING: _finish_deleting,
+    RESTORING: _finish_restoring,
+}

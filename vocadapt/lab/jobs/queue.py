@@ -25,14 +25,19 @@ from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
-from vocadapt.lab.steps.run import CHECKPOINT
+from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.drafts import check_free, convert_write_errors, remove_abandoned_drafts
-from vocadapt.lab.workspace.locks import acquire_lock, is_locked, wait_for_lock
+from vocadapt.lab.workspace.drafts import (
+    check_free,
+    convert_write_errors,
+    remove_abandoned_drafts,
+    remove_abandoned_files,
+)
+from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.workspace import Workspace, check_name
+from vocadapt.lab.workspace.workspace import TRASH, Workspace, check_name
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
 WORKER = ("-m", "vocadapt", "job")  # arguments of Python, followed by the job's folder
@@ -154,7 +159,16 @@ def remove_remains(workspace: Workspace) -> None:
         remove_abandoned_drafts(workspace.root.parent)
     remove_stale_counts(workspace.root)
 
-    # 2. For each job whose process has ended, remove its folder if it never started, the drafts of
+    # 2. Remove drafts of small files, and what was left in the folder of a study or search.
+    with suppress(OSError):  # such as files of another user
+        remove_abandoned_drafts(workspace.root / TRASH)
+        for folder in (workspace.root, *workspace.root.glob("*/"), *workspace.root.glob("*/*/")):
+            remove_abandoned_files(folder)
+            if (folder / SCRATCH).is_dir():
+                with suppress(BlockingIOError), hold_lock(folder):
+                    shutil.rmtree(folder / SCRATCH, ignore_errors=True)
+
+    # 3. For each job whose process has ended, remove its folder if it never started, the drafts of
     #    its files, and its checkpoints if it is done.
     for folder in (workspace.root / "jobs").glob("*/"):
         if not ID.fullmatch(folder.name) or is_locked(folder):
@@ -162,8 +176,7 @@ def remove_remains(workspace: Workspace) -> None:
         if not (folder / SPEC).exists():
             shutil.rmtree(folder, ignore_errors=True)
             continue
-        for draft in (*folder.glob(f".{STATUS}.*"), *folder.glob(f".{METRICS}.*")):
-            draft.unlink(missing_ok=True)
+        remove_abandoned_files(folder / CHECKPOINT)
         job = Job(folder)
         if (folder / CHECKPOINT).exists() and job.readable and job.status().state == "done":
             shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)

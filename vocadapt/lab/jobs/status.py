@@ -122,7 +122,7 @@ class Metrics:
         self.path, self.every, self._last = folder / METRICS, every, float("-inf")
         self._lines, torn = _whole_lines(self.path)
         if torn:
-            self.path.write_text("".join(self._lines), encoding="utf-8")
+            strict_json.replace_text(self.path, "".join(self._lines))
 
     def add(self, values: dict[str, Any]) -> None:
         """Append a line, unless the last one is too recent."""
@@ -133,9 +133,7 @@ class Metrics:
         if len(self._lines) > MAX_LINES:
             # Drop every second line and double the interval, so that all lines are equally spaced.
             self._lines, self.every = self._lines[::2], 2 * self.every
-            draft = self.path.with_name(f".{METRICS}.{os.getpid()}")
-            draft.write_text("".join(self._lines), encoding="utf-8")
-            os.replace(draft, self.path)
+            strict_json.replace_text(self.path, "".join(self._lines))
         else:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(self._lines[-1])

@@ -150,9 +150,15 @@ def _prepare_own_checkpoint(folder: Path, spec: Spec, inputs: Mapping[str, Input
     stamps = {role: given.stamp for role, given in inputs.items()}
     about = {"spec": spec.to_json(), "inputs": stamps}
     if not folder.is_dir() or not any(folder.iterdir()):
+        is_new = not folder.exists()
         with convert_write_errors(folder, remedy="Choose another folder."):
             folder.mkdir(parents=True, exist_ok=True)
-            strict_json.write(folder / MADE_FROM, about)
+            try:
+                strict_json.write(folder / MADE_FROM, about)
+            except OSError:
+                if is_new:
+                    folder.rmdir()
+                raise
     elif _read_made_from(folder) != about:
         raise InputError(
             f"{folder} does not hold the checkpoints of this command, with these settings and"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -11,7 +10,12 @@ from vocadapt.files import parse_toml, read_document
 from vocadapt.lab.jobs.queue import Job, list_jobs
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.study_file import Study, read_study
-from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
+from vocadapt.lab.workspace.drafts import (
+    convert_write_errors,
+    open_draft,
+    open_folder_draft,
+    open_growing,
+)
 from vocadapt.lab.workspace.manifest import Manifest, record_input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, open_artifact
 
@@ -93,10 +97,10 @@ def save_study(
             settings = asdict(StudyRun())
             Manifest(KIND, name, settings, inputs, step="study").save(draft, lists_files=False)
     else:
-        with open_growing(folder), TemporaryDirectory(dir=folder.parent, prefix=".") as beside:
-            _read(text, Path(beside), check)
+        with open_growing(folder), open_folder_draft(folder) as beside:
+            _read(text, beside, check)
             with convert_write_errors(folder):
-                (Path(beside) / FILE).replace(folder / FILE)
+                (beside / FILE).replace(folder / FILE)
     return open_artifact(folder)
 
 

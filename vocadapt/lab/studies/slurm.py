@@ -20,6 +20,7 @@ from vocadapt.lab.jobs.worker import EXITS
 from vocadapt.lab.studies.cell_worker import THREADS, run_cell
 from vocadapt.lab.studies.grid import MANY_CELLS, Grid, count_most
 from vocadapt.lab.studies.study_step import StudyStep
+from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace
 
 MAX_TASKS = 1000  # of an array: SLURM allows 1001 unless its MaxArraySize says otherwise
@@ -128,15 +129,17 @@ def _run_step(step: StudyStep, root: Path, grid: Grid) -> bool:
     """
     workspace = Workspace(root)
     folder = workspace.folder("jobs", step.name)
-    folder.mkdir(parents=True, exist_ok=True)
+    with convert_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for _ in range(1 + grid.study.retries):
         if step.is_whole(root):
             return True
-        code = run_cell(
-            folder,
-            lambda: prepare_cell(workspace, step.spec, step.name, step.threads),
-            MODEL_PATIENCE,
-        )
+        with convert_write_errors(folder):
+            code = run_cell(
+                folder,
+                lambda: prepare_cell(workspace, step.spec, step.name, step.threads),
+                MODEL_PATIENCE,
+            )
         if code == EXITS["interrupted"]:
             raise Canceled
     return step.is_whole(root)

@@ -238,6 +238,18 @@ def remove_abandoned_drafts(parent: Path) -> None:
                 _discard(old)
 
 
+def remove_abandoned_files(folder: Path) -> None:
+    """Remove the drafts of small files, and the record of a holder, that killed writers left in a
+    folder.
+    """
+    for draft in (*folder.glob(f".*{DRAFT}"), folder / HOLDER):
+        # A locked draft has a living writer; the holder of a folder locks the folder.
+        locked = folder if draft.name == HOLDER else draft
+        if draft.is_file() and not draft.is_symlink():
+            with suppress(BlockingIOError, FileNotFoundError), hold_lock(locked):
+                draft.unlink(missing_ok=True)
+
+
 def _list_leftovers(parent: Path, ending: str) -> list[tuple[Path, Path]]:
     """List the drafts or replaced folders in a folder, each with the path of its artifact."""
     found = []
@@ -292,6 +304,19 @@ def make_draft(folder: Path) -> tuple[Path, int]:
             shutil.rmtree(draft, ignore_errors=True)
             raise
     return draft, lock
+
+
+@contextmanager
+def open_folder_draft(folder: Path) -> Iterator[Path]:
+    """Yield a new folder beside `folder`, which is removed at the end; if this process is killed, the
+    next writer removes it.
+    """
+    draft, lock = make_draft(folder)
+    try:
+        yield draft
+    finally:
+        os.close(lock)
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _lock(draft: Path) -> int | None:

@@ -13,11 +13,15 @@ from typing import Any
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, open_file, read_whole
+from vocadapt.files import check_path, open_file, read_whole, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 
 MANIFEST = "manifest.json"
+# Number of the format of artifacts and their workspace, in every manifest. Manifests of versions
+# before the first number have none; nothing else differs, so they are read as they are. Raise it with
+# a change that this version could not read, and convert older manifests in `Manifest.load`.
+FORMAT = 1
 ARTIFACTS = {  # kind: name of one artifact of this kind
     "corpora": "corpus",
     "word-counts": "word counts",
@@ -34,6 +38,17 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "studies": "study",
     "searches": "search",
 }
+
+
+class NewerFormatError(InputError):
+    """An artifact, and so its workspace, was written by a newer version of vocadapt."""
+
+    def __init__(self, folder: Path, found: int) -> None:
+        super().__init__(
+            f"{show_path(folder)} was written by a newer version of vocadapt: its format is {found},"
+            f" and this version reads formats up to {FORMAT}.",
+            "Install the newer version, or choose another workspace.",
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,8 @@ class Manifest:
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
-    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests.
+    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `format`:
+    FORMAT of the version that wrote it, 0 in older manifests.
     """
 
     kind: str
@@ -88,6 +104,7 @@ class Manifest:
     step: str = ""
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
+    format: int = 0
 
     def save(self, folder: Path, lists_files: bool = True) -> None:
         """Write manifest.json, which must be the last file of an artifact.
@@ -95,7 +112,7 @@ class Manifest:
         lists_files: record what is in the folder; a study's folder is a workspace and grows.
         """
         files = sorted(files_in(folder)) if lists_files else []
-        strict_json.write(folder / MANIFEST, {**asdict(self), "files": files})
+        strict_json.write(folder / MANIFEST, {**asdict(self), "files": files, "format": FORMAT})
 
     def list_foreign_files(self, folder: Path) -> list[str]:
         """Return the files of the folder that the step did not write."""
@@ -103,7 +120,9 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a folder; raises InputError if there is none, or an invalid one."""
+        """Read the manifest of a folder; raises InputError if there is none, or an invalid one, and
+        NewerFormatError.
+        """
         path = folder / MANIFEST
         if not os.path.isfile(path):
             raise InputError(
@@ -112,6 +131,8 @@ class Manifest:
             )
         try:
             content = strict_json.read(path)
+            if content.get("format", 0) > FORMAT:
+                raise NewerFormatError(folder, int(content["format"]))
             # Ignore entries of other versions.
             names = {entry.name for entry in fields(cls)}
             known = {name: value for name, value in content.items() if name in names}
@@ -137,6 +158,11 @@ def files_in(folder: Path) -> set[str]:
 def compute_stamp(folder: Path) -> str:
     """Return the stamp of an artifact: a hash of its manifest, which every change rewrites."""
     return _STAMPS(folder / MANIFEST)
+
+
+def compute_text_stamp(text: str) -> str:
+    """Return the stamp of an artifact from the text of its manifest."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -121,8 +121,12 @@ def save_name(workspace: Workspace, id: str, name: str) -> str:
 
 
 def replace_note(workspace: Workspace, id: str, note: Note) -> None:
-    """Replace the note on an item, with its name; an empty note removes it."""
-    _change_note(workspace, id, lambda _: note)
+    """Replace the note on an item, with its name; an empty note removes it.
+
+    The caller holds the lock of the workspace.
+    """
+    with convert_write_errors(workspace.root / FILE):
+        _write_changed(workspace, id, lambda _: note)
 
 
 def _format_now() -> str:
@@ -134,12 +138,16 @@ def _change_note(workspace: Workspace, id: str, change: Callable[[Note], Note]) 
     with convert_write_errors(workspace.root):
         workspace.root.mkdir(parents=True, exist_ok=True)
     with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):
-        notes = load_notes(workspace)
-        note = change(notes.pop(id, Note("")))
-        if note.text or note.tags or note.name:
-            notes[id] = note
-        lines = [strict_json.dumps({"id": key, **asdict(one)}) for key, one in notes.items()]
-        strict_json.replace_text(workspace.root / FILE, "".join(f"{line}\n" for line in lines))
+        return _write_changed(workspace, id, change)
+
+
+def _write_changed(workspace: Workspace, id: str, change: Callable[[Note], Note]) -> Note | None:
+    notes = load_notes(workspace)
+    note = change(notes.pop(id, Note("")))
+    if note.text or note.tags or note.name:
+        notes[id] = note
+    lines = [strict_json.dumps({"id": key, **asdict(one)}) for key, one in notes.items()]
+    strict_json.replace_text(workspace.root / FILE, "".join(f"{line}\n" for line in lines))
     return notes.get(id)
 
 

@@ -1,5 +1,6 @@
 """Strict JSON, without NaN and Infinity, and atomic writing of small JSON files."""
 
+import fcntl
 import json
 import math
 import os
@@ -7,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document, show_path
@@ -62,18 +64,34 @@ def read(path: Path) -> dict[str, Any]:
 
 def write(path: Path, value: object) -> None:
     """Write a value as JSON atomically: readers see either the old or the new content."""
-    replace_text(path, dumps(value, indent=1) + "\n")
+    replace_text(path, format_file(value))
+
+
+def format_file(value: object) -> str:
+    """Return the text of a JSON file."""
+    return dumps(value, indent=1) + "\n"
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    """Write a text file atomically; other threads and processes may write the same file.
+
+    The draft is locked, so that `drafts.remove_abandoned_files` knows that its writer is alive.
+    """
+    is_written = False
+    while not is_written:
+        draft = path.with_name(f".{path.name}.{uuid4().hex[:12]}.draft")
+        try:
+            with draft.open("x", encoding="utf-8", newline="\n") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(text)
+                file.flush()
+                # False if the draft was considered abandoned before it was locked: write it again.
+                is_written = draft.exists()
+                if is_written:
+                    os.replace(draft, path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
 
 
 def _refuse(constant: str) -> NoReturn:

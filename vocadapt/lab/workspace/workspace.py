@@ -18,6 +18,7 @@ from vocadapt.lab.workspace.manifest import (
     MANIFEST,
     Input,
     Manifest,
+    NewerFormatError,
     compute_content_stamp,
     compute_seen_stamp,
     compute_stamp,
@@ -26,6 +27,7 @@ from vocadapt.lab.workspace.manifest import (
 
 # Folder of files uploaded through the browser, which are removed when an artifact has copied them.
 UPLOADS = "uploads"
+TRASH = "trash"  # folder of deleted artifacts and jobs
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
 # Device names on Windows, with any extension: a workspace may be copied there.
 RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE)
@@ -127,6 +129,8 @@ class Workspace:
     def artifacts(self, kind: str) -> list[Artifact]:
         """List the finished artifacts of a kind, newest first; drafts and foreign folders are
         skipped.
+
+        Raises NewerFormatError for a workspace of a newer version: part of it must not look like all.
         """
         if kind not in ARTIFACTS:
             raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
@@ -135,8 +139,12 @@ class Workspace:
             names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
         found = []
         for name in names:
-            with suppress(InputError, OSError):  # not an artifact, or removed meanwhile
+            try:
                 found.append(open_artifact(self.root / kind / name))
+            except NewerFormatError:
+                raise
+            except (InputError, OSError):  # not an artifact, or removed meanwhile
+                continue
         return sorted(found, key=lambda artifact: artifact.manifest.created, reverse=True)
 
     def find_free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:

@@ -1,16 +1,21 @@
 """File inputs: uploads, which are saved immediately, or a path on this machine."""
 
+import fcntl
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
+from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.uploads import is_upload, remove_unused_uploads
 from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
 from vocadapt.text.corpus import READERS
@@ -106,31 +111,35 @@ def save_uploads(
 
     Earlier uploads that were never imported are deleted first.
     """
-    folder, saved = workspace.root / place, []
+    folder = workspace.root / place
     with convert_write_errors(folder):
         remove_unused_uploads(workspace)
         folder.mkdir(parents=True, exist_ok=True)
     check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
-    for upload in uploads:
-        # text.txt, 2-text.txt …
-        name = make_safe_name(upload.name)
-        names = (name, *(f"{number}-{name}" for number in range(2, 10_000)))
-        target = next(folder / free for free in names if not (folder / free).exists())
-        _save(upload, target)
-        saved.append(target)
-    return saved
+    return [_save(upload, folder, make_safe_name(upload.name)) for upload in uploads]
 
 
-def _save(upload: BinaryIO, target: Path) -> None:
-    """Save an upload completely or not at all; raise InputError if it cannot be written."""
-    with convert_write_errors(target):
+def _save(upload: BinaryIO, folder: Path, name: str) -> Path:
+    """Save an upload completely or not at all, and return its path: text.txt, 2-text.txt …
+
+    Raises InputError if it cannot be written.
+    """
+    draft = folder / f".{name}.{uuid4().hex[:12]}{DRAFT}"
+    with convert_write_errors(folder / name):
         try:
-            # Mode x fails if another session has taken the same name in the meantime.
-            with target.open("xb") as file:
+            with draft.open("xb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # an unlocked draft is removed as abandoned
                 shutil.copyfileobj(upload, file)
+                file.flush()
+                # Another session may save a file of the same name.
+                with wait_for_lock(folder):
+                    names = chain([name], (f"{number}-{name}" for number in count(2)))
+                    target = next(folder / free for free in names if not (folder / free).exists())
+                    os.rename(draft, target)
         except BaseException:
-            target.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             raise
+    return target
 
 
 def make_safe_name(name: str) -> str:

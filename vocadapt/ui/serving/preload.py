@@ -8,7 +8,9 @@ avoid delaying it.
 
 import importlib
 import threading
+from contextlib import suppress
 
+from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.serving.guard import Application, Scope
 
@@ -64,8 +66,9 @@ def wait() -> None:
 def _import_libraries(workspace: Workspace) -> None:
     _page_drawn.wait()
     _requested.wait(PAUSE)
-    if not workspace.artifacts("runs") and not list_adapted_models(workspace):
-        return
+    with suppress(InputError):  # of a workspace that cannot be read: the pages report it
+        if not workspace.artifacts("runs") and not list_adapted_models(workspace):
+            return
     with _lock:
         if _needed.is_set():
             return

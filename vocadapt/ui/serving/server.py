@@ -20,6 +20,7 @@ from typing import Any
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
+from vocadapt.lab.housekeeping.trash import finish_moves
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.sharing import Sharing
 from vocadapt.lab.workspace import limits, strict_json
@@ -235,8 +236,11 @@ def _remove_leftovers(workspace: Workspace) -> None:
     """Delete leftovers of killed processes; warn if the workspace is read-only."""
     try:
         remove_remains(workspace)
+        finish_moves(workspace)
     except OSError as error:
         sys.stderr.write(f"Warning: {workspace.root} cannot be cleaned up: {error.strerror}.\n")
+    except InputError as error:
+        sys.stderr.write(f"Warning: {error.problem}\n")
 
 
 def disable_pages_directory() -> None:

@@ -1,0 +1,79 @@
+"""The number of the format: older workspaces are read, newer ones are refused in one sentence."""
+
+import json
+import zipfile
+
+import pytest
+
+from tests.conftest import edit_json
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.copies import export_workspace, open_export
+from vocadapt.lab.housekeeping.renames import rename_artifact
+from vocadapt.lab.workspace.drafts import open_draft
+from vocadapt.lab.workspace.manifest import FORMAT, MANIFEST, Manifest, NewerFormatError
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+
+SENTENCE = "was written by a newer version of vocadapt: its format is 2"
+
+
+def put(workspace, name):
+    with open_draft(workspace.folder("models", name)) as draft:
+        Manifest("models", name, {}).save(draft)
+    return workspace.folder("models", name) / MANIFEST
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """A workspace with one artifact of today, one without a number."""
+    found = Workspace(tmp_path / "w")
+    put(found, "today")
+    old = put(found, "old")
+    values = json.loads(old.read_text())
+    for entry in ("format", "step", "footprint", "threads"):
+        del values[entry]
+    old.write_text(json.dumps(values))
+    return found
+
+
+@pytest.fixture
+def newer(workspace):
+    edit_json(put(workspace, "newer"), format=FORMAT + 1)
+    return workspace
+
+
+def test_the_number_is_written_and_an_artifact_without_one_is_read(workspace):
+    found = {one.name: one.manifest.format for one in workspace.artifacts("models")}
+    assert found == {"today": FORMAT, "old": 0}
+    renamed = rename_artifact(workspace, workspace.artifact("models", "old"), "older")
+    assert renamed.manifest.format == 0
+
+
+def test_a_newer_workspace_is_not_shown_in_part(newer):
+    with pytest.raises(NewerFormatError, match=SENTENCE):
+        newer.artifacts("models")
+    with pytest.raises(InputError, match=SENTENCE):
+        open_artifact(newer.folder("models", "newer"))
+
+
+def test_a_newer_artifact_is_neither_replaced_nor_removed(newer):
+    with (
+        pytest.raises(InputError, match="not overwritten"),
+        open_draft(newer.folder("models", "newer"), overwrite=True),
+    ):
+        raise AssertionError("the block must not run")
+    assert newer.folder("models", "newer").is_dir()
+
+
+def test_the_command_says_it_in_one_sentence(newer, capsys):
+    assert main(["workspace", "list", "--workspace", str(newer.root)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and SENTENCE in err and len(err.splitlines()) == 2
+
+
+def test_an_export_of_a_newer_workspace_is_not_opened(newer, tmp_path):
+    export_workspace(newer, tmp_path / "w.zip")
+    assert zipfile.is_zipfile(tmp_path / "w.zip")
+    with pytest.raises(InputError, match=SENTENCE):
+        open_export(tmp_path / "w.zip", tmp_path / "opened")
+    assert not (tmp_path / "opened").exists()
