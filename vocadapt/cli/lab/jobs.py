@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path

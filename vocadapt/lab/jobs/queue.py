@@ -24,7 +24,7 @@ from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
-from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
+from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
