@@ -48,7 +48,7 @@ def hostile_text(make_workspace, tmp_path, tiny_bert) -> Workspace:
 
 @pytest.fixture
 def open_page(monkeypatch, tmp_path) -> Open:
-    """Open a part of the app on a workspace, as a visitor would."""
+    """Open a part of the app on a workspace by its address, as a bookmark does."""
 
     def visit(
         part: str,
@@ -65,13 +65,12 @@ def open_page(monkeypatch, tmp_path) -> Open:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         for name, value in query.items():
             app.query_params[name] = value
-        app.run()
         for key, value in (
             typed or {}
         ).items():  # as typed by hand before: the test driver knows the options of a picker alone
             app.session_state[key] = value
         if part == "home":
-            return app
+            return app.run()
         return go_to(app, part)
 
     return visit
