@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.material.lab import KNOWN, NEW, write_text
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
 from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.lab.sharing import Sharing
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import read_recipe
 from vocadapt.spaces.alignment import cross_validation
@@ -603,6 +605,8 @@ def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
         str(tmp_path / "w"),
         "--port",
         "8600",
+        "--sharing",
+        json.dumps(asdict(Sharing())),
         "--no-browser",
     ]
     assert str(ROOT) in environment["PYTHONPATH"]

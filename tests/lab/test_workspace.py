@@ -19,6 +19,7 @@ from vocadapt.lab.workspace.drafts import (
 )
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked
 from vocadapt.lab.workspace.manifest import (
+    FORMAT,
     Manifest,
     compute_content_stamp,
     compute_seen_stamp,
@@ -162,7 +163,7 @@ def test_the_manifest_comes_back_as_it_was(tmp_path):
         command="c",
     )
     one.save(tmp_path)
-    assert Manifest.load(tmp_path) == replace(one, files=("text",))
+    assert Manifest.load(tmp_path) == replace(one, files=("text",), format=FORMAT)
 
 
 @pytest.mark.parametrize(
