@@ -19,6 +19,7 @@ from vocadapt.cli.schema import Schema, build_command_schema, build_overview
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.progress import Progress, silent
+from vocadapt.text.display import escape_lines
 
 CLEAR = "\r\x1b[K"  # back to the beginning of the line, and erase it
 
@@ -373,7 +374,10 @@ def _run_command(command: Command, options: Namespace) -> int:
     with open_progress_line(options.verbose) as progress, redirect_stdout(sys.stderr):
         answer = command.run(Options(progress=progress, **vars(options)))
     # ASCII-only JSON is valid in every encoding of a terminal.
-    print(dumps(answer.json, ascii_only=True) if options.json else answer.text, flush=True)
+    output = escape_lines(answer.text)
+    if options.json:
+        output = dumps(answer.json, ascii_only=True)
+    print(output, flush=True)
     return answer.exit
 
 
@@ -421,7 +425,7 @@ def open_progress_line(verbose: bool) -> Iterator[Progress]:
             return
         last = time.monotonic()
         percentage = "    " if fraction is None else f"{fraction:4.0%}"
-        line = f"{percentage}  {message}"[:110]
+        line = escape_lines(f"{percentage}  {message}"[:110])
         if line == shown:
             return
         shown = line

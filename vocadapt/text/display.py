@@ -17,6 +17,14 @@ def escape_invisible(text: str) -> str:
     return "".join(map(_escape_character, text))
 
 
+def escape_lines(text: str) -> str:
+    """Escape the invisible characters of a text for a terminal, except line feeds and tabs.
+
+    A token may contain control characters that would move the cursor or change colors.
+    """
+    return "".join(one if one in "\n\t" else _escape_character(one) for one in text)
+
+
 def shorten_text(text: str, max_length: int) -> str:
     """Shorten text to `max_length` characters by omitting its middle, and escape invisible
     characters.
