@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.status import STATUS
 from vocadapt.lab.steps import STEPS, Step
 from vocadapt.lab.steps.step import TEXT, Numbers, StepContext
 from vocadapt.lab.workspace import strict_json
@@ -100,13 +101,14 @@ def mortal(moment: str) -> None:
     def named(source: Path, target: Path) -> str:
         if Path(target).name == KEPT:
             return "checkpoint"
-        if Path(target).name == queue.STATUS:
+        if Path(target).name == STATUS:
             return "done" if '"done"' in Path(source).read_text(encoding="utf-8") else ""
         return (
             "put aside"
             if str(target).endswith(".old")
             else "placed"
             if str(source).endswith(".draft")
+            and Path(source).is_dir()  # small files have drafts, too
             else ""
         )
 
