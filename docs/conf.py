@@ -1,9 +1,11 @@
 """The documentation site: `python -m sphinx -W docs DIR` writes it as HTML that works offline."""
 
+import re
+
+from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
-from docutils import nodes
 
 import vocadapt
 
@@ -23,8 +25,15 @@ html_favicon = "../assets/icon.png"
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
-# A part of the menu may name pages that come later.
-suppress_warnings = ["toc.empty_glob"]
+# Files of the repository that are pages of the site, too.
+PAGES = {
+    "../README.md": "start.md",
+    "../SECURITY.md": "security.md",
+    "../CONTRIBUTING.md": "contributing.md",
+    "../CHANGELOG.md": "changelog.md",
+    "../assets/README.md": "assets.md",
+}
+NAMED = re.compile(r"^[\w-]+$", re.MULTILINE)
 
 
 def write_inline(translator: HTML5Translator, node: nodes.math) -> None:
@@ -39,6 +48,18 @@ def write_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def read_page(app: Sphinx, name: str, source: list[str]) -> None:
+    """Point links to pages of the site, and add pages that the menu of the index does not name."""
+    for file, page in PAGES.items():
+        source[0] = re.sub(rf"\]\({re.escape(file)}(#[^)]*)?\)", rf"]({page}\1)", source[0])
+    if name == "index":
+        others = sorted(app.env.found_docs - {name, *NAMED.findall(source[0])})
+        if others:
+            menu = ["", "```{toctree}", ":hidden:", ":caption: More", *others, "```", ""]
+            source[0] += "\n".join(menu)
+
+
 def setup(app: Sphinx) -> None:
     """Register the renderer of equations."""
     app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
+    app.connect("source-read", read_page)

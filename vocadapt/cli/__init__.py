@@ -6,7 +6,7 @@ command, its options by hand or from declared settings, and its answer), one sma
 example tokenize in `vocabulary.advise`, then `parser` (argparse with one-line errors), `options`
 (shared options), `errors` (their text and JSON) and `schema` (the JSON Schema of a command). The
 commands are in `words`, `vocabulary`, `training`, `analysis` and `lab`. `tables` formats the
-output, `reference` generates docs/commands.md.
+output, `reference` generates docs/commands.md, and `recipe_reference` docs/recipes.md.
 
 Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
 Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 canceled.

@@ -17,11 +17,11 @@ HEAD = """# Recipes
 Use a recipe to keep all settings of an adaptation in one file, and to repeat it. Generated from the settings by
 `python -m vocadapt.cli.recipe_reference`.
 
-A recipe is a TOML file; settings that it does not name keep their defaults. `adapt --recipe FILE` reads one, and `presets NAME` prints a
-preset as a file to start from. A table of the file, such as `[alignment]`, is a section of this page; `[alignment.anchors]` is a table
-inside another.
+A recipe is a TOML file; settings that it does not name keep their defaults. `adapt --recipe FILE`
+reads one, and `presets --toml NAME` prints a preset as a file to start from. A table of the file,
+such as `[alignment]`, is a section of this page; `[alignment.anchors]` is a table inside another.
 
-    python -m vocadapt presets green-bert
+    python -m vocadapt presets --toml green-bert
 
 ## Presets
 
@@ -56,6 +56,8 @@ def render_setting(setting: Setting) -> str:
     if setting.several:
         kind = f"list; each {kind}"
     meaning = setting.sentence
+    if setting.default is True:  # its help text describes the option that switches it off
+        meaning = f"If false: {setting.help}."
     if setting.empty:
         meaning += f" Empty: {setting.empty}."
     return f"| `{setting.name}` | {kind} | {_show(setting.default)} | {_escape(meaning)} |"
