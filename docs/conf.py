@@ -1,6 +1,8 @@
 """The documentation site: `python -m sphinx -W docs DIR` writes it as HTML that works offline."""
 
+import os
 import re
+from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -25,14 +27,17 @@ html_favicon = "../assets/icon.png"
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
-# Files of the repository that are pages of the site, too.
-PAGES = {
-    "../README.md": "start.md",
-    "../SECURITY.md": "security.md",
-    "../CONTRIBUTING.md": "contributing.md",
-    "../CHANGELOG.md": "changelog.md",
-    "../assets/README.md": "assets.md",
+# Pages that show a file of the repository.
+FILES = {
+    "readme": "README.md",
+    "security": "SECURITY.md",
+    "contributing": "CONTRIBUTING.md",
+    "changelog": "CHANGELOG.md",
+    "assets": "assets/README.md",
+    "demo": "assets/demo/README.md",
 }
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#]+)")
 NAMED = re.compile(r"^[\w-]+$", re.MULTILINE)
 
 
@@ -49,9 +54,19 @@ def write_block(translator: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def read_page(app: Sphinx, name: str, source: list[str]) -> None:
-    """Point links to pages of the site, and add pages that the menu of the index does not name."""
-    for file, page in PAGES.items():
-        source[0] = re.sub(rf"\]\({re.escape(file)}(#[^)]*)?\)", rf"]({page}\1)", source[0])
+    """Show files of the repository as pages, and add pages that the menu of the index lacks."""
+    folder = ROOT / "docs"
+    if name in FILES:
+        file = ROOT / FILES[name]
+        source[0], folder = file.read_text(encoding="utf-8"), file.parent
+    # Links lead to the page of a file, if it has one.
+    pages = {ROOT / file: ROOT / "docs" / f"{page}.md" for page, file in FILES.items()}
+
+    def move(link: re.Match[str]) -> str:
+        target = Path(os.path.normpath(folder / link[1]))
+        return f"]({os.path.relpath(pages.get(target, target), ROOT / 'docs')}"
+
+    source[0] = LINK.sub(move, source[0])
     if name == "index":
         others = sorted(app.env.found_docs - {name, *NAMED.findall(source[0])})
         if others:
