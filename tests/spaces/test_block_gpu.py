@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.spaces.test_block_trainer import sigmoid
+from tests.spaces.test_block_trainer import interrupt_and_resume, sigmoid
 from tests.spaces.test_word2vec import chain, near_hits, two_topics, words_file
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import InputError
 from vocadapt.spaces.word2vec import block_gpu, block_trainer
 from vocadapt.spaces.word2vec.block_gpu import (
     GpuTrainer,
@@ -210,19 +210,8 @@ def test_a_training_resumes_and_repeats_on_the_processor(tmp_path, no_gpu_needed
     path, counts = words_file(tmp_path, two_topics())
     whole = train_word2vec(path, counts, SMALL).space.matrix
 
-    def stop(fraction, message=""):
-        if fraction > 0.5:
-            raise Canceled
-
-    folder = tmp_path / "checkpoint"
-    folder.mkdir()
-    with pytest.raises(Canceled):
-        train_word2vec(path, counts, SMALL, stop, folder)
-    resumed = []
-    again = train_word2vec(
-        path, counts, SMALL, lambda fraction, message="": resumed.append(fraction), folder
-    )
-    assert resumed[0] >= 1 / 3
+    resumed, again = interrupt_and_resume(path, counts, SMALL, tmp_path / "checkpoint")
+    assert resumed >= 1 / 3
     np.testing.assert_array_equal(again.space.matrix, whole)
     other = Word2VecSettings(**{**asdict(SMALL), "seed": 2})
     assert not np.array_equal(whole, train_word2vec(path, counts, other).space.matrix)

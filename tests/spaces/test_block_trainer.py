@@ -285,28 +285,34 @@ def test_one_thread_gives_the_same_bits(tmp_path):
     assert not np.array_equal(first, train_word2vec(path, counts, other).space.matrix)
 
 
+def interrupt_and_resume(path, counts, settings, folder):
+    """Cancel a training after half of it, and start it again with the checkpoint in a new folder;
+    return the fraction at which it resumed, and its vectors.
+    """
+
+    def stop(fraction, message=""):
+        if fraction > 0.5:
+            raise Canceled
+
+    folder.mkdir()
+    with pytest.raises(Canceled):
+        train_word2vec(path, counts, settings, stop, folder)
+    resumed = []
+    again = train_word2vec(
+        path, counts, settings, lambda fraction, message="": resumed.append(fraction), folder
+    )
+    return resumed[0], again
+
+
 def test_an_interrupted_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(block_trainer, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(block_trainer, "SLICE", 5_000)
     path, counts = words_file(tmp_path, two_topics())
     whole = train_word2vec(path, counts, SMALL).space.matrix
-    seen = []
-
-    def stop(fraction, message=""):
-        seen.append(message)
-        if fraction > 0.5:
-            raise Canceled
-
     folder = tmp_path / "checkpoint"
-    folder.mkdir()
-    with pytest.raises(Canceled):
-        train_word2vec(path, counts, SMALL, stop, folder)
-    resumed = []
-    again = train_word2vec(
-        path, counts, SMALL, lambda fraction, message="": resumed.append(fraction), folder
-    )
+    resumed, again = interrupt_and_resume(path, counts, SMALL, folder)
     np.testing.assert_array_equal(again.space.matrix, whole)
-    assert resumed[0] >= 1 / 3
+    assert resumed >= 1 / 3
     # The seconds before the interruption count.
     before = json.loads((folder / "word2vec.json").read_text())["seconds"]
     assert again.training_seconds >= before > 0

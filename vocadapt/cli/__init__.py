@@ -21,7 +21,6 @@ from types import FrameType
 
 from vocadapt.cli.errors import JSON_ERRORS, format_error, format_json_error
 from vocadapt.errors import Canceled, InputError
-from vocadapt.text.display import escape_lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +53,7 @@ def _report(arguments: Sequence[str], error: InputError, exit: int) -> int:
     if JSON_ERRORS in arguments:
         print(format_json_error(error, exit), file=sys.stderr)
     else:
-        print(escape_lines(format_error(error)), file=sys.stderr)
+        print(format_error(error), file=sys.stderr)
     return exit
 
 

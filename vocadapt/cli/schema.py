@@ -7,7 +7,7 @@ schema of a tool.
 """
 
 from argparse import Action, BooleanOptionalAction
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import combinations
 from pathlib import Path
@@ -177,29 +177,6 @@ def build_number_schema(number: Number) -> Schema:
     return schema
 
 
-def format_command_line(schema: Schema, arguments: Mapping[str, Any]) -> list[str]:
-    """Return the command line of arguments, by RULE; the reverse of parsing it."""
-    words, options = list[str](), list[str]()
-    for name, declared in schema["properties"].items():
-        if name not in arguments:
-            continue
-        value = arguments[name]
-        values = list(map(str, value)) if isinstance(value, Sequence | tuple) else [str(value)]
-        if isinstance(value, str):
-            values = [value]
-        if not name.startswith("-"):
-            words += values
-        elif isinstance(value, bool):
-            flag = name if value else declared.get("x-false")
-            options += [flag] if flag else []
-        elif declared.get("x-repeat"):
-            for one in value:
-                options += [name, *(map(str, one) if isinstance(one, list) else [str(one)])]
-        else:
-            options += [name, *values]
-    return [*words, *options]
-
-
 # 2. The answer, from a type.
 
 
@@ -291,15 +268,3 @@ def _join(schemas: Sequence[Schema]) -> Schema:
     if all(list(one) == ["type"] for one in schemas):
         return {"type": list(dict.fromkeys(one["type"] for one in schemas))}
     return {"anyOf": list(schemas)}
-
-
-def walk_objects(schema: Any) -> Iterator[Schema]:
-    """Yield all parts of a schema that are objects."""
-    if isinstance(schema, Mapping):
-        if schema.get("type") == "object":
-            yield dict(schema)
-        for one in schema.values():
-            yield from walk_objects(one)
-    elif isinstance(schema, list):
-        for one in schema:
-            yield from walk_objects(one)

@@ -20,9 +20,8 @@ from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
 
 FOLDER = ".queue"  # locked while a job runs
-SERVED = (
-    ".served"  # ending of the file whose modification time is the last start of a visitor's job
-)
+# Ending of the file whose modification time is the last start of a visitor's job.
+SERVED = ".served"
 TRY_EVERY = 0.5  # seconds
 MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being made
 

@@ -191,7 +191,8 @@ def check_sign_in() -> None:
         )
     if not is_authlib_installed():
         raise InputError(
-            "Sign-in needs the package Authlib.", "Install it: python -m pip install Authlib"
+            "Sign-in needs the package Authlib.",
+            "Install it with pip install 'vocadapt[sign-in]'.",
         )
 
 
