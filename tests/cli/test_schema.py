@@ -18,6 +18,7 @@ from vocadapt.cli.schema import (
     DIALECT,
     build_arguments_schema,
     build_type_schema,
+    format_command_line,
 )
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
@@ -91,29 +92,6 @@ def make_example(schema: dict[str, Any]) -> Any:
         return "text"
     low = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
     return low if low <= schema.get("maximum", low) else schema["maximum"] / 2
-
-
-def format_command_line(schema, arguments):
-    """The command line of arguments, as the description of the schema says: RULE."""
-    words, options = [], []
-    for name, declared in schema["properties"].items():
-        if name not in arguments:
-            continue
-        value = arguments[name]
-        values = [value]
-        if isinstance(value, list):
-            values = value
-        if not name.startswith("-"):
-            words += values
-        elif isinstance(value, bool):
-            flag = name if value else declared.get("x-false")
-            options += [flag] if flag else []
-        elif declared.get("x-repeat"):
-            for one in values:
-                options += [name, *(one if isinstance(one, list) else [one])]
-        else:
-            options += [name, *values]
-    return [str(one) for one in (*words, *options)]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

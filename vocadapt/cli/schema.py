@@ -177,6 +177,28 @@ def build_number_schema(number: Number) -> Schema:
     return schema
 
 
+def format_command_line(schema: Schema, arguments: Mapping[str, Any]) -> list[str]:
+    """Return the command line of arguments, by RULE; the reverse of parsing it."""
+    positional, options = list[Any](), list[Any]()
+    for name, declared in schema["properties"].items():
+        if name not in arguments:
+            continue
+        value = arguments[name]
+        values = value if isinstance(value, list) else [value]
+        if not name.startswith("-"):
+            positional += values
+        elif value is True:
+            options.append(name)
+        elif value is False:
+            options += filter(None, [declared.get("x-false")])
+        elif declared.get("x-repeat"):
+            for one in values:
+                options += [name, *(one if isinstance(one, list) else [one])]
+        else:
+            options += [name, *values]
+    return [str(one) for one in (*positional, *options)]
+
+
 # 2. The answer, from a type.
 
 
