@@ -112,12 +112,14 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     (saved,) = list_slices(Workspace(root))
     assert saved.name == "All of <them>" and clicked in saved.tokens and len(saved.tokens) > 20
 
+    drawn(page)  # a run of the page replaces the files that its buttons lead to
     with page.expect_download() as download:
         page.get_by_role("button", name="all-of-them.csv").click()
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("id,token,length") and len(lines) == len(saved.tokens) + 1
 
     page.get_by_text("Details & export").click()
+    drawn(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="map.html").click()
     assert "plotly" in Path(download.value.path()).read_text(encoding="utf-8")
