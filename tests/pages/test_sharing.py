@@ -13,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.sharing import Sharing
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.visitors import name_folder
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.cache import STAMPS
@@ -233,3 +234,12 @@ def test_texts_of_two_visitors_never_share_a_cache_entry(tmp_path):
         stamps |= {(visitor, STAMPS[Corpus](Corpus((file,))), STAMPS[type(file)](file))}
     first, second = stamps
     assert first[1] != second[1] and first[2] != second[2]
+
+
+def test_visitors_read_that_a_path_is_on_the_server(visitor, open_page):
+    workspace = Workspace(visitor(COOKIES[0]) / "workspace")
+    labels = [tab.label for tab in open_page("text", workspace).tabs]
+    assert "A path on the server" in labels
+    assert not [label for label in labels if "this machine" in label]
+    home = open_page("home", workspace)
+    assert any("path of a file or folder on the server" in one.value for one in home.markdown)

@@ -5,7 +5,8 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from itertools import chain, count
+from itertools import chain
+from itertools import count as count_from
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -20,9 +21,9 @@ from vocadapt.lab.workspace.uploads import is_upload, remove_unused_uploads
 from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
 from vocadapt.text.corpus import READERS
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import megabytes
+from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.serving.paths import resolve_allowed_path
+from vocadapt.ui.serving.paths import name_machine, resolve_allowed_path
 
 VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
@@ -38,7 +39,8 @@ def choose_files(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
     """Show inputs for files, by upload or by path; return their paths, [] if there are none."""
-    upload, path = st.tabs(["Upload", "A path on this machine"])
+    machine = name_machine()
+    upload, path = st.tabs(["Upload", f"A path on {machine}"])
     with upload:
         # Save uploads immediately, so that the session keeps their paths and not their data.
         turn = st.session_state.setdefault(f"{key}_turn", 0)
@@ -66,8 +68,8 @@ def choose_files(
             persist_state="session",
             placeholder="/home/me/articles.txt.gz",
             help=(
-                "Reads a file or folder on this machine. Use it for texts over 200 MB, which"
-                " cannot be uploaded."
+                f"Reads a file or folder on {machine}. Use it for texts over"
+                f" {count(st.get_option('server.maxUploadSize'))} MB, which cannot be uploaded."
             ),
             on_change=mistakes.replace_failure,
         ).strip()
@@ -133,7 +135,7 @@ def _save(upload: BinaryIO, folder: Path, name: str) -> Path:
                 file.flush()
                 # Another session may save a file of the same name.
                 with wait_for_lock(folder):
-                    names = chain([name], (f"{number}-{name}" for number in count(2)))
+                    names = chain([name], (f"{number}-{name}" for number in count_from(2)))
                     target = next(folder / free for free in names if not (folder / free).exists())
                     os.rename(draft, target)
         except BaseException:

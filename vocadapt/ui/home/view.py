@@ -28,6 +28,7 @@ from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
 from vocadapt.ui.jobs.results import RESULT, STEP
+from vocadapt.ui.serving.paths import name_machine
 from vocadapt.ui.text.needed_size import describe_needed_text
 
 MOST_RECENT = 8  # artifacts listed
@@ -315,7 +316,7 @@ def draw_beginning(workspace: Workspace) -> None:
     with right, st.container(border=True, height="stretch"):
         st.markdown(
             f"**Begin with your own text**  \nUpload {describe_needed_text()} from your field, or"
-            " give the path of a file or folder on this machine."
+            f" give the path of a file or folder on {name_machine()}."
         )
         draw_link("text", "Start with a text")
 

@@ -101,6 +101,11 @@ def is_for_others() -> bool:
     return is_read_only() or find_visitors() is not None or visitors.is_sign_in_required()
 
 
+def name_machine() -> str:
+    """Return how a page names the machine whose files can be opened by their path."""
+    return "the server" if is_for_others() else "this machine"
+
+
 def build_network_warning(address: str) -> str:
     """Build the warning for a lab that is reachable from the network."""
     use = "use the lab, without a password and unencrypted: read and change the workspace, upload"
