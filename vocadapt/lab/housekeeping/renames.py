@@ -22,7 +22,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
-from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, compute_text_stamp
+from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Input, hash_manifest
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note, save_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
@@ -304,7 +304,7 @@ def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:
             # Not `save`: it would also list the files that the step did not write.
             changed = replace(artifact.manifest, inputs=inputs)
             texts[artifact.folder] = strict_json.format_file(asdict(changed))
-            stamps[artifact.stamp] = compute_text_stamp(texts[artifact.folder])
+            stamps[artifact.stamp] = hash_manifest(texts[artifact.folder].encode())
 
     # 2. Write them from newer to older ones. If the process is killed, the next call finds the same
     #    stamps again, because what was made from a manifest is written before it.

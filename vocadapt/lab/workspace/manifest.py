@@ -160,9 +160,9 @@ def compute_stamp(folder: Path) -> str:
     return _STAMPS(folder / MANIFEST)
 
 
-def compute_text_stamp(text: str) -> str:
-    """Return the stamp of an artifact from the text of its manifest."""
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+def hash_manifest(content: bytes) -> str:
+    """Return the stamp of an artifact from the content of its manifest."""
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -173,7 +173,7 @@ def read_manifest(folder: Path) -> Manifest:
     return _MANIFESTS(folder / MANIFEST)
 
 
-_STAMPS = CachedReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
+_STAMPS = CachedReader(lambda path: hash_manifest(read_whole(path)))
 _MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
 
 
