@@ -93,7 +93,8 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
     """Prepare the job of a study's cell, which a worker of the study runs; its folder has the cell's
     name, and keeps the checkpoint of an earlier run.
 
-    threads: number of threads of the cell, kept for resuming it as a job of its own.
+    threads: number of threads of the cell, kept for resuming it as a job of its own. Raises InputError
+    if the folder cannot be written.
     """
     folder = workspace.folder("jobs", name)
     order = {
@@ -109,10 +110,11 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
         if status.alive:  # its process is gone: the caller holds the lock of the folder
             state = "interrupted"
         past = (*status.past, (state, status.updated))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FLAG).unlink(missing_ok=True)
-    strict_json.write(folder / SPEC, order)
-    write_status(folder, Status(queued=time.time(), updated=time.time(), past=past))
+    with convert_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FLAG).unlink(missing_ok=True)
+        strict_json.write(folder / SPEC, order)
+        write_status(folder, Status(queued=time.time(), updated=time.time(), past=past))
     return Job(folder)
 
 

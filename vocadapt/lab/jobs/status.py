@@ -103,9 +103,9 @@ def write_status(folder: Path, status: Status) -> None:
     try:
         strict_json.write(folder / STATUS, asdict(status))
     except OSError as error:
-        if not is_disk_full(error):
-            raise
         path = folder / STATUS
+        if not is_disk_full(error) or not path.exists():
+            raise
         content = (strict_json.dumps(asdict(status)) + "\n").encode()
         # A single write of at least the old length, so that readers never see a partial file.
         with path.open("r+b", buffering=0) as file:

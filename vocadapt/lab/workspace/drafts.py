@@ -74,8 +74,8 @@ def open_growing(folder: Path) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
     Finished results remain if a run is killed; a run that fails before its first result leaves
-    nothing. Raises InputError if another process fills the folder, if it cannot be created, and if
-    vocadapt did not write its content.
+    nothing. Raises InputError if another process fills the folder, if it cannot be created, if
+    vocadapt did not write its content, and if the disk becomes full.
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -107,6 +107,11 @@ def open_growing(folder: Path) -> Iterator[Path]:
                     parent.rmdir()
         elif isinstance(error, KeyboardInterrupt | Canceled) and not str(error):
             raise Canceled(f"{folder} keeps what is finished; run it again to continue") from None
+        if is_disk_full(error):
+            raise InputError(
+                f"The disk is full: {folder} is not finished.",
+                "Free some disk space, then run it again to continue.",
+            ) from error
         raise
     finally:
         with suppress(OSError):
