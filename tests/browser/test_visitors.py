@@ -92,7 +92,7 @@ def test_two_visitors_see_their_own_workspaces_only(visit, shared):
 
     # 3. No typed path does.
     open_part(ben, f"{address}/text")
-    ben.get_by_role("tab", name="A path on this machine").click()
+    ben.get_by_role("tab", name="A path on the server").click()
     field = ben.get_by_role("textbox", name="File or folder")
     field.fill(str(ann_folder / "workspace" / "corpora" / CORPUS))
     field.press("Enter")
