@@ -18,6 +18,8 @@ ARGUMENTS = [
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
+    "--disable-gpu-compositing",  # drawn by the processor anyway; WebGL stays
+    "--force-prefers-reduced-motion",
 ]
 # milliseconds: on a crowded machine a page takes long to come; how fast pages are is measured
 # elsewhere

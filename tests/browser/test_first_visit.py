@@ -3,13 +3,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.material.nightly import at_night
 from vocadapt.ui.frame.pages import HOME, PAGES
 
 pytestmark = pytest.mark.browser
 
 ADDRESSES = ["" if page is HOME else page.name for page in PAGES]
-IN_THE_GATE = ["", "try_it"]  # the first page, and the one whose libraries are imported ahead
-IN_THE_NIGHT = [path for path in ADDRESSES if path not in IN_THE_GATE]
 TABS = {
     f"{page.name}?{urlencode({page.tab_key: part.title})}": part.title
     for page in PAGES
@@ -17,20 +16,18 @@ TABS = {
 }
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*IN_THE_GATE, *(pytest.param(path, marks=pytest.mark.slow) for path in IN_THE_NIGHT)],
-)
+@pytest.mark.parametrize("path", ["", *at_night(path for path in ADDRESSES if path)])
 def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve_anew, page, path):
     page.goto(f"{serve_anew()}/{path}")
     check_first_visit(page)
 
 
-def test_every_part_comes_by_its_link_and_asks_no_other_machine_for_anything(serve, page):
+@pytest.mark.parametrize("paths", [ADDRESSES, *at_night([list(TABS)])], ids=["pages", "tabs"])
+def test_every_part_comes_by_its_link_and_asks_no_other_machine(serve, page, paths):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     address = serve()
-    for path in (*ADDRESSES, *TABS):
+    for path in paths:
         page.goto(f"{address}/{path}")
         check_first_visit(page)
         if path in TABS:

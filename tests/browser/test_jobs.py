@@ -88,6 +88,7 @@ def test_two_tabs_see_the_same_job(serve, browser, page, workspace, tiny_bert):
     other.context.close()
 
 
+@pytest.mark.slow
 def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve_anew, page, workspace, tiny_bert):
     page.goto(f"{serve_anew(workspace.root)}/jobs")
     job = start_endless(workspace, tiny_bert)

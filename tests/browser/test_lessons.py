@@ -105,6 +105,7 @@ def shorten(values):
     return [value.split(" · ")[-1] for value in values]
 
 
+@pytest.mark.slow
 def test_a_lesson_is_walked_to_its_end_and_stays_done(classroom, page):
     lesson = LESSONS[0]
     walk(page, lesson)

@@ -62,6 +62,7 @@ def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, 
         go(page, "Jobs")
 
 
+@pytest.mark.slow
 def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
     serve, page, browser, tmp_path, tiny_bert
 ):

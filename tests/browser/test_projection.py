@@ -73,6 +73,7 @@ def lasso_everything(page):
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
     page.goto(f"{serve(root)}/projection?projection_space=word+vectors+·+trials-vectors&{ALL}")
@@ -142,6 +143,7 @@ PLACE = """() => {  // size of the points' plane, and whether a tool covers it
 }"""
 
 
+@pytest.mark.slow
 def test_the_first_view_walks_isolates_and_marks_table_rows(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
     page.set_viewport_size({"width": 1440, "height": 980})

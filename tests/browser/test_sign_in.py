@@ -65,6 +65,7 @@ def sign_in(browser, shared, provider):
         context.close()
 
 
+@pytest.mark.slow
 def test_an_account_has_its_workspace_on_every_device(sign_in, shared, provider):
     address, visitors = shared
     folder = visitors / name_folder("account", provider.address, ANN["sub"])

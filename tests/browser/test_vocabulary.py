@@ -44,6 +44,7 @@ def figure(page, label):
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
+@pytest.mark.slow
 def test_a_smaller_vocabulary_and_its_rows(serve, page, root):
     from playwright.sync_api import expect
 

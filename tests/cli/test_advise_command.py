@@ -221,6 +221,7 @@ def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     )  # measured: benchmarks/advise.py
 
 
+@pytest.mark.slow
 def test_encyclopedia_is_hardly_worth_it(ask, minilm, shared):
     answer = ask(
         shared / "data/text/general-wikipedia.txt.gz", "--model", minilm, "--sample", "0.3"

@@ -398,6 +398,7 @@ def test_a_limit_draws_alike_and_keeps_the_order():
     assert limit_task(task, 0) == (task, ())
 
 
+@pytest.mark.slow
 def test_several_seeds_of_a_job_take_over_what_is_finished(files, tmp_path):
     given = {"model": str(files / "before"), "task": str(files / "task.toml")}
     spec = Spec("finetune", FinetuneStep(FinetuneSettings(epochs=1, batch=5), seeds=(1, 2)), given)

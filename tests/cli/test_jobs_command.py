@@ -133,6 +133,7 @@ def test_a_job_is_canceled_and_resumed(ask, workspace, text):
     assert code == 2 and "is done: there is nothing to resume" in said
 
 
+@pytest.mark.slow
 def test_resume_with_wait_reports_the_final_state(ask, workspace, text):
     text.write_text("")
     job = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "n")

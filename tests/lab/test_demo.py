@@ -223,6 +223,7 @@ def test_the_command_waits_for_the_jobs_and_reports_their_results(tmp_path, caps
     assert len(queue.list_jobs(workspace)) == 1
 
 
+@pytest.mark.slow
 def test_a_canceled_job_of_an_earlier_run_does_not_matter(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path / "w")
     monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("heart"))

@@ -369,6 +369,7 @@ def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
     assert list_promised_names(workspace, "vectors") == set()
 
 
+@pytest.mark.slow
 def test_waiting_jobs_say_behind_which_job_they_wait(workspace, endless, quick):
     first = start(workspace, endless, "v")
     wait_for(first, "running")
@@ -468,6 +469,7 @@ def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):
     assert job.cancel(grace=10).state == "canceled"
 
 
+@pytest.mark.slow
 def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
     """A laptop that sleeps."""
     job = start(workspace, endless, "v")

@@ -85,6 +85,7 @@ def test_green_bert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_pa
     )  # its budget was changed
 
 
+@pytest.mark.slow
 def test_a_transfer_with_training_of_the_whole_model(
     tiny_bert, target, long_text, tmp_path, capsys
 ):

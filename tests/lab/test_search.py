@@ -281,6 +281,7 @@ def test_figures_show_what_they_are_given():
     assert "&lt;i&gt;" in traces["done"].customdata[1][1]
 
 
+@pytest.mark.slow
 def test_the_commands_train_and_continue(files, tmp_path, capsys):
     space = tmp_path / "space.toml"
     space.write_text("batch_size = [2, 3]\nnum_epochs = [1, 2]\nseeds = [1, 2]\n")

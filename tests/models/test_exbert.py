@@ -299,6 +299,7 @@ def test_a_config_without_sense_is_refused(wrong):
         ExBertConfig(**wrong)
 
 
+@pytest.mark.slow
 def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path, warm_process):
     add_extension(bert("BertModel"), S3).save_pretrained(tmp_path)
     code = (

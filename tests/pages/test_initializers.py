@@ -123,6 +123,7 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace, initializers_hidden="8")

@@ -135,6 +135,7 @@ def test_a_finished_job_is_renamed_and_its_old_link_opens_it(open_page, workspac
     assert headings(app) == ["Import text · first"]
 
 
+@pytest.mark.slow
 def test_a_running_job_is_renamed_and_goes_on(open_page, workspace, endless):
     running(endless)
     app = rename_here(open_page(JOBS, workspace), endless, "mine")

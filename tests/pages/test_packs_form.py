@@ -3,12 +3,15 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.material.packs import MEDICAL, adapt_words, hash_folder
 from tests.pages.test_pages import JOBS
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace.manifest import Manifest
 
 
+@pytest.mark.slow
 def test_a_pack_is_made_applied_and_removed_on_the_page(
     make_workspace, open_page, tiny_bert: Path
 ) -> None:

@@ -17,6 +17,7 @@ from tests.material.byte_level import (
     read_abstracts,
     split_as,
 )
+from tests.material.nightly import at_night
 from vocadapt.text import counting
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.counting import LineCounter, PartCounter, build_word_counter
@@ -92,6 +93,8 @@ MARKS = {
 }
 SPLITTERS = EXPRESSIONS | MARKS
 every_splitter = pytest.mark.parametrize("splitter", SPLITTERS.values(), ids=SPLITTERS)
+IN_THE_GATE = ("plain", "stripped, cased")
+IN_THE_NIGHT = [name for name in SPLITTERS if name not in IN_THE_GATE]
 
 
 def assert_same_counts(splitter: Splitter, text: str) -> None:
@@ -135,10 +138,10 @@ def test_words_are_those_of_the_pretokens(splitter: Splitter) -> None:
         assert of_pretokens == splitter.words(line)
 
 
-@every_splitter
-def test_every_character_beside_a_cut(splitter: Splitter) -> None:
+@pytest.mark.parametrize("name", [*IN_THE_GATE, *at_night(IN_THE_NIGHT)])
+def test_every_character_beside_a_cut(name: str) -> None:
     lines = [line for c in CHARACTERS for line in (f"ab{c}cd", f"a {c}", f"{c} a", f"x {c} {c}  y")]
-    assert_same_counts(splitter, "".join(f"{line}\n" for line in lines))
+    assert_same_counts(SPLITTERS[name], "".join(f"{line}\n" for line in lines))
 
 
 @every_splitter
@@ -149,7 +152,9 @@ def test_random_lines(splitter: Splitter) -> None:
     assert_same_counts(splitter, "".join(f"{line}\n" for line in lines))
 
 
-@pytest.mark.parametrize("name", ["plain", "numbers of three", "one space", "runs of marks"])
+@pytest.mark.parametrize(
+    "name", ["plain", "one space", *at_night(["numbers of three", "runs of marks"])]
+)
 def test_real_text(name: str, shared: Path) -> None:
     assert_same_counts(
         SPLITTERS[name], "".join(f"{line}\n" for line in read_abstracts(shared)[:400])

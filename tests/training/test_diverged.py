@@ -168,6 +168,7 @@ def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
     assert not job.target.exists()
 
 
+@pytest.mark.slow
 def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged):
     settings = FinetuneStep(FinetuneSettings(epochs=1, batch=8, lr=1e20), kind="ner")
     job, ending = queue(

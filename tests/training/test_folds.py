@@ -60,6 +60,7 @@ def folded(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_path):
     out = tmp_path / "out"
     answer = ask(

@@ -155,6 +155,7 @@ def test_lost_updates_are_counted():
     assert network.weight.tolist() == [[1.0, 1.0, 1.0, 1.5]]
 
 
+@pytest.mark.slow
 def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, long_text, tmp_path):
     from vocadapt.errors import Canceled
     from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining

@@ -84,6 +84,7 @@ def evaluate(capsys, *arguments):
     return code, json.loads(out) if out else None, err
 
 
+@pytest.mark.slow
 def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     pool = questions(20)
     general, domain = (

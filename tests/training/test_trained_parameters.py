@@ -232,6 +232,7 @@ def test_the_optimizer_of_all_parameters_is_larger(adapted, long_text, tmp_path)
     assert compared["of"] == len(model.vocabulary) - len(new) > compared["bit_equal"]
 
 
+@pytest.mark.slow
 def test_masked_training_stopped_twice_ends_with_the_same_bits(adapted, long_text, tmp_path):
     training = replace(DECAYING, save_minutes=1e-6, dropout=0.2)
     settings = ContinuedSettings("continued", trained=NEW_EMBEDDINGS, training=training)

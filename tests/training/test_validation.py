@@ -72,6 +72,7 @@ def test_evaluating_does_not_change_the_training(tiny_bert, long_text, tmp_path,
     assert often.losses.after == seldom.losses.after
 
 
+@pytest.mark.slow
 def test_a_resumed_training_restores_its_curve(tiny_bert, long_text, tmp_path, monkeypatch):
     monkeypatch.setattr(validation, "TOKENS_BETWEEN", 1)
     saving = {"save_minutes": 1e-6}

@@ -22,6 +22,7 @@ from tests.material.byte_level import (
     read_gpt2_files,
     split_as,
 )
+from tests.material.nightly import at_night
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import (
     FAMILIES,
@@ -437,7 +438,7 @@ def test_a_space_before_the_first_word(prefix: bool) -> None:
 # On the merges of GPT-2
 
 
-@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("prefix", [False, *at_night([True])])
 def test_2000_words_are_whole_and_nothing_else_changes(shared: Path, prefix: bool) -> None:
     tokenizer, counts = build_gpt2(shared, prefix), count_abstracts(shared, prefix)
     plan = plan_for(tokenizer, counts, "exact-word", max_added=2000, **BY_WORDS)
@@ -456,6 +457,7 @@ def test_2000_words_are_whole_and_nothing_else_changes(shared: Path, prefix: boo
         assert tokens_of(adapted, line) == expected
 
 
+@pytest.mark.slow
 def test_insertion_of_2000_words(shared: Path) -> None:
     tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
     plan = plan_for(tokenizer, counts, "insertion", max_added=2000, **BY_WORDS)

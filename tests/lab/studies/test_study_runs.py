@@ -98,6 +98,7 @@ def test_a_study_runs_once_and_its_table_is_that_of_its_runs(file, tmp_path, cap
     assert answer(capsys, "study", "table", str(file), *place)[1] == table
 
 
+@pytest.mark.slow
 def test_a_failing_cell_stops_no_other(file, tmp_path, capsys):
     """The second task has a tag that is none; its cells are not tried again: the file is at fault."""
     bad = file.parent / "bad.tsv"

@@ -199,6 +199,7 @@ def test_a_checkpoint_that_a_killed_cell_left_beside_its_result_is_removed(file)
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_a_dead_idle_worker_is_replaced(tmp_path):
     """The job has no spec, so it fails at once: its status is its answer."""
     pool = LocalPool(1)
