@@ -151,6 +151,13 @@ def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch, 
         assert main(shlex.split(command)) == 0, f"{command}\n{capsys.readouterr()}"
 
 
+def test_every_test_that_the_threat_model_names_exists():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text("utf-8")))
+    sources = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    defined = set(re.findall(r"^(?:async )?def (test_\w+)", "\n".join(sources), re.MULTILINE))
+    assert len(named) >= 30 and named - defined == set()
+
+
 def test_every_benchmark_is_listed_with_what_it_measures():
     rows = re.findall(
         r"^\| `(\w+)` \| (.+?) \| (.+) \|$", (DOCS / "benchmarks.md").read_text(), re.M
