@@ -164,6 +164,8 @@ def test_every_benchmark_is_listed_with_what_it_measures():
     )
     files = {path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
     assert [name for name, _, _ in rows] == sorted(files)
+    # A figure, or that there is none.
+    assert [name for name, _, last in rows if not re.search(r"\d|^not measured$", last)] == []
 
 
 def test_every_asset_has_an_origin_and_a_license():
