@@ -155,6 +155,7 @@ def test_every_pin_has_a_license_that_is_allowed(audit, reviewed):
         ("MIT OR GPL-3.0-only AND ISC", True),
         ("(MIT OR GPL-3.0-only) AND LGPL-3.0-only", False),
         ("ISC AND (GPL-3.0-only OR (MIT))", True),
+        ("MIT OR ISC AND (GPL-3.0-only AND GPL-3.0-only)", True),
         ("Apache-2.0 WITH LLVM-exception", False),
         ("", False),
         ("MIT AND", False),
@@ -194,6 +195,13 @@ def test_a_license_that_nobody_allowed_and_an_exception_without_use_are_findings
     one = {"package": "numpy", "license": "GPL-3.0-only", "reason": ""}
     unused = audit.check_licenses(["numpy"], {**rules, "exceptions": [one]})
     assert unused == ["the exception for numpy in audit.toml is not needed"]
+
+
+def test_a_package_that_states_no_license_is_a_finding(audit, reviewed, monkeypatch):
+    facts = message_from_string("Name: secret\n")
+    monkeypatch.setattr(audit.metadata, "metadata", lambda name: facts)
+    rules = {**reviewed["licenses"], "exceptions": []}
+    assert audit.check_licenses(["secret"], rules) == ["secret states no license"]
 
 
 def test_a_package_without_a_pin_is_found(audit):
