@@ -113,7 +113,7 @@ STOPS = (
     ),
     Stop(
         "lessons",
-        "Eight lessons of 4 to 6 minutes on these pages. The tab *Teacher* has the plan of an hour,"
+        "Each takes 4 to 6 minutes. The tab *Teacher* has the plan of an hour,"
         " the answers, and the progress of the class.",
     ),
 )
@@ -197,8 +197,8 @@ def build_text() -> str:
     lines = [
         "# Tour",
         "",
-        "The demo, page by page. `python docs/make_tour.py` makes this page and its pictures from the"
-        " running lab.",
+        "Use this page to see what the lab does before you install it: the demo, page by page.",
+        "`python docs/make_tour.py` makes this page and its pictures from the running lab.",
     ]
     for number, stop in enumerate(STOPS, start=1):
         page, part = PAGE_OF_PART[stop.part], PARTS[stop.part]
@@ -208,6 +208,7 @@ def build_text() -> str:
         about = re.sub(r":\w+\[\*\*(.+?)\*\*\]", r"*\1*", part.about)
         picture = f"![{title}](tour/{name_picture(number, stop)})"
         lines += ["", f"## {number}. {title}", "", f"{about} {stop.see}", "", picture]
+    lines += ["", "Continue with [Start](start.md), which makes this demo on your machine."]
     return "\n".join(lines) + "\n"
 
 

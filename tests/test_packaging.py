@@ -1,6 +1,8 @@
 """The wheel: its files, its metadata, and the packages that it needs."""
 
 import ast
+import importlib.util
+import json
 import os
 import re
 import shutil
@@ -9,7 +11,9 @@ import sys
 import tomllib
 import zipfile
 from email import message_from_string
+from functools import cache
 from importlib import metadata
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -37,6 +41,7 @@ def read_pins():
     return {canonicalize_name(name): version for name, version in pins}
 
 
+@cache
 def list_imports():
     """The third-party packages that the code imports."""
     found = set()
@@ -105,6 +110,143 @@ def test_the_environment_has_the_pinned_versions():
         if metadata.version(name).partition("+")[0] != pin
     }
     assert wrong == {}
+
+
+# --- .ci/audit
+# ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def audit():
+    """The script .ci/audit as a module."""
+    loader = SourceFileLoader("audit", str(ROOT / ".ci" / "audit"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("audit", loader))
+    sys.modules["audit"] = module  # dataclasses look their module up
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+    loader.exec_module(module)
+    sys.dont_write_bytecode = before
+    yield module
+    del sys.modules["audit"]
+
+
+@pytest.fixture(scope="module")
+def reviewed():
+    return tomllib.loads((ROOT / ".ci" / "audit.toml").read_text(encoding="utf-8"))
+
+
+def test_every_pin_has_a_license_that_is_allowed(audit, reviewed):
+    skip_for_other_versions()
+    assert audit.check_licenses(read_pins(), reviewed["licenses"]) == []
+    # What needs an exception is named with its reason, and no pin is under the GPL or the AGPL.
+    exceptions = {one["package"]: one["license"] for one in reviewed["licenses"]["exceptions"]}
+    assert exceptions == {"gensim": "LGPL-2.1-only", "certifi": "MPL-2.0", "tqdm": "MPL-2.0"}
+    assert all(len(one["reason"]) > 20 for one in reviewed["licenses"]["exceptions"])
+    assert not any("GPL" in name for name in reviewed["licenses"]["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("MIT", True),
+        ("GPL-3.0-only", False),
+        ("MIT AND GPL-3.0-only", False),
+        ("GPL-3.0-only OR MIT", True),
+        ("GPL-3.0-only OR MIT AND ISC", True),
+        ("MIT OR GPL-3.0-only AND ISC", True),
+        ("(MIT OR GPL-3.0-only) AND LGPL-3.0-only", False),
+        ("ISC AND (GPL-3.0-only OR (MIT))", True),
+        ("MIT OR ISC AND (GPL-3.0-only AND GPL-3.0-only)", True),
+        ("Apache-2.0 WITH LLVM-exception", False),
+        ("", False),
+        ("MIT AND", False),
+        ("(MIT", False),
+        ("T", False),
+    ],
+)
+def test_an_spdx_expression_is_evaluated(audit, expression, expected):
+    assert audit.is_allowed(expression, {"MIT", "ISC"}) is expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ("License-Expression: MIT\nLicense: GPL", "MIT"),
+        ("Classifier: License :: OSI Approved :: MIT License\nLicense: other", "MIT"),
+        (
+            "Classifier: License :: OSI Approved :: MIT License\n"
+            "Classifier: License :: OSI Approved :: GNU General Public License v3 (GPLv3)",
+            "MIT AND [GNU General Public License v3 (GPLv3)]",
+        ),
+        ("Classifier: License :: OSI Approved\nLicense: BSD", "BSD-3-Clause"),
+        ("License: MIT License\n        Copyright", "MIT"),
+        ("License: Terms of our own", "Terms of our own"),
+        ("Name: nothing", None),
+    ],
+)
+def test_a_license_is_read_from_the_metadata(audit, reviewed, facts, expected):
+    found = audit.read_license(message_from_string(facts + "\n"), reviewed["licenses"]["names"])
+    assert found == expected
+
+
+def test_a_license_that_nobody_allowed_and_an_exception_without_use_are_findings(audit, reviewed):
+    rules = dict(reviewed["licenses"])
+    without_exceptions = audit.check_licenses(["gensim"], {**rules, "exceptions": []})
+    assert without_exceptions == ["gensim has the license LGPL-2.1-only, which is not allowed"]
+    one = {"package": "numpy", "license": "GPL-3.0-only", "reason": ""}
+    unused = audit.check_licenses(["numpy"], {**rules, "exceptions": [one]})
+    assert unused == ["the exception for numpy in audit.toml is not needed"]
+
+
+def test_a_package_that_states_no_license_is_a_finding(audit, reviewed, monkeypatch):
+    facts = message_from_string("Name: secret\n")
+    monkeypatch.setattr(audit.metadata, "metadata", lambda name: facts)
+    rules = {**reviewed["licenses"], "exceptions": []}
+    assert audit.check_licenses(["secret"], rules) == ["secret states no license"]
+
+
+def test_a_package_without_a_pin_is_found(audit):
+    resolved = ["Torch", "nvidia-cublas-cu12", "typing_extensions", "left-out"]
+    assert audit.find_unpinned(["torch", "typing-extensions"], resolved) == ["left-out"]
+
+
+KNOWN = [{"id": "PYSEC-2018-66", "aliases": ["CVE-2018-1000656"], "fix_versions": ["0.12.3"]}]
+CANARY = {"name": "Flask", "version": "0.12.2", "vulns": KNOWN}
+
+
+def test_a_database_without_packages_is_no_answer(audit):
+    """pip-audit then reports no known vulnerabilities and exits with 0."""
+    skipped = [{"name": name, "skip_reason": "not found on PyPI"} for name in ("flask", "numpy")]
+    clean = [{"name": name, "version": "1", "vulns": []} for name in ("flask", "numpy")]
+    for packages in (skipped, clean):
+        with pytest.raises(ValueError, match="knows no advisory of flask"):
+            audit.read_answer(json.dumps({"dependencies": packages}))
+
+
+def test_the_exit_status_says_whether_the_pins_were_looked_up(audit, monkeypatch, capsys):
+    others = [{"name": name, "version": "1", "vulns": []} for name in list(read_pins())[1:]]
+    skipped = {"name": "torch", "skip_reason": "not found on PyPI"}
+    safe = {"name": "torch", "version": "1", "vulns": []}
+    unsafe = {"name": "torch", "version": "1", "vulns": [{"id": "GHSA-1", "aliases": ["CVE-1"]}]}
+    for torch, status in ((safe, 0), (unsafe, 1), (skipped, 3), (None, 3)):
+        answer = None
+        if torch:
+            text = json.dumps({"dependencies": [CANARY, torch, *others]})
+            answer = audit.read_answer(text)
+        monkeypatch.setattr(audit, "ask_databases", lambda pins, a=answer: [("a", a, "no route")])
+        assert audit.main(["vulnerabilities"]) == status
+        written = capsys.readouterr().out
+        assert ("NOT AUDITED" in written) == (status == 3)
+        assert ("torch: CVE-1, GHSA-1" in written) == (status == 1)
+
+
+def test_a_reviewed_advisory_is_accepted_while_it_is_needed(audit, monkeypatch):
+    unsafe = {"name": "torch", "version": "1", "vulns": [{"id": "GHSA-1", "aliases": ["CVE-1"]}]}
+    answer = audit.read_answer(json.dumps({"dependencies": [CANARY, unsafe]}))
+    monkeypatch.setattr(audit, "ask_databases", lambda pins: [("a", answer, "")])
+    entries = [{"package": "torch", "id": name, "reason": ""} for name in ("CVE-1", "CVE-2")]
+    assert audit.check_vulnerabilities({"torch": "1"}, entries[:1]) == ([], [])
+    found = (["the entry of torch, CVE-2, is not needed"], [])
+    assert audit.check_vulnerabilities({"torch": "1"}, entries) == found
 
 
 # --- what is built

@@ -151,12 +151,21 @@ def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch, 
         assert main(shlex.split(command)) == 0, f"{command}\n{capsys.readouterr()}"
 
 
+def test_every_test_that_the_threat_model_names_exists():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text("utf-8")))
+    sources = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    defined = set(re.findall(r"^(?:async )?def (test_\w+)", "\n".join(sources), re.MULTILINE))
+    assert len(named) >= 30 and named - defined == set()
+
+
 def test_every_benchmark_is_listed_with_what_it_measures():
     rows = re.findall(
         r"^\| `(\w+)` \| (.+?) \| (.+) \|$", (DOCS / "benchmarks.md").read_text(), re.M
     )
     files = {path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
     assert [name for name, _, _ in rows] == sorted(files)
+    # A figure, or that there is none.
+    assert [name for name, _, last in rows if not re.search(r"\d|^not measured$", last)] == []
 
 
 def test_every_asset_has_an_origin_and_a_license():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -433,6 +434,30 @@ def test_ten_to_the_nine_layers_cost_milliseconds(folder: Path) -> None:
     with pytest.raises(InputError, match="num_hidden_layers"):
         _ = open_model(folder).network
     assert time.process_time() - begun < 0.2
+
+
+@pytest.mark.parametrize("kind", ["bert", "evil"])
+def test_code_in_a_model_folder_is_never_run(folder: Path, tmp_path: Path, kind: str) -> None:
+    """Settings name classes of a file in the folder, as models with code of their own do."""
+    marker = tmp_path / "executed"
+    classes = ("Config", "Model", "Tokenizer")
+    lines = [f"open({str(marker)!r}, 'w').close()", *(f"class {one}: ..." for one in classes)]
+    (folder / "evil.py").write_text("\n".join(lines))
+    models = ("AutoModel", "AutoModelForMaskedLM", "AutoModelForTokenClassification")
+    names = {"AutoConfig": "evil.Config", **dict.fromkeys(models, "evil.Model")}
+    edit_json(folder / "config.json", auto_map=names, model_type=kind)
+    tokenizers = {"AutoTokenizer": ["evil.Tokenizer", "evil.Tokenizer"]}
+    edit_json(folder / "tokenizer_config.json", auto_map=tokenizers)
+    with suppress(InputError):
+        _ = open_model(folder).network
+    with suppress(InputError):
+        _ = open_model(folder).vocabulary.tokenize("heart")
+    with suppress(InputError):
+        load_with_new_head(open_model(folder), "token", ("O", "B"), 1)
+    main(command_on(folder, tmp_path / "out"))
+    assert not marker.exists()
+    exec((folder / "evil.py").read_text())
+    assert marker.exists(), "the file must be live, or the test proves nothing"
 
 
 def test_a_pipe_as_a_model_and_as_a_vocabulary(tmp_path: Path) -> None:

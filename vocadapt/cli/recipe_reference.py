@@ -23,6 +23,9 @@ such as `[alignment]`, is a section of this page; `[alignment.anchors]` is a tab
 
     python -m vocadapt presets --toml green-bert
 
+[Concepts](concepts.md) explains the methods, [Initializers](initializers.md) and [Alignments](alignments.md) help to choose; a
+[study](studies.md) compares several recipes.
+
 ## Presets
 
 """

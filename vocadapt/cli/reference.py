@@ -12,6 +12,8 @@ from vocadapt.cli.run import COMMANDS, build_parser, load_command
 FILE = Path(__file__).parents[2] / "docs" / "commands.md"
 HEAD = """# Commands
 
+Use this page to look up a command and its options. The [tutorial](tutorial.md) shows the commands in their order.
+
 Generated from the command line by `python -m vocadapt.cli.reference`. Run a command as `python -m vocadapt COMMAND …`.
 `--help` prints the same for a single command.
 
