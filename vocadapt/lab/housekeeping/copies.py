@@ -5,7 +5,6 @@ Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which
 
 import os
 import shutil
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import SEEK_END, FileIO
@@ -14,7 +13,7 @@ from typing import IO
 from zipfile import ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, expand_path, open_file, read_document
+from vocadapt.files import check_output_path, expand_path, open_file, read_toml
 from vocadapt.lab.artifacts.corpora import COUNTS
 from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
 from vocadapt.lab.workspace import strict_json
@@ -161,8 +160,8 @@ def _read_paths(record: Path) -> list[str]:
             values = strict_json.read(record)
             found += [*values.get("files", []), values.get(COUNTS)]
         elif record.name == TASK:
-            found += tomllib.loads(read_document(record)).values()
-    except (TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
+            found += read_toml(record, REMEDY).values()
+    except (TypeError, AttributeError) as error:
         raise InputError(
             f"{record.name} of {record.parent.name} cannot be read: {error}.",
             REMEDY,
