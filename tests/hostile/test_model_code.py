@@ -1,15 +1,20 @@
 """Code in a model folder never runs, whatever its config files say; nor does a pickle in it."""
 
 import json
+import os
 import pickle
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import vocadapt
 from vocadapt.cli import main
+from vocadapt.cli.lab.jobs import SERVER
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs import queue, watchdog
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import load_network
 from vocadapt.models.transformers_tokenizer import load_tokenizer
@@ -107,6 +112,27 @@ def test_a_pickle_beside_or_instead_of_the_weights_is_not_opened(planted, tmp_pa
     assert main(["convert", str(folder), "--out", str(tmp_path / "converted")]) == 2
     assert "only tensors" in capsys.readouterr().err
     assert not marker.exists() and not (tmp_path / "converted").exists()
+
+
+@pytest.mark.parametrize(
+    "program", [queue.WORKER, watchdog.PROGRAM, pytest.param(SERVER, marks=pytest.mark.slow)]
+)
+def test_the_programs_of_the_lab_import_nothing_from_the_working_folder(program, tmp_path):
+    """A lab may be started in the folder of a model."""
+    marker = tmp_path / "ran"
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name in ("argparse", "json", "torch", "vocadapt", "streamlit"):
+        (folder / f"{name}.py").write_text(PLANT.format(marker=str(marker)), encoding="utf-8")
+    subprocess.run(
+        [sys.executable, *program, "--help"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(vocadapt.__file__).parents[1])},
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert not marker.exists()
 
 
 def test_what_is_planted_would_write_the_file(planted):
