@@ -28,6 +28,7 @@ FLOORS = [
         "footprint",
         "processes",
         "shipped_files",
+        "zip_files",
     },
     {"text"},
     {"spaces"},

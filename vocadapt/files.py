@@ -9,10 +9,11 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
@@ -26,8 +27,18 @@ MAX_DOCUMENT_BYTES = (
 )  # limit of a file that is read as a whole: a JSON document, a list of words
 MAX_TOML_BYTES = MEGABYTE  # limit of a settings file: the TOML parser is slow
 MAX_JSON_DEPTH = 200  # nesting depth of lists and objects
-# lists and objects in one document: each needs far more memory than its two characters
-MAX_JSON_CONTAINERS = 5_000_000
+# Values in one document, and lines or cells of one that is split into them: each becomes an object
+# that needs far more memory than its few characters.
+MAX_JSON_VALUES = 5_000_000
+MAX_CELLS = 5_000_000
+MAX_LINES = 10_000_000
+# A string, also one that never ends, or what separates and opens values.
+JSON_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL)
+# Names with more dots between them than MAX_JSON_DEPTH: the parser needs the square of their number.
+TOML_NAME = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+LONG_TOML_KEY = re.compile(
+    rf"(?<![\w-]){TOML_NAME}(?:[ \t]*+\.[ \t]*+{TOML_NAME}){{{MAX_JSON_DEPTH}}}", re.ASCII
+)
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of a surrogate
 MAX_SHOWN = 200  # characters of a path in a message
 SPECIAL = {
@@ -142,13 +153,20 @@ def read_json(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> Any:
     return parse_json(read_document(named, max_bytes), show_path(named))
 
 
-def parse_json(text: str, place: str, remedy: str = "Write or download it again.") -> Any:
+def parse_json(
+    text: str,
+    place: str,
+    remedy: str = "Write or download it again.",
+    parse_constant: Callable[[str], Any] | None = None,
+) -> Any:
     """Parse JSON text; error messages begin with `place`.
+
+    parse_constant: called for NaN and Infinity, which are not JSON; may raise ValueError.
 
     Raises InputError as `parse_record` does, for nesting of more than MAX_JSON_DEPTH levels, and
     for a lone surrogate (half of a character), which UTF-8 cannot encode.
     """
-    value = parse_record(text, place, remedy)
+    value = parse_record(text, place, remedy, parse_constant)
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper_than(
         value, MAX_JSON_DEPTH
     ):
@@ -159,22 +177,32 @@ def parse_json(text: str, place: str, remedy: str = "Write or download it again.
     return value
 
 
-def parse_record(text: str, place: str, remedy: str) -> Any:
+def parse_record(
+    text: str, place: str, remedy: str, parse_constant: Callable[[str], Any] | None = None
+) -> Any:
     """Parse JSON text with fewer checks than `parse_json`, for the many lines of a file.
 
-    Raises InputError if it is not valid, or has more than MAX_JSON_CONTAINERS lists and objects.
+    Raises InputError if it is not valid, or has more than MAX_JSON_VALUES values.
     """
-    if len(text) > MAX_JSON_CONTAINERS and text.count("[") + text.count("{") > MAX_JSON_CONTAINERS:
+    if len(text) > MAX_JSON_VALUES and _has_too_many_values(text):
         raise InputError(
-            f"{place}: more than {MAX_JSON_CONTAINERS:,} lists and objects in one JSON document.",
-            remedy,
+            f"{place}: more than {MAX_JSON_VALUES:,} values in one JSON document.", remedy
         )
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=parse_constant)
     except RecursionError:
         raise _too_deep(place, remedy) from None
     except ValueError as error:
         raise InputError(f"{place}: not valid JSON ({error}).", remedy) from None
+
+
+def _has_too_many_values(text: str) -> bool:
+    """Return whether a JSON text has more than MAX_JSON_VALUES values."""
+    if sum(map(text.count, ",[{")) <= MAX_JSON_VALUES:
+        return False
+    # Most of these characters may be inside of strings.
+    values = (mark for mark in JSON_MARK.finditer(text) if text[mark.start()] != '"')
+    return next(islice(values, MAX_JSON_VALUES, None), None) is not None
 
 
 def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, Any]:
@@ -194,15 +222,37 @@ def read_toml(named: str | Path, remedy: str = "Correct the file.") -> dict[str,
 
 
 def parse_toml(text: str, place: str, remedy: str = "Correct the file.") -> dict[str, Any]:
-    """Parse TOML text; raise InputError, which begins with `place`, if it is not valid."""
+    """Parse TOML text; raise InputError, which begins with `place`, if it is not valid or too large."""
     import tomllib
 
+    if len(text) > MAX_TOML_BYTES:
+        raise build_size_error(place, MAX_TOML_BYTES)
+    if LONG_TOML_KEY.search(text):
+        raise _too_deep(place, remedy)
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise _too_deep(place, remedy) from None
     except ValueError as error:  # of TOML, and of numbers and dates in it
         raise InputError(f"{place}: not valid TOML ({error}).", remedy) from None
+
+
+def check_line_count(text: str, named: str | Path) -> None:
+    """Raise InputError if a text has too many lines to be split into them."""
+    if text.count("\n") > MAX_LINES:
+        raise InputError(
+            f"{show_path(named)}: more than {MAX_LINES:,} lines, the limit for such a file.",
+            "Name a smaller file, or split this one.",
+        )
+
+
+def check_cell_count(text: str, separator: str, named: str | Path) -> None:
+    """Raise InputError if a table has too many lines or cells to be read as a whole."""
+    if max(text.count("\n"), text.count(separator)) > MAX_CELLS:
+        raise InputError(
+            f"{show_path(named)}: more than {MAX_CELLS:,} cells, the limit for such a file.",
+            "Leave out columns that are not needed, or split the file.",
+        )
 
 
 def show_path(path: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""Run 480 hostile commands, each in its own process: python -m tests.hostile.attacks [--only PART] [--every
+"""Run 500 hostile commands, each in its own process: python -m tests.hostile.attacks [--only PART] [--every
 N]
 
 A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort.

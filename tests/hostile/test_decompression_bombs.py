@@ -115,10 +115,10 @@ def read_all(folder: Path) -> Iterator[tuple[str, str]]:
     """Each bomb's name and what is said of it; "" where so many passages of it were read."""
     from vocadapt.spaces.io.import_formats import read_space
     from vocadapt.text.corpus import open_corpus
-    from vocadapt.training.tasks.formats import conll
+    from vocadapt.training.tasks.formats import table_rows
     from vocadapt.training.tasks.kinds import TASK_KINDS
 
-    conll.MAX_TASK_BYTES = 8 * MEGABYTE
+    table_rows.MAX_TASK_BYTES = 8 * MEGABYTE
     for name in ALL:
         try:
             if name in TASKS:

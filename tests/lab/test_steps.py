@@ -15,7 +15,7 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.footprint import Footprint
 from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.alignment import AlignmentStep, load_evaluation
+from vocadapt.lab.steps.alignment import RANKS, AlignmentStep, load_evaluation, save_evaluation
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -34,6 +34,8 @@ from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, get_preset
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, AnchorFilter
+from vocadapt.spaces.alignment.anchors import Anchors
+from vocadapt.spaces.alignment.cross_validation import HeldOutQuality
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -114,6 +116,25 @@ def test_an_evaluation_of_an_earlier_version_has_only_the_first_rank(tmp_path):
     (tmp_path / "anchors.tsv").write_text(lines)
     (anchor,) = load_evaluation(tmp_path).anchors
     assert (anchor.word, anchor.rank, anchor.csls_rank) == ("heart", 3, None)
+
+
+def test_an_anchor_that_looks_like_a_formula_is_escaped_in_its_file_and_read_back(tmp_path):
+    words = ("=1+1", "'-", "\ufeff@x", 'a"b', "heart")
+    rows = np.arange(len(words))
+    values = np.full(len(words), 0.5, dtype=np.float32)
+    quality = HeldOutQuality(
+        AlignmentSettings("ridge"),
+        Anchors(words, rows, rows),
+        rows % 2,
+        *[values] * 3,
+        {name: rows for name in RANKS.values()},
+        dict.fromkeys(RANKS.values(), 9),
+        1.0,
+    )
+    save_evaluation([quality], tmp_path)
+    assert [anchor.word for anchor in load_evaluation(tmp_path).anchors] == list(words)
+    lines = (tmp_path / "anchors.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert [line[0] for line in lines] == ["'", "'", "'", '"', "h"]
 
 
 def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(

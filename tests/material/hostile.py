@@ -114,6 +114,11 @@ def write_vectors(folder: Path) -> list[Path]:
     contents: dict[str, bytes] = {
         "rows.vec": f"{2**63} 2\na 1 2\n".encode(),
         "wide.vec": f"2 {10**9}\na 1 2\n".encode(),
+        "trillion.vec": f"{10**12} 2\na 1 2\n".encode(),
+        "trillion.bin": f"{10**12} 2\na ".encode() + struct.pack("<2f", 1, 2),
+        "wide.bin": f"2 {10**12}\na ".encode() + struct.pack("<2f", 1, 2),
+        "zip.npz": b"PK\x03\x04" + b"\0" * 100,
+        "long-header.npy": b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31) + b"{" * 1000,
         "none.vec": b"0 0\n",
         "negative.vec": b"-1 -1\na 1\n",
         "infinite.vec": b"a inf 1\nb 1 2\n",
@@ -205,6 +210,14 @@ def _split(pattern: str) -> dict[str, object]:
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
 
 
+def _nest(depth: int) -> dict[str, object]:
+    """A normalizer inside of normalizers."""
+    normalizer: dict[str, object] = {"type": "Lowercase"}
+    for _ in range(depth):
+        normalizer = {"type": "Sequence", "normalizers": [normalizer]}
+    return normalizer
+
+
 def _index(content: object) -> Change:
     """Weights in shards, as an index describes them."""
 
@@ -241,6 +254,10 @@ MODELS: dict[str, Change] = {
     "heads-none": _set("config.json", num_attention_heads=0),
     "positions-huge": _set("config.json", max_position_embeddings=10**12),
     "vocabulary-huge": _set("config.json", vocab_size=10**12),
+    "intermediate-huge": _set("config.json", intermediate_size=10**12),
+    "types-huge": _set("config.json", type_vocab_size=10**12),
+    "labels-huge": _set("config.json", num_labels=10**12),
+    "label-names-huge": _set("config.json", id2label={str(10**12): "a"}),
     "dropout-nan": _set("config.json", hidden_dropout_prob="nan"),
     "padding-outside": _set("config.json", pad_token_id=10**9),
     "tokenizer-config-list": _put("tokenizer_config.json", b"[1]"),
@@ -262,6 +279,20 @@ MODELS: dict[str, Change] = {
     "added-id-twice": _tokenizer(
         lambda spec: spec["added_tokens"][0].update({"id": spec["added_tokens"][1]["id"]})
     ),
+    "padding-huge": _tokenizer(
+        lambda spec: spec.update(
+            {
+                "padding": {
+                    "strategy": {"Fixed": 10**12},
+                    "direction": "Right",
+                    "pad_to_multiple_of": None,
+                    "pad_id": 0,
+                    "pad_type_id": 0,
+                    "pad_token": "[PAD]",
+                }
+            }
+        )
+    ),
     "no-unknown": _tokenizer(lambda spec: spec["model"].update({"unk_token": "nothing"})),
     "word-length": _tokenizer(lambda spec: spec["model"].update({"max_input_chars_per_word": -1})),
     "runaway-normalizer": _tokenizer(
@@ -272,6 +303,13 @@ MODELS: dict[str, Change] = {
     ),
     "runaway-blanks": _tokenizer(lambda spec: spec.update({"pre_tokenizer": _split(r"(\s*)*x")})),
     "expansion": _tokenizer(lambda spec: spec.update({"normalizer": _replace(".", "x" * 100_000)})),
+    "deep-pattern": _tokenizer(
+        lambda spec: spec.update({"pre_tokenizer": _split("(" * 5000 + "a" + ")" * 5000)})
+    ),
+    "repeated-pattern": _tokenizer(
+        lambda spec: spec.update({"pre_tokenizer": _split("((((a{1000}){1000}){1000}){1000})")})
+    ),
+    "deep-normalizers": _tokenizer(lambda spec: spec.update({"normalizer": _nest(90)})),
     "broken-pattern": _tokenizer(lambda spec: spec.update({"pre_tokenizer": _split("(((")})),
     "weights-empty": _put("model.safetensors", b""),
     "weights-header": _put("model.safetensors", struct.pack("<Q", 2**62)),
@@ -361,6 +399,9 @@ RECIPES: dict[str, bytes] = {
     "seed": b"[vectors]\nseed = 99999999999999\n",
     "table": b"vectors = 5\n",
     "deep": b"a = " + b"[" * 5000 + b"]" * 5000,
+    "dotted": b".".join([b"a"] * 50_000) + b" = 1",
+    "header": b"[" + b".".join([b"a"] * 50_000) + b"]",
+    "large": b"a = 1\n" * 300_000,
     "latin": b"name = '\xe9'\n",
     "method": b'[alignment]\nmethod = "__init__"\n',
     "tokenizer": b'tokenizer = "../../x"\n',

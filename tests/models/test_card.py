@@ -125,6 +125,39 @@ def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path)
     compile(snippet[1], "snippet", "exec")
 
 
+HOSTILE_NAMES = [
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "a\n---\nlicense: mit\n# b",
+    "`\n\n<script>alert(1)</script>",
+    "\u202egnirts\x1b[31m",
+    "$x$ **b** _c_ ![d](e)",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_hostile_names_of_model_and_text_are_shown_as_they_are(
+    name: str, tiny_bert: Path, tmp_path: Path
+) -> None:
+    from markdown_it import MarkdownIt
+
+    record = json.loads(
+        (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
+    )
+    record |= {"base_model": name, "on_hub": True, "data": {"role": "corpus", "name": name}}
+    record["plan"]["added_tokens"] = [[name, [], 1]]
+    front, body = render_model_card(record).removeprefix("---\n").split("\n---\n", 1)
+    assert [line.partition(":")[0] for line in front.split("\n")][-1] == "base_model"
+    assert len(front.split("\n")) == 5 and json.loads(front.split("base_model: ")[1]) == name
+    tokens = MarkdownIt("commonmark").parse(body)
+    inline = [child for token in tokens for child in token.children or ()]
+    kinds = {child.type for child in inline}
+    assert not kinds & {"html_inline", "link_open", "image", "em_open"}
+    assert "html_block" not in {token.type for token in tokens}
+    assert [token.tag for token in tokens if token.type == "heading_open"].count("h1") == 1
+    assert "\u202e" not in body and "\x1b" not in body
+
+
 def test_of_many_ways_the_most_frequent_are_reported_with_how_many_rows(
     tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document
+from vocadapt.files import check_cell_count, read_document
 from vocadapt.spaces.space import NO_KINDS, TokenKinds
 from vocadapt.text.spreadsheet import unescape_cell
 
@@ -143,8 +143,10 @@ def read_token_table(path: Path) -> dict[str, str]:
     file is not UTF-8, is empty, or has a line with fewer than two fields.
     """
     # 1. Read the rows, by the separator of the first line.
-    file = StringIO(read_document(path), newline="")
+    text = read_document(path)
+    file = StringIO(text, newline="")
     tabs = "\t" in file.readline()
+    check_cell_count(text, "\t" if tabs else ",", path)
     file.seek(0)
     # In tab-separated files a quotation mark is a token; in CSV files it may enclose a field.
     rows = csv.reader(file, strict=True)

@@ -1,5 +1,6 @@
 """Write the model card of an adapted folder from its record: description, use, method, limits."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,12 +15,15 @@ from vocadapt.footprint import (
 )
 from vocadapt.models.extension_size import MODULE
 from vocadapt.models.loaders.states import NOT_REQUESTED
+from vocadapt.text.display import escape_invisible
 from vocadapt.vocabulary.families import FAMILIES
 from vocadapt.vocabulary.families.family import DEFAULT
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.plan import KINDS
 
 MAX_EXAMPLES = 12  # added words named on the card
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+MARKDOWN = re.compile(r"[\\`*{}\[\]()<>#|!&~$]|\b_|_\b")  # marks that Markdown may interpret
 MIN_WORD_LENGTH = 7  # letters of a new token that is probably a whole word
 CARD = """---
 library_name: transformers
@@ -106,8 +110,8 @@ def render_model_card(record: Mapping[str, Any]) -> str:
     """
     plan, name = record["plan"], str(record["base_model"])
     values = {
-        "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
-        "name": name,
+        "base_model": f"base_model: {_format_yaml(name)}\n" if record.get("on_hub") else "",
+        "name": _escape_heading(name),
         "model": format_code(name),
         "title": _format_title(plan),
         "what": _describe_vocabulary(record, name),
@@ -301,8 +305,23 @@ def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[st
     ]
 
 
+def _format_yaml(text: str) -> str:
+    """Return a text as a YAML value, quoted unless it is a usual name."""
+    if PLAIN_NAME.fullmatch(text):
+        return text
+    return json.dumps(text)
+
+
+def _escape_heading(text: str) -> str:
+    """Return Markdown that shows a name literally in a heading."""
+    return MARKDOWN.sub(r"\\\g<0>", escape_invisible(text))
+
+
 def format_code(text: str) -> str:
-    """Return Markdown that shows a text literally, backticks included."""
+    """Return Markdown that shows a text literally, backticks included; invisible characters, such
+    as line breaks, are shown by symbols or code points.
+    """
+    text = escape_invisible(text)
     runs = re.findall("`+", text)
     if not runs:
         return f"`{text}`"

@@ -2,11 +2,11 @@
 token vectors, such as the mean over tokens.
 """
 
-import json
 import shutil
 from pathlib import Path
 
-from vocadapt.files import read_whole
+from vocadapt.errors import InputError
+from vocadapt.files import read_json
 
 MODULES = "modules.json"
 FILES = (MODULES, "sentence_bert_config.json", "config_sentence_transformers.json")
@@ -33,8 +33,10 @@ def copy_sentence_modules(source: Path, folder: Path) -> None:
 def _list_module_folders(file: Path) -> list[str]:
     """Return the folders that a modules.json names, without that of the model itself."""
     try:
-        modules = json.loads(read_whole(file))
-    except ValueError:  # a damaged file is copied as it is
+        modules = read_json(file)
+    except InputError:  # a damaged file is copied as it is
+        return []
+    if not isinstance(modules, list):
         return []
     places = [one.get("path") for one in modules if isinstance(one, dict)]
     return [

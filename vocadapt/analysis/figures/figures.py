@@ -32,6 +32,9 @@ BAR_STYLES = tuple(zip(SERIES, PATTERNS, strict=True))
 LOGARITHMIC = {"type": "log", "dtick": 1, "exponentformat": "power"}  # axis, a tick per power of 10
 MAX_POINTS = 800
 MAX_NAME_LENGTH = 40  # characters of a name
+MAX_LEGEND_LENGTH = 100  # of a name in a legend or on an axis
+MAX_TITLE_LENGTH = 300  # of the title of an axis, and of a hover text
+DIGIT_SPACES = "\xa0\u202f"  # between groups of digits
 NOISE = "noise baseline"  # name of its line
 
 
@@ -149,7 +152,7 @@ def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Fig
 def _add_bars(figure: go.Figure, groups: Mapping[str, Mapping[Any, Any]], hover: str) -> go.Figure:
     """Add the bars of each group, name → position → height, in its own style; return the figure."""
     for (group, bars), (color, pattern) in zip(groups.items(), cycle(BAR_STYLES), strict=False):
-        name = html.escape(group)  # plotly interprets a few tags in a legend
+        name = escape_name(group, MAX_LEGEND_LENGTH)
         figure.add_bar(
             x=list(bars),
             y=list(bars.values()),
@@ -176,7 +179,7 @@ def plot_leaderboard(
     )
     return figure.add_bar(
         x=np.asarray(values),
-        y=list(names),
+        y=[escape_name(name, MAX_LEGEND_LENGTH) for name in names],
         orientation="h",
         error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NEUTRAL},
         marker={
@@ -214,7 +217,10 @@ def plot_against_id(
     # .2 s to validate a whole layout.
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
-    titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
+    titles = []
+    for panel in panels:
+        lines = [escape_name(line, MAX_LEGEND_LENGTH) for line in panel.title.split("\n")]
+        titles.append("<br>".join(lines))
     spacing = {}
     if down > 1:
         spacing["vertical_spacing"] = 0.5 / down
@@ -285,14 +291,15 @@ def plot_vocabulary_growth(
     )
     # 1. A line for each heuristic.
     for (name, curve), (color, symbol) in zip(curves.items(), cycle(LINE_STYLES), strict=False):
+        label = escape_name(name, MAX_LEGEND_LENGTH)
         figure.add_scatter(
             x=list(curve),
             y=list(curve.values()),
             mode="lines+markers",
-            name=html.escape(name),
+            name=label,
             line={"color": color, "width": 2},
             marker={"symbol": symbol, "size": 7},
-            hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
+            hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{label}</extra>",
         )
     # 2. The ring, in the color of its line.
     if here:
@@ -375,7 +382,7 @@ def plot_overlap_by_frequency(
     """
     # 1. A dot for each word; changed words are drawn last, above the others.
     times, kept, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
-    labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
+    labels = escape_names(names)
     figure = build_figure(
         "occurrences of the word",
         "fraction of neighbors kept",
@@ -406,7 +413,7 @@ def plot_overlap_by_frequency(
             x=np.asarray(x),
             y=np.asarray(y),
             mode="lines+markers",
-            name=f"mean, {name}",
+            name=f"mean, {escape_name(name, MAX_LEGEND_LENGTH)}",
             line={"color": color, "width": 3, "dash": dash},
             marker={"size": 7},
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
@@ -423,6 +430,7 @@ def build_figure(
     **layout: Any,
 ) -> go.Figure:
     """Build a figure without traces from axis titles, axis settings and layout settings."""
+    x, y = escape_name(x, MAX_TITLE_LENGTH), escape_name(y, MAX_TITLE_LENGTH)
     axis = {"showline": False, "zeroline": False, "automargin": True}
     figure = go.Figure(layout=build_layout(height))
     figure.update_xaxes(title=x, **axis, **(x_axis or {}))
@@ -465,5 +473,8 @@ def escape_name(token: str, longest: int = MAX_NAME_LENGTH) -> str:
     """
     if len(token) > longest:
         token = token[: longest // 2] + "…" + token[len(token) - (longest - longest // 2 - 1) :]
-    printable = "".join(letter if letter.isprintable() else "�" for letter in token)
-    return html.escape(printable).replace("$", "&#36;")
+    printable = "".join(
+        letter if letter.isprintable() or letter in DIGIT_SPACES else "�" for letter in token
+    )
+    # A dollar begins a formula, and %{ a field of a hover text.
+    return html.escape(printable).replace("$", "&#36;").replace("%{", "&#37;{")

@@ -1,6 +1,5 @@
 """Figures of a hyperparameter search: importance of each setting, score by trial."""
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -10,6 +9,7 @@ import plotly.graph_objects as go
 from vocadapt.analysis.figures.figures import (
     CHANGED,
     GOOD,
+    MAX_TITLE_LENGTH,
     NEUTRAL,
     SOURCE,
     build_figure,
@@ -78,7 +78,8 @@ def plot_trials(trials: Sequence[TrialMark], metric: str) -> go.Figure:
             error_y={"array": [trial.sd or 0.0 for trial in own], "thickness": 1.2, "width": 3},
             marker={"color": color, "symbol": symbol, "size": 9},
             customdata=[
-                [format_fraction(trial.mean or 0.0), html.escape(trial.about)] for trial in own
+                [format_fraction(trial.mean or 0.0), escape_name(trial.about, MAX_TITLE_LENGTH)]
+                for trial in own
             ],
             hovertemplate="trial %{x}: %{customdata[0]}<br>%{customdata[1]}<extra></extra>",
         )

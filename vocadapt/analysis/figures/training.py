@@ -2,7 +2,6 @@
 vocabulary, gates.
 """
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from vocadapt.analysis.figures.figures import (
     GOOD,
     LINE_STYLES,
+    MAX_LEGEND_LENGTH,
     NEUTRAL,
     SERIES,
     SOURCE,
@@ -146,12 +146,13 @@ def _add_curves(
     """Add a line for each curve; `hover` describes a point's x in its tooltip. Return the figure."""
     for name, points in curves.items():
         values = [y for _, y in points]
+        label = escape_name(name, MAX_LEGEND_LENGTH)
         figure.add_scatter(
             x=[x for x, _ in points],
             y=values,
-            name=html.escape(name),
+            name=label,
             customdata=list(map(format_fraction, values)),
-            hovertemplate=f"{hover}: %{{customdata}}<extra>{html.escape(name)}</extra>",
+            hovertemplate=f"{hover}: %{{customdata}}<extra>{label}</extra>",
             **styles[name],
         )
     return figure
@@ -215,7 +216,7 @@ def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
             y=[row for row, _ in own],
             mode="markers",
             name=label_tokenization(tokenization),
-            text=[html.escape(mark.name) for _, mark in own],
+            text=[escape_name(mark.name, MAX_LEGEND_LENGTH) for _, mark in own],
             error_x={
                 "array": [mark.sd or 0.0 for _, mark in own],
                 "thickness": 1.6,

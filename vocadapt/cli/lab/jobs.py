@@ -313,10 +313,14 @@ RESUME = Command(
 )
 
 
+SERVER = ("-P", "-m", "vocadapt.ui.serving.server")
+
+
 def _serve(options: Options) -> Answer[None]:
     """Replace this process with the server: the command line does not import the pages."""
     # 1. The server's command line, without options that were not given: the server has the defaults.
-    command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
+    #    -P: no module is imported from the working folder, which may be that of a model.
+    command = [sys.executable, *SERVER]
     command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
     for flag in ("--port", "--address"):
         value = getattr(options, flag.removeprefix("--"))

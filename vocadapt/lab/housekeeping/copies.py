@@ -5,42 +5,32 @@ Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which
 
 import os
 import shutil
-import tomllib
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import FileIO
-from lzma import LZMAError
+from io import SEEK_END, FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, check_path, open_file, read_document
+from vocadapt.files import check_output_path, expand_path, open_file, read_toml
 from vocadapt.lab.artifacts.corpora import COUNTS
 from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import check_disk_space, format_size
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft, open_folder_draft
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
 from vocadapt.lab.workspace.workspace import TRASH, UPLOADS, Workspace
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.task import TASK
+from vocadapt.zip_files import BLOCK, open_zip, read_member
 
-# What the zip module raises for a damaged file or one that it cannot read.
-UNREADABLE = (
-    BadZipFile,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    UnicodeError,
-    zlib.error,
-    LZMAError,
-)
 LEFT_OUT = {"jobs", UPLOADS, TRASH}
 MAX_FILES = 100_000  # files of an exported workspace
-BLOCK = 1 << 20
+# Unpacked bytes per byte of a file: an export is not compressed, but may have been packed again.
+MAX_EXPANSION = 20
+NO_EXPORT, REMEDY = "This is not an exported workspace", "Choose a file that vocadapt exported."
 
 
 def list_files(workspace: Workspace) -> list[Path]:
@@ -112,32 +102,28 @@ def open_export(
 ) -> Workspace:
     """Unpack an exported workspace to a folder that does not exist yet, or is empty.
 
-    The file comes from elsewhere: names that lead out of the folder, links, unknown folders and
-    files that are larger than they claim are refused. Raises InputError, and leaves nothing behind.
+    The file comes from elsewhere: names that lead out of the folder, links, unknown folders, files
+    that are larger than they claim, and more than MAX_EXPANSION bytes per packed byte are refused.
+    Raises InputError, and leaves nothing behind.
 
     check_allowed: raises InputError for a path outside of the workspace that its artifacts must not
     read, such as a text that was imported by its path.
     """
     # 1. Open the file, and check its list of members.
     _check_empty(target)
-    if isinstance(source, Path):
-        check_path(source)
-    try:
-        with ZipFile(source) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            _check_members(members)
-            check_disk_space(target, sum(member.file_size for member in members))
-            # 2. Unpack into a draft, which replaces the target when it is complete.
-            with convert_write_errors(target), _folder_draft(target) as draft:
-                for member in members:
-                    _unpack(archive, member, draft)
-                for path in list_outside_paths(draft):
-                    if check_allowed:
-                        check_allowed(path)
-    except UNREADABLE as error:
-        raise InputError(
-            f"This is not an exported workspace: {error}.", "Choose a file that vocadapt exported."
-        ) from error
+    with open_zip(source, NO_EXPORT, REMEDY) as archive:
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        _check_members(members)
+        size = sum(member.file_size for member in members)
+        _check_expansion(source, size)
+        check_disk_space(target, size)
+        # 2. Unpack into a draft, which replaces the target when it is complete.
+        with convert_write_errors(target), _folder_draft(target) as draft:
+            for member in members:
+                _unpack(archive, member, draft)
+            for path in list_outside_paths(draft):
+                if check_allowed:
+                    check_allowed(path)
     return Workspace(target)
 
 
@@ -158,7 +144,7 @@ def list_outside_paths(root: Path) -> list[Path]:
                 raise InputError(
                     f"{record.relative_to(root)} names {path[:200]!r}, which leads out of the"
                     " workspace.",
-                    "Choose a file that vocadapt exported.",
+                    REMEDY,
                 )
     return found
 
@@ -174,11 +160,11 @@ def _read_paths(record: Path) -> list[str]:
             values = strict_json.read(record)
             found += [*values.get("files", []), values.get(COUNTS)]
         elif record.name == TASK:
-            found += tomllib.loads(read_document(record)).values()
-    except (TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
+            found += read_toml(record, REMEDY).values()
+    except (TypeError, AttributeError) as error:
         raise InputError(
             f"{record.name} of {record.parent.name} cannot be read: {error}.",
-            "Choose a file that vocadapt exported.",
+            REMEDY,
         ) from error
     return [path for path in found if isinstance(path, str)]
 
@@ -188,7 +174,7 @@ def _check_members(members: list[ZipInfo]) -> None:
     if not 0 < len(members) <= MAX_FILES:
         raise InputError(
             f"The file has {len(members):,} members; a workspace has 1 to {MAX_FILES:,} files.",
-            "Choose a file that vocadapt exported.",
+            REMEDY,
         )
     for member in members:
         path = PurePosixPath(member.filename)
@@ -199,23 +185,30 @@ def _check_members(members: list[ZipInfo]) -> None:
         if path.is_absolute() or is_link or is_hidden or not is_known or "\\" in member.filename:
             raise InputError(
                 f"{member.filename[:200]!r} does not belong to an exported workspace.",
-                "Choose a file that vocadapt exported.",
+                REMEDY,
             )
 
 
+def _check_expansion(source: Path | IO[bytes], unpacked: int) -> None:
+    """Raise InputError if a file claims to unpack to more than MAX_EXPANSION times its size."""
+    if isinstance(source, Path):
+        packed = expand_path(source).stat().st_size
+    else:
+        packed = source.seek(0, SEEK_END)
+    if unpacked > MAX_EXPANSION * packed:
+        raise InputError(
+            f"{NO_EXPORT}: its {format_size(packed)} would unpack to {format_size(unpacked)}, more"
+            f" than {MAX_EXPANSION} times as much.",
+            REMEDY,
+        )
+
+
 def _unpack(archive: ZipFile, member: ZipInfo, folder: Path) -> None:
-    """Unpack a member block by block; raise InputError if it is larger than it claims."""
+    """Unpack a member block by block."""
     target = folder / member.filename
     target.parent.mkdir(parents=True, exist_ok=True)
-    left = member.file_size
-    with archive.open(member) as source, open(target, "xb") as place:
-        while block := source.read(BLOCK):
-            left -= len(block)
-            if left < 0:
-                raise InputError(
-                    f"{member.filename} is larger than the file claims.",
-                    "Choose a file that vocadapt exported.",
-                )
+    with open(target, "xb") as place:
+        for block in read_member(archive, member, NO_EXPORT, REMEDY):
             place.write(block)
 
 

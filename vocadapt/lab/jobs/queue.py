@@ -40,7 +40,8 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import TRASH, Workspace, check_name
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
-WORKER = ("-m", "vocadapt", "job")  # arguments of Python, followed by the job's folder
+# Arguments of Python, followed by the job's folder. -P: no module is imported from the working folder.
+WORKER = ("-P", "-m", "vocadapt", "job")
 
 
 def start(

@@ -29,7 +29,7 @@ import vocadapt
 from vocadapt.lab.jobs.status import read_status, write_status
 
 BLOCK_SECONDS = 60.0  # time limit of a block of lines
-PROGRAM = ("-m", "vocadapt.lab.jobs.watchdog")
+PROGRAM = ("-P", "-m", "vocadapt.lab.jobs.watchdog")
 REMEDY = (
     "Check these lines, or leave them out; if they look normal, choose another model: its tokenizer"
     " may be faulty."

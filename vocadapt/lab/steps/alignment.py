@@ -26,6 +26,7 @@ from vocadapt.spaces.alignment.cross_validation import (
 )
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.spreadsheet import escape_cell, unescape_cell
 
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
@@ -149,8 +150,8 @@ def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
         writer.writerow(COLUMNS)
         ranks = [chosen.ranks[ranking].tolist() for ranking in RANKS.values()]
         cosines = chosen.cosine.tolist(), chosen.random_cosine.tolist()
-        folds = chosen.fold.tolist()
-        writer.writerows(zip(chosen.anchors.words, folds, *cosines, *ranks, strict=True))
+        words = map(escape_cell, chosen.anchors.words)
+        writer.writerows(zip(words, chosen.fold.tolist(), *cosines, *ranks, strict=True))
 
 
 def tabulate_alignments(judged: Sequence[HeldOutQuality]) -> list[dict[str, Any]]:
@@ -181,7 +182,13 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
     table = strict_json.read(folder / TABLE)
     _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
     anchors = (
-        AnchorScore(line[0], int(line[1]), float(line[2]), float(line[3]), *map(int, line[4:]))
+        AnchorScore(
+            unescape_cell(line[0]),
+            int(line[1]),
+            float(line[2]),
+            float(line[3]),
+            *map(int, line[4:]),
+        )
         for line in lines
     )
     return AlignmentEvaluation(tuple(table["maps"]), tuple(anchors))

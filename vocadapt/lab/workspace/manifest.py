@@ -141,12 +141,37 @@ class Manifest:
                 for role, value in known.pop("inputs").items()
             }
             files = tuple(known.pop("files", ()))
-            return cls(**known, inputs=inputs, files=files)
+            made = cls(**known, inputs=inputs, files=files)
+            made._check_types()
+            return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path} is not a manifest of vocadapt: {error}.",
                 "Give a folder that vocadapt wrote.",
             ) from error
+
+    def _check_types(self) -> None:
+        """Raise TypeError for a value that is not of the type of its field: a manifest may come from
+        elsewhere, and one that cannot be compared with others would break the list of them all.
+        """
+        # The types are those of a manifest without values; Input has texts only.
+        blank = Manifest("", "", {})
+        for entry in fields(self):
+            given, usual = getattr(self, entry.name), getattr(blank, entry.name)
+            types: tuple[type, ...] = (type(usual),)
+            if usual is None:
+                types = (int, type(None))
+            elif isinstance(usual, float):
+                types = (int, float)
+            if not isinstance(given, types) or isinstance(given, bool):
+                raise TypeError(f"{entry.name} is of the type {type(given).__name__}")
+        texts = [*self.files, *self.versions.values()]
+        for one in self.inputs.values():
+            texts += [*one.paths, one.stamp, one.seen]
+            if not one.paths:
+                raise TypeError("an input without a path")
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("a list of texts contains something else")
 
 
 def files_in(folder: Path) -> set[str]:

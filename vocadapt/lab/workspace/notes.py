@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document
+from vocadapt.files import check_line_count, read_document
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_quota
 from vocadapt.lab.workspace.drafts import convert_write_errors
@@ -69,7 +69,9 @@ def load_notes(workspace: Workspace) -> dict[str, Note]:
 
 
 def _read_notes(path: Path) -> dict[str, Note]:
-    lines = read_document(path).split("\n")
+    text = read_document(path)
+    check_line_count(text, path)
+    lines = text.split("\n")
     return dict(
         _read(line, f"{path}, line {number:,}")
         for number, line in enumerate(lines, start=1)

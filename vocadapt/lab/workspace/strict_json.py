@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document, show_path
+from vocadapt.files import parse_json, read_document, show_path
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
@@ -48,10 +48,7 @@ def plain(value: Any) -> Any:
 
 def loads(text: str, what: str) -> dict[str, Any]:
     """Parse a strict JSON object; raise InputError, which names it as `what`, for anything else."""
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{what}: expected JSON, but {error}.") from error
+    value = parse_json(text, what, "", parse_constant=_refuse)
     if not isinstance(value, dict):
         raise InputError(f"{what}: expected a JSON object, got {type(value).__name__}.")
     return value

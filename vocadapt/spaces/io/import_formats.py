@@ -133,9 +133,9 @@ def _read_rows(
         )
 
     # 2. Read the rows.
-    into = RowCollector(path.name, dim, limit, only)
+    size = path.stat().st_size
+    into = RowCollector(path.name, dim, limit, only, size)
     with _open_unpacked(path) as (file, disk):
-        size = path.stat().st_size
         file.seek(body)
 
         def report() -> None:

@@ -25,6 +25,9 @@ BLOCK = 1 << 22  # bytes of vectors in memory at a time
 MAX_BLOCK = 1 << 26  # bytes of lines in memory at a time, including very long ones
 MAX_LINE = 32 * MAX_DIM  # bytes
 MAX_WORD = 10_000  # bytes
+# Bytes of vectors and words in memory per byte of a file: about 2 if it is text, gzipped or not.
+MAX_EXPANSION = 50
+MIN_MEMORY = 1 << 26  # bytes that any file may need
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
 # No word of a binary file contains these; the bytes of floats do.
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
@@ -44,11 +47,16 @@ class RowCollector:
     """Collects the rows of a file: call `admits` for each word, then `add` the admitted rows.
 
     The first of repeated words is kept, as in gensim. only: words to admit. limit: maximum number
-    of rows to read.
+    of rows to read. size: bytes of the file, which bound the memory.
     """
 
     def __init__(
-        self, name: str, dim: int, limit: int | None = None, only: Container[str] | None = None
+        self,
+        name: str,
+        dim: int,
+        limit: int | None = None,
+        only: Container[str] | None = None,
+        size: int | None = None,
     ) -> None:
         if not 0 < dim <= MAX_DIM:
             raise InputError(
@@ -64,6 +72,10 @@ class RowCollector:
         self.words: dict[str, int] = {}  # in order; the value is the row number in the file, from 0
         self.matrix: Matrix = np.empty((0, dim), dtype=np.float32)
         self.filled = self.read = self.repeated = self.unreadable = 0
+        self.characters = 0  # of the words
+        self.max_memory: int | None = None
+        if size is not None:
+            self.max_memory = max(MIN_MEMORY, MAX_EXPANSION * size)
 
     def room(self, rows: int) -> int:
         """Return how many of the next `rows` rows of the file the limit allows to read."""
@@ -80,14 +92,23 @@ class RowCollector:
         if self.only is not None and word not in self.only:
             return False
         self.words[word] = self.read - 1
+        self.characters += len(word)
         return True
 
     def add(self, rows: Matrix) -> None:
         """Append the vectors (n, dim) of the n words admitted since the last call.
 
-        Raises InputError for a number that is not finite.
+        Raises InputError for a number that is not finite, and for a gzip file whose vectors need
+        more than MAX_EXPANSION times its size.
         """
         end = self.filled + len(rows)
+        needed = end * self.dim * self.matrix.itemsize + self.characters
+        if self.max_memory is not None and needed > self.max_memory:
+            raise InputError(
+                f"{self.name}: its vectors need more than {self.max_memory / 1e6:,.0f} MB of"
+                " memory, too much for a file of its size.",
+                "Unpack it first (gunzip).",
+            )
         # Grow by half, which copies each row only a few times.
         if end > len(self.matrix):
             self.matrix.resize((max(end, len(self.matrix) * 3 // 2), self.dim), refcheck=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_DOCUMENT_BYTES, read_whole
+from vocadapt.files import MAX_DOCUMENT_BYTES, check_line_count, read_whole
 
 COUNTED_WORD = re.compile(r"([^\t]*)\t([0-9]+)")
 
@@ -53,6 +53,7 @@ def read_word_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str
         ) from None
     if not text:
         return []
+    check_line_count(text, path)
     return text.removesuffix("\n").split("\n")
 
 

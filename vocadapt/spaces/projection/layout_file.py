@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document
+from vocadapt.files import check_cell_count, read_document
 from vocadapt.spaces.projection.methods import MIN_TOKENS
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 from vocadapt.text.spreadsheet import unescape_cell
@@ -57,6 +57,7 @@ def read_layout(path: Path) -> LayoutFile:
     text = read_document(path, MAX_BYTES)
     header, _, _ = text.lstrip("\n").partition("\n")
     separator = max(SEPARATORS, key=header.count)
+    check_cell_count(text, separator, path)
     rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
     if separator == "\t":  # in a TSV file, a quotation mark is a token
         rows = csv.reader(StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)

@@ -25,7 +25,7 @@ class Source:
     """An open UTF-8 text file, gzipped or not.
 
     A line of more than `max_line` bytes is refused, and so is a file of more than `max_bytes`
-    uncompressed bytes, if given. `span`: first byte and the one after the last that are read, both
+    uncompressed bytes or `max_lines` lines, if given. `span`: first byte and the one after the last that are read, both
     at the start of a line; by default the whole file.
     """
 
@@ -36,9 +36,11 @@ class Source:
         max_line: int = MAX_LINE_BYTES,
         max_bytes: int | None = None,
         span: tuple[int, int] | None = None,
+        max_lines: int | None = None,
     ) -> None:
         self.path = path
         self.max_bytes = max_bytes
+        self.max_lines = max_lines
         self.disk = disk
         self.max_line = max_line
         self.stream: IO[bytes] = disk
@@ -76,12 +78,19 @@ class Source:
 
     def blocks(self) -> Iterator[str]:
         """Yield decoded blocks of whole lines, without byte order mark and with \\n for \\r\\n."""
-        offset = self.start
+        offset, n_lines = self.start, 0
         for raw in self._whole_lines():
             text = self.decode(raw, offset, first=offset == 0)
             offset += len(raw)
             if self.max_bytes is not None and offset > self.max_bytes:
                 raise build_size_error(self.path, self.max_bytes)
+            n_lines += text.count("\n")
+            if self.max_lines is not None and n_lines > self.max_lines:
+                raise InputError(
+                    f"{show_path(self.path)}: more than {self.max_lines:,} lines, the limit for"
+                    " such a file.",
+                    "Name a smaller file, or split this one.",
+                )
             yield text.replace("\r\n", "\n")
 
     def lines(self) -> Iterator[str]:
@@ -168,10 +177,11 @@ def open_text_file(
     max_line: int = MAX_LINE_BYTES,
     max_bytes: int | None = None,
     span: tuple[int, int] | None = None,
+    max_lines: int | None = None,
 ) -> Iterator[Source]:
     """Open a text file; raise InputError if it is not a regular file or cannot be read."""
     with open_file(path) as disk:
-        yield Source(path, disk, max_line, max_bytes, span)
+        yield Source(path, disk, max_line, max_bytes, span, max_lines)
 
 
 def build_line_error(path: Path, number: int, max_line: int) -> InputError:

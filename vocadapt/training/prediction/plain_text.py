@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document
+from vocadapt.files import check_line_count, read_document
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.examples import Example
 
@@ -16,7 +16,9 @@ def split_into_lines(text: str) -> list[str]:
 
 def read_lines(path: Path) -> list[str]:
     """Read the non-empty lines of a text file; raises InputError if it is empty or not text."""
-    lines = split_into_lines(read_document(path))
+    text = read_document(path)
+    check_line_count(text, path)
+    lines = split_into_lines(text)
     if not lines:
         raise InputError(f"{path}: has no text.", "Put a sentence on each line.")
     return lines

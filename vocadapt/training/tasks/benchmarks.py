@@ -9,7 +9,6 @@ it.
 
 import shutil
 import tomllib
-import zipfile
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +25,7 @@ from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import build_settings
 from vocadapt.training.tasks.task import FOLD, TASK, TaskFile
+from vocadapt.zip_files import open_zip, read_member
 
 CARDS = Path(__file__).parent / "cards"
 UNKNOWN = "not known here"
@@ -309,19 +309,19 @@ def _copy(url: str, output: Any, pooch: Any) -> None:
 
 def _unpack(archive: Path, member: str, target: Path) -> None:
     """Extract one file from a zip archive."""
-    try:
-        with zipfile.ZipFile(archive) as packed:
-            if packed.getinfo(member).file_size > MAX_FILE_BYTES:
-                raise InputError(
-                    f"{archive.name}: {member} is larger than a gigabyte unpacked.",
-                    "Fetch it by hand.",
-                )
-            with packed.open(member) as inside, target.open("wb") as out:
-                shutil.copyfileobj(inside, out)
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{archive.name}: {error}.", f"Expected a zip file that holds {member}."
-        ) from None
+    remedy = f"Expected a zip file that holds {member}."
+    with open_zip(archive, archive.name, remedy) as packed:
+        found = packed.NameToInfo.get(member)
+        if found is None:
+            raise InputError(f"{archive.name}: holds no {member}.", remedy)
+        if found.file_size > MAX_FILE_BYTES:
+            raise InputError(
+                f"{archive.name}: {member} is larger than a gigabyte unpacked.",
+                "Fetch it by hand.",
+            )
+        with target.open("wb") as out:
+            for block in read_member(packed, found, archive.name, remedy):
+                out.write(block)
 
 
 def _changed(what: str) -> InputError:

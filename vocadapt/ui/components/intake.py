@@ -14,6 +14,8 @@ from uuid import uuid4
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from vocadapt.errors import InputError
+from vocadapt.files import MEGABYTE
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
@@ -30,9 +32,12 @@ TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
 VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
 TASK_TYPES = ("txt", "tsv", "csv", "jsonl", "json", "conll", "iob", "gz")
 ENDINGS = re.compile(
-    rf"(?:\.(?:{'|'.join(sorted({*TEXT_TYPES, *VECTOR_TYPES, *TASK_TYPES}))}))+$", re.IGNORECASE
+    rf"(?:\.(?:{'|'.join(sorted({*TEXT_TYPES, *VECTOR_TYPES, *TASK_TYPES}))})){{1,2}}$",
+    re.IGNORECASE,
 )
 MAX_NAME_LENGTH = 80  # characters of an upload's name
+MAX_UPLOADS = 100  # files at once
+MAX_TABLE_MB = 20  # of a file that a page reads as a whole: a table, a vocabulary, lines of text
 
 
 def choose_files(
@@ -111,14 +116,39 @@ def save_uploads(
 ) -> list[Path]:
     """Save uploads in a folder of the workspace under safe, unused names; return their paths.
 
-    Earlier uploads that were never imported are deleted first.
+    Earlier uploads that were never imported are deleted first. Raises InputError as `check_uploads`
+    does, and if the disk or the visitor's quota has too little room for all of them.
     """
+    check_uploads(uploads)
     folder = workspace.root / place
     with convert_write_errors(folder):
         remove_unused_uploads(workspace)
         folder.mkdir(parents=True, exist_ok=True)
     check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     return [_save(upload, folder, make_safe_name(upload.name)) for upload in uploads]
+
+
+def check_uploads(uploads: Sequence[UploadedFile], max_megabytes: int | None = None) -> None:
+    """Raise InputError for more than MAX_UPLOADS files, or one that is larger than the limit.
+
+    max_megabytes: of each file; by default the limit of the server. The browser checks it too, but a
+    program that sends files need not.
+    """
+    if len(uploads) > MAX_UPLOADS:
+        raise InputError(
+            f"{count(len(uploads))} files are too many to upload at once; at most"
+            f" {count(MAX_UPLOADS)} are possible.",
+            f"Give a path on {name_machine()}, or upload them in parts.",
+        )
+    limit = max_megabytes or st.get_option("server.maxUploadSize")
+    for upload in uploads:
+        size = upload.getbuffer().nbytes
+        if size > limit * MEGABYTE:
+            raise InputError(
+                f"{upload.name[:MAX_NAME_LENGTH]}: {megabytes(size)} are too large; at most"
+                f" {count(limit)} MB can be uploaded here.",
+                f"Give a path on {name_machine()}, or a smaller file.",
+            )
 
 
 def _save(upload: BinaryIO, folder: Path, name: str) -> Path:

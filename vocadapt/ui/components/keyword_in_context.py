@@ -112,7 +112,7 @@ def format_table(found: KeywordContext, settings: ContextSettings) -> str:
     rows: list[tuple[object, ...]] = [
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
     ]
-    return f"# {found.word}: {found.describe(settings)}\n" + tsv(COLUMNS, rows)
+    return tsv((f"# {found.word}: {found.describe(settings)}",), []) + tsv(COLUMNS, rows)
 
 
 def _draw(found: KeywordContext) -> None:

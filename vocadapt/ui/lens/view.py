@@ -273,7 +273,10 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
         turn = st.session_state.setdefault("vocabulary_turn", 0)
         uploaded = st.file_uploader(
-            "A WordPiece vocabulary: one token per line", type=["txt"], key=f"vocabulary_{turn}"
+            "A WordPiece vocabulary: one token per line",
+            type=["txt"],
+            key=f"vocabulary_{turn}",
+            max_upload_size=intake.MAX_TABLE_MB,
         )
         st.markdown(
             ":small[Its casing is inferred from its tokens. A folder or hub name can be typed under"
@@ -293,6 +296,7 @@ def save_vocabulary(uploaded: UploadedFile, workspace: Workspace) -> str:
     """Save an uploaded vocab.txt and return its name; raise InputError, and keep no file, if it has
     no vocabulary.
     """
+    intake.check_uploads([uploaded], intake.MAX_TABLE_MB)
     (file,) = intake.save_uploads([uploaded], workspace, intake.VOCABULARIES)
     try:
         model = open_model(file)

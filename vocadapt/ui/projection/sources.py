@@ -237,9 +237,10 @@ def draw_upload_table(workspace: Workspace) -> None:
         "Your table",
         type=["csv", "tsv", "txt"],
         key=f"projection_table_{turn}",
-        max_upload_size=20,
+        max_upload_size=intake.MAX_TABLE_MB,
     )
     if given is not None:
+        intake.check_uploads([given], intake.MAX_TABLE_MB)
         (saved,) = intake.save_uploads([given], workspace, TABLES)
         st.session_state["projection_table_turn"] = turn + 1
         try:

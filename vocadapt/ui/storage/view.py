@@ -23,6 +23,7 @@ from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.intake import check_uploads
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import address
@@ -261,6 +262,7 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
             "Open", type="primary", disabled=not (upload and name), key="storage_open"
         )
         if is_pressed and upload:
+            check_uploads([upload])
             opened = open_export(
                 upload, workspace.root.parent / check_name(name), paths.check_allowed
             )

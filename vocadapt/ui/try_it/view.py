@@ -30,6 +30,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
 )
 from vocadapt.ui.components.example_texts import draw_text
+from vocadapt.ui.components.intake import MAX_TABLE_MB, check_uploads
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache
 from vocadapt.ui.lens.view import build_chips
@@ -300,9 +301,15 @@ def predict_file(folder: str, run: SavedRun) -> None:
         )
         return
     # 1. The lines of the uploaded file.
-    uploaded = st.file_uploader("Text file, one example per line", type=["txt"], key="try_file")
+    uploaded = st.file_uploader(
+        "Text file, one example per line",
+        type=["txt"],
+        key="try_file",
+        max_upload_size=MAX_TABLE_MB,
+    )
     if uploaded is None:
         return
+    check_uploads([uploaded], MAX_TABLE_MB)
     try:
         lines = split_into_lines(uploaded.getvalue().decode("utf-8"))
     except UnicodeDecodeError:

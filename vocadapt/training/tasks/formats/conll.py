@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.tasks.examples import Sentence, Split
-from vocadapt.training.tasks.formats.table_rows import MAX_TASK_BYTES, read_json_rows
+from vocadapt.training.tasks.formats.table_rows import open_task_file, read_json_rows
 from vocadapt.training.tasks.tags import (
     check_tag,
     count_stray_insides,
@@ -80,7 +79,7 @@ def _read_conll(path: Path) -> Iterator[Sentence]:
     """Read the sentences of CoNLL columns, and an empty one for each blank line too many."""
     columns, document, blank_lines = Columns(path), "", 0
     tagged_words: list[tuple[str, str]] = []
-    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_task_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
             cells = columns.split(line)
             starts_document = cells[0].split(" ")[0] == DOCUMENT

@@ -3,13 +3,14 @@ JSON lines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, parse_json
-from vocadapt.text.formats.text_file import open_text_file
+from vocadapt.text.formats.text_file import Source, open_text_file
 
 Row = dict[str, Any]
 # What columns are called, ours first; a header is a first line that holds the name of what every
@@ -21,7 +22,9 @@ NAMES = {
     "id": ("id", "index", "pairID"),
 }
 KNOWN = {name.lower(): role for role, names in NAMES.items() for name in names}
-MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, uncompressed: all are kept in memory
+# Of a file of examples, uncompressed: all are kept in memory.
+MAX_TASK_BYTES = 512 * MEGABYTE
+MAX_TASK_LINES = 3_000_000
 MAX_NAME_LENGTH = 40  # characters of a column's name
 
 
@@ -128,7 +131,7 @@ def read_json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tup
     """Read the place and object of every JSON line, skipping blank lines; example: a valid line,
     for messages.
     """
-    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_task_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
             if not line.strip():
                 continue
@@ -142,13 +145,18 @@ def read_json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tup
             yield place, row
 
 
+def open_task_file(path: Path) -> AbstractContextManager[Source]:
+    """Open a file of examples; raises InputError if it cannot be read, or is too large."""
+    return open_text_file(path, max_bytes=MAX_TASK_BYTES, max_lines=MAX_TASK_LINES)
+
+
 def _is_json(path: Path) -> bool:
-    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_task_file(path) as source:
         return next((line for line in source.lines() if line.strip()), "").lstrip().startswith("{")
 
 
 def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tuple[str, Row]]:
-    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_task_file(path) as source:
         names: Sequence[str] = ()
         named = True
         for number, line in enumerate(source.lines(), start=1):

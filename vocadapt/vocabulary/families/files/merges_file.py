@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object, read_whole, show_path
+from vocadapt.files import check_line_count, read_json_object, read_whole, show_path
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
     ADDED,
     CONFIG,
@@ -132,11 +132,13 @@ def _choose_layout(folder: Path, settings: Json) -> Layout:
 def _read_merges(path: Path) -> list[list[str]]:
     """Return the merges in a file, one from each line; the first line may be a version comment."""
     try:
-        lines = read_whole(path).decode("utf-8").replace("\r\n", "\n").split("\n")
+        text = read_whole(path).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{show_path(path)}: byte {error.start} is not valid UTF-8.", REMEDY
         ) from None
+    check_line_count(text, path)
+    lines = text.split("\n")
     if lines[0].startswith("#version"):
         del lines[0]
     merges: list[list[str]] = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_whole
+from vocadapt.files import check_line_count, read_whole
 
 # In the order of ROLES.
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -63,6 +63,7 @@ def read_listing(path: Path) -> Listing:
         raise InputError(
             f"{path}: expected a vocab.txt in UTF-8, but byte {error.start} is not valid UTF-8."
         ) from error
+    check_line_count(text, path)
     lines = tuple(text.removesuffix("\n").split("\n"))
     if not any(lines):
         raise InputError(
