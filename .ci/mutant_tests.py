@@ -20,7 +20,7 @@ import transformers.models.bert.modeling_bert  # noqa: F401
 
 from tests.material.warm_process import WarmProcess, run_script
 
-MAX_SECONDS = 4.0  # of a test, measured without a mutant on a busy machine
+MAX_SECONDS = 2.0  # of a test, measured without a mutant on a busy machine
 STATS = Path("mutmut-stats.json")
 
 torch.set_num_threads(1)  # a copy of a process has none of its threads

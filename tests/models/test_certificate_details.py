@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from tests.conftest import TINY_TOKENS, edit_json
-from tests.models.test_adapted_model import adapted_folder
+from tests.models.test_adapted_model import adapted_folder, planned
 from tests.vocabulary.test_removing_plans import moved
 from vocadapt.errors import InputError
+from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate import certificate as certificate_module
 from vocadapt.models.certificate import comparisons, reload_process
 from vocadapt.models.certificate.certificate import CHECKS, Certificate, Check, run_check
@@ -33,6 +34,7 @@ from vocadapt.models.certificate.reload_process import (
     reload_in_new_process,
 )
 from vocadapt.models.embedding_matrix.padding import MatrixRows
+from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings, get_output_bias
 from vocadapt.models.loaders.loader import LoadResult
@@ -669,3 +671,19 @@ def test_the_reload_reads_the_lines_and_the_first_added_words(
     )
     assert CHECKS["reload"](edit) == (True, "fine")
     assert given == [(edit.after, (*LINES, "tachycardia euthymia hypertension"))]
+
+
+def test_extension_modules(tiny_bert: Path, tmp_path: Path) -> None:
+    """Their tensors are expected, and every gate is held at 1 while the outputs are compared."""
+    model = open_model(tiny_bert)
+    extended = apply_plan(model, *planned(model), "exact-word", ModuleSettings("s3"))
+    edit = Edit(open_model(tiny_bert), open_model(extended.save(tmp_path / "out")))
+    assert edit.extended
+    names = set(edit.after.network.state_dict())
+    n_new = len(names - set(edit.before.network.state_dict()))
+    details = list_details(edit)
+    assert details["other tensors"] == (
+        f"40 of 40 other tensors are bit-identical, {n_new} belong to the extension"
+    )
+    assert details["outputs"] == INTACT["outputs"].replace(" (8", " with every gate at 1 (8")
+    assert not Edit(edit.after, edit.after).extended
