@@ -6,6 +6,7 @@ with its code. `mutmut show NAME`, run there, shows a mutant.
 """
 
 import argparse
+import ast
 import json
 import random
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from difflib import ndiff
 from fnmatch import fnmatch
 from math import sqrt
 from pathlib import Path
@@ -97,11 +99,29 @@ def find_file(name: str) -> str:
     return name.rpartition(".")[0].replace(".", "/") + ".py"
 
 
-def read_equivalent() -> dict[str, str]:
-    """Return the equivalent mutants, each with its reason."""
+def read_change(name: str) -> tuple[str, str]:
+    """Return the changed lines of a mutant, before and after, without the spaces around them."""
+    path, function = COPY / "mutants" / find_file(name), name.rpartition(".")[2]
+    source = path.read_text(encoding="utf-8")
+    lines, original = source.splitlines(), function.rpartition("__mutmut_")[0] + "__mutmut_orig"
+    found = {
+        node.name: lines[node.lineno : node.end_lineno]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name.endswith((function, original))
+    }
+    before, after = (
+        next(body for one, body in found.items() if one.endswith(end))
+        for end in (original, function)
+    )
+    changes = [line for line in ndiff(before, after) if line[0] in "+-"]
+    old, new = (" ".join(line[2:].strip() for line in changes if line[0] == sign) for sign in "-+")
+    return old, new
+
+
+def read_equivalent() -> set[str]:
+    """Return the changes that no test can see; comments give the reasons."""
     lines = (ROOT / EQUIVALENT).read_text(encoding="utf-8").splitlines()
-    pairs = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
-    return {name: reason for name, reason in pairs}
+    return {line for line in lines if line and not line.startswith("#")}
 
 
 def compute_interval(killed: int, total: int) -> tuple[float, float]:
@@ -136,29 +156,39 @@ def main() -> int:
 
 
 def report(chosen: list[str], every: dict[str, int | None]) -> int:
-    """Print a line for each survivor, each file and each area; return 1 below the required rate."""
+    """Print each survivor, and a line for each file and area; return 1 below the required rate."""
     results, equivalent = read_results(), read_equivalent()
-    of_file = Counter(map(find_file, every))
     states: dict[str, Counter[str]] = {}
     for name in chosen:
         code = results[name]
         state = "timeout" if code in TIMEOUTS else STATES.get(code, "killed")
-        if state != "killed" and name in equivalent:
-            state = "equivalent"
+        if state in ("survived", "untested"):
+            change = " => ".join(read_change(name))
+            if change in equivalent:
+                state = "equivalent"
+            else:
+                print(f"{state} {name}\n    {change}")
         states.setdefault(find_file(name), Counter())[state] += 1
-        if state not in ("killed", "equivalent"):
-            print(f"{state:10} {name}")
-    too_low = False
+
+    # A sample has as many mutants of each file, so the rate of an area weighs the files.
+    of_file, too_low = Counter(map(find_file, every)), False
     for area, pattern in AREAS.items():
-        total = Counter[str]()
-        for file, counts in states.items():
-            if fnmatch(file, pattern):
-                total += counts
-                print(f"{describe(counts)}, of {of_file[file]:,} in {file}")
-        if total:
-            print(f"{describe(total)}: {area}")
-            too_low = too_low or count_killed(total) / count_tested(total) < REQUIRED
+        files = [file for file in states if fnmatch(file, pattern)]
+        for file in files:
+            print(f"{describe(states[file])}, of {of_file[file]:,} in {file}")
+        if not files:
+            continue
+        total = sum(of_file[file] for file in files)
+        rate = sum(of_file[file] / total * compute_rate(states[file]) for file in files)
+        counts = sum((states[file] for file in files), Counter[str]())
+        print(f"{area}: {rate:.1%} killed by size of the files, {describe(counts)}, of {total:,}")
+        too_low = too_low or rate < REQUIRED
     return int(too_low)
+
+
+def compute_rate(counts: Counter[str]) -> float:
+    """Return the fraction of killed mutants; 1 if no test could kill one."""
+    return count_killed(counts) / count_tested(counts) if count_tested(counts) else 1.0
 
 
 def count_killed(counts: Counter[str]) -> int:
