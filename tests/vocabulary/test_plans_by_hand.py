@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from tests.vocabulary.test_trim import build_bytes, build_unigram
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families import FAMILIES, vocabulary_of
+from vocadapt.vocabulary.families import FAMILIES, family_of, vocabulary_of
 from vocadapt.vocabulary.families.vocabulary import SPECIAL as SPECIAL_TOKEN
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan import planning, tokenizer
@@ -22,9 +24,11 @@ from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     IN_VOCABULARY,
     AugmentationMaterials,
+    _rank_by_trainer,
     list_augmentations,
     propose,
     register_heuristic,
+    reverse_reduction,
 )
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
@@ -60,7 +64,13 @@ from vocadapt.vocabulary.plan.tokenizer import (
     measure_pretoken_departures,
 )
 from vocadapt.vocabulary.plan.trim_figures import TrimFigures
-from vocadapt.vocabulary.plan.trim_lines import AddedTokenLines, ChangedLines
+from vocadapt.vocabulary.plan.trim_lines import (
+    AddedTokenLines,
+    ChangedLines,
+    compile_added_tokens,
+    read_added_token_lines,
+)
+from vocadapt.vocabulary.plan.trimming import TextTokens
 
 LETTERS = "abcdehirst"
 WORDS = ("the", "##ing", "heart", "hearts", "##tard", "trait", "traits", "##shed")
@@ -752,9 +762,6 @@ def test_facts_of_a_token_map(tmp_path: Path) -> None:
 
 def test_pretokens_that_depart_by_hand() -> None:
     """A byte-level tokenizer with the new token Ġcat: Ġcats contains it; -cat has it elsewhere."""
-    from tests.vocabulary.test_trim import build_bytes
-    from vocadapt.vocabulary.families import family_of
-
     new = build_bytes()
     vocabulary = vocabulary_of(new)
     before = vocabulary.without(frozenset({"Ġcat"}))
@@ -766,3 +773,92 @@ def test_pretokens_that_depart_by_hand() -> None:
     assert [example[0] for example in found.examples] == ["Ġcats"]
     assert found.examples[0][2] == vocabulary.tokenize("Ġcats")
     assert measure_pretoken_departures(before, new, splitter, counts, examples=0).examples == ()
+
+
+def test_heuristics_made_anew() -> None:
+    """Those of the catalog are made when the module is imported."""
+    for name, needs in (("freq", ("target", "counts")), ("last", ("target",))):
+        made, known = reverse_reduction(name, REDUCTIONS[name]), AUGMENTATIONS[f"target-{name}"]
+        assert (made.needs, made.about, made.source) == (needs, known.about, known.source)
+        materials = AugmentationMaterials(OWN, BERT, target=TARGET, counts={"chair": 3})
+        assert list(made.rank(materials)) == list(known.rank(materials))
+    materials = AugmentationMaterials(OWN, BERT, counts=COUNTS)
+    for name in FAMILIES["wordpiece"].trainers:
+        expected = list(islice(AUGMENTATIONS[name].rank(materials), 5))
+        assert list(islice(_rank_by_trainer(name)(materials), 5)) == expected != []
+    trained = {
+        tuple(islice(_rank_by_trainer(name)(materials), 20))
+        for name in FAMILIES["wordpiece"].trainers
+    }
+    assert len(trained) == len(FAMILIES["wordpiece"].trainers)
+
+
+def test_a_negative_number_of_tokens_is_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        propose(AugmentationMaterials(OWN, BERT, counts=COUNTS), "words", -1)
+    assert refused.value.problem == "The number of tokens to add is -1."
+    assert refused.value.remedy == "Give 0 or a positive number."
+    assert propose(AugmentationMaterials(OWN, BERT, counts=COUNTS), "words", 0).tokens == ()
+
+
+def test_departures_of_a_corpus_of_pretokens(tmp_path: Path) -> None:
+    """▁cab-cab is cab, - and cab, of which the last is not a token."""
+    new = build_unigram()
+    vocabulary = vocabulary_of(new)
+    before, splitter = vocabulary.without(frozenset({"▁cab"})), family_of(new).make_splitter(new)
+    counts = {"▁cab": 4, "▁cab-cab": 3, "▁he": 2}
+    found = measure_pretoken_departures(before, new, splitter, counts)
+    assert (found.words, found.added_words) == (4 + 3 * 3 + 2, 4 + 2 * 3)
+    assert (found.missed, found.within, found.other) == (3, 0, 0)
+    path = tmp_path / "text.txt"
+    path.write_text("cab cab-cab cab\ncab he\n", encoding="utf-8")
+    reported: list[float | None] = []
+    of_corpus = count_departures(
+        open_corpus([path]),
+        before,
+        new,
+        splitter,
+        lambda fraction, message="": reported.append(fraction),
+    )
+    assert (of_corpus.words, of_corpus.added_words, of_corpus.missed) == (7, 5, 1)
+    assert reported
+
+
+def test_running_tokens_that_stay() -> None:
+    """An unknown pre-token without a token counts as one, and always stays."""
+    text = TextTokens(None, (), (), None, np.array([2.0, 3.0, 4.0]), 5)  # type: ignore[arg-type]
+    assert text.total == 14
+    assert text.count_kept(np.array([True, False, True])) == 11
+
+
+def test_characters_may_cover_a_text_alone() -> None:
+    plan = make_plan("trim", PlanSources(counts={"heart": 1, "a": 9}), cover=0.9)
+    assert "heart" not in plan.tokens and {"a", "##a", "h"} < set(plan.tokens)
+    assert plan.trim is not None and plan.trim.kept_tokens == 9
+    with pytest.raises(InputError) as refused:
+        make_plan("trim", PlanSources(counts={"heart": 1}), keep=3)
+    assert refused.value.problem == (
+        "3 tokens cannot be kept: 12 must stay (2 special and added tokens, 10 single characters or"
+        " bytes)."
+    )
+    assert (refused.value.remedy, refused.value.setting) == ("Keep 12 or more.", "keep")
+    with pytest.raises(InputError) as refused:
+        make_plan("trim", PlanSources(counts={"heart": 1}), keep=32)
+    assert refused.value.problem == "32 tokens cannot be kept: the model has 31."
+    assert (refused.value.remedy, refused.value.setting) == ("Keep fewer tokens.", "keep")
+
+
+def test_lines_with_added_tokens_have_no_special_tokens_around_them(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("heart [MASK]\n[mask] heart\n\n", encoding="utf-8")
+    built = build_tokenizer(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TOKENS[3:]))
+    found = read_added_token_lines(open_corpus([path]), built, BERT)
+    # Both lines may have the added token; in the second it is three unknown pre-tokens.
+    assert found.tokens == {"heart": 2, "[MASK]": 1, "[UNK]": 3}
+
+
+def test_the_case_of_added_tokens_counts_where_the_tokenizer_keeps_it() -> None:
+    cased = compile_added_tokens(build_bytes("Mask"))
+    assert cased.search("a Mask b") and not cased.search("a mask b")
+    uncased = compile_added_tokens(build_tokenizer(("[PAD]", "[UNK]", "[MASK]", "a"), True))
+    assert uncased.search("a [mask]")
