@@ -1,0 +1,689 @@
+"""Every check of the certificate with its figures, worked by hand: what mutation tests found unchecked."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from tests.conftest import TINY_TOKENS, edit_json
+from tests.models.test_adapted_model import adapted_folder, planned
+from tests.vocabulary.test_removing_plans import moved
+from vocadapt.errors import InputError
+from vocadapt.models.adapted_model import apply_plan
+from vocadapt.models.certificate import certificate as certificate_module
+from vocadapt.models.certificate import comparisons, reload_process
+from vocadapt.models.certificate.certificate import CHECKS, Certificate, Check, run_check
+from vocadapt.models.certificate.comparisons import (
+    compare_free_rows,
+    describe_tie,
+    draw_sequences,
+    find_padding_token,
+    is_equal_to_rounding,
+    is_same_special,
+    list_token_tensor_names,
+    view_bits,
+)
+from vocadapt.models.certificate.edit import LINES, Edit
+from vocadapt.models.certificate.reload_process import (
+    build_input,
+    list_tensors,
+    reload_in_new_process,
+)
+from vocadapt.models.embedding_matrix.padding import MatrixRows
+from vocadapt.models.extension_size import ModuleSettings
+from vocadapt.models.language_model import open_model
+from vocadapt.models.layers import get_embeddings, get_output_bias
+from vocadapt.models.loaders.loader import LoadResult
+
+# The tiny model has 151 tokens, 40 tensors without a row for each token, and a tied head. Words are
+# added: tachycardia, euthymia, hypertension; a replacing plan also renews heart and blood.
+INTACT = {
+    "kept embeddings": "151 of 151 kept embeddings are bit-identical, 0 were replaced on purpose",
+    "token ids": "0 of 151 ids changed, special tokens that differ: none",
+    "padding token": "padding token before: [PAD], after: [PAD]",
+    "tied head": "output layer before: tied to the embeddings, after: tied to the embeddings",
+    "output bias": "151 of 151 kept biases are bit-identical, 154 biases for 154 embeddings",
+    "vocabulary size": "vocab_size 154, 154 embeddings, largest id 153",
+    "other tensors": "40 of 40 other tensors are bit-identical",
+    "added tokens reachable": "3 of 3 added tokens are reachable",
+    "new embeddings": "the 3 new embeddings are those in the record",
+    "position classes": "3 added word starts, 0 added continuations",
+    "outputs": "12 of 12 inputs give bit-equal outputs (8 random sequences, 4 of 4 lines whose"
+    " tokenization did not change)",
+}
+REPLACED = {
+    "kept embeddings": "149 of 149 kept embeddings are bit-identical, 2 were replaced on purpose",
+    "output bias": "149 of 149 kept biases are bit-identical, 154 biases for 154 embeddings",
+    "new embeddings": "the 5 new embeddings are those in the record",
+    # One of the lines has the word blood.
+    "outputs": "11 of 11 inputs give bit-equal outputs (8 random sequences, 3 of 4 lines whose"
+    " tokenization did not change)",
+}
+# 97 tokens stay, in another order; tachycardia and ##emia are new.
+MOVED = {
+    "kept embeddings": "97 of 97 kept embeddings are bit-identical, 0 were replaced on purpose",
+    "token ids": "the plan may change ids, special tokens that differ: none",
+    "output bias": "97 of 97 kept biases are bit-identical, 99 biases for 99 embeddings",
+    "vocabulary size": "vocab_size 99, 99 embeddings, largest id 98",
+    "added tokens reachable": "2 of 2 added tokens are reachable",
+    "new embeddings": "the 2 new embeddings are those in the record",
+    "position classes": "1 added word starts, 1 added continuations",
+    "outputs": "8 of 8 inputs give bit-equal outputs (8 random sequences, 0 of 4 lines whose"
+    " tokenization did not change)",
+}
+ENCODER = {
+    "tied head": "output layer before: none, after: none",
+    "output bias": "no output bias",
+    "other tensors": "38 of 38 other tensors are bit-identical",
+}
+ROWS = "bert.embeddings.word_embeddings.weight"
+
+
+@pytest.fixture(scope="module")
+def appended(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the model with three more words; read only."""
+    return adapted_folder(tiny_bert, tmp_path_factory.mktemp("appended") / "out")
+
+
+@pytest.fixture
+def edit(tiny_bert: Path, appended: Path) -> Edit:
+    """Both models, loaded anew: a test may change the weights in memory."""
+    return Edit(open_model(tiny_bert), open_model(appended))
+
+
+def list_details(edit: Edit) -> dict[str, str]:
+    """Return what every check reports but the reload; all must pass."""
+    results = {name: check(edit) for name, check in CHECKS.items() if name != "reload"}
+    assert all(passed for passed, _ in results.values())
+    return {name: detail for name, (_, detail) in results.items()}
+
+
+def test_an_intact_model(edit: Edit) -> None:
+    assert list_details(edit) == INTACT
+
+
+def test_replaced_embeddings(tiny_bert: Path, tmp_path: Path) -> None:
+    out = adapted_folder(tiny_bert, tmp_path / "out", kind="replace")
+    found = Edit(open_model(tiny_bert), open_model(out))
+    assert list_details(found) == INTACT | REPLACED
+    assert found.replaced == {"heart", "blood"} and not found.rearranged and not found.extended
+
+
+def test_a_rearranged_vocabulary(tiny_bert: Path, tmp_path: Path) -> None:
+    found = moved(tiny_bert, tmp_path / "out")
+    assert list_details(found) == INTACT | MOVED
+    assert found.rearranged and not found.extended
+    assert found.plan["kind"] == "transfer" and found.record["plan"] == found.plan
+
+
+def test_a_model_without_a_head(make_bert: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_bert(head="BertModel")
+    out = adapted_folder(folder, tmp_path / "out")
+    assert list_details(Edit(open_model(folder), open_model(out))) == INTACT | ENCODER
+
+
+def test_a_model_without_a_record(tiny_bert: Path) -> None:
+    found = Edit(open_model(tiny_bert), open_model(tiny_bert))
+    assert (found.record, found.plan, found.replaced, found.added) == ({}, {}, frozenset(), ())
+    assert (found.rearranged, found.extended, found.kept) == (False, False, tuple(TINY_TOKENS))
+    assert CHECKS["new embeddings"](found) == (
+        True,
+        "0 added embeddings, no record to compare them with",
+    )
+
+
+def edit_rows(edit: Edit, change: Callable[[torch.Tensor], Any]) -> None:
+    with torch.no_grad():
+        change(get_embeddings(edit.after.network))
+
+
+def nudge(name: str) -> Callable[[Edit], None]:
+    def change(edit: Edit) -> None:
+        with torch.no_grad():
+            edit.after.network.state_dict()[name].view(-1)[0].add_(1)
+
+    return change
+
+
+def fill_row(row: int, value: float) -> Callable[[Edit], None]:
+    return lambda edit: edit_rows(edit, lambda rows: rows[row].fill_(value))
+
+
+def shift_bias(edit: Edit) -> None:
+    bias = get_output_bias(edit.after.network)
+    assert bias is not None
+    with torch.no_grad():
+        bias[10] += 1
+
+
+def set_config(key: str, value: object) -> Callable[[Edit], None]:
+    def change(edit: Edit) -> None:
+        assert edit.after.network is not None  # loaded with the old value
+        edit.after.config[key] = value
+
+    return change
+
+
+def set_padding(edit: Edit) -> None:
+    edit.after.network.get_input_embeddings().padding_idx = 3
+
+
+def forget_a_word(edit: Edit) -> None:
+    edit.record["plan"]["added_tokens"] = edit.record["plan"]["added_tokens"][1:]
+
+
+DAMAGE: dict[str, tuple[Callable[[Edit], None], str, str]] = {
+    "another row": (
+        fill_row(7, 0.5),
+        "kept embeddings",
+        "150 of 151 kept embeddings are bit-identical, 0 were replaced on purpose",
+    ),
+    "a new row that is not finite": (
+        fill_row(152, float("nan")),
+        "kept embeddings",
+        f"{INTACT['kept embeddings']}; some embeddings are not finite",
+    ),
+    "another new row": (
+        fill_row(152, 0.5),
+        "new embeddings",
+        "the 3 new embeddings differ from those in the record",
+    ),
+    "a word that the record lacks": (
+        forget_a_word,
+        "new embeddings",
+        "1 of 3 added tokens are not in the record",
+    ),
+    "another type of number": (
+        lambda edit: edit.after.network.half(),
+        "kept embeddings",
+        "0 of 151 kept embeddings are bit-identical, 0 were replaced on purpose",
+    ),
+    "another bias": (
+        shift_bias,
+        "output bias",
+        "150 of 151 kept biases are bit-identical, 154 biases for 154 embeddings",
+    ),
+    "a stated size that is too small": (
+        set_config("vocab_size", 153),
+        "vocabulary size",
+        "vocab_size 153, 154 embeddings, largest id 153",
+    ),
+    "another special id": (
+        set_config("pad_token_id", 3),
+        "token ids",
+        "0 of 151 ids changed, special tokens that differ: pad_token_id",
+    ),
+    "another padding row": (
+        set_padding,
+        "padding token",
+        "padding token before: [PAD], after: [SEP]",
+    ),
+    "another weight": (
+        nudge("bert.encoder.layer.0.output.dense.weight"),
+        "other tensors",
+        "39 of 40 other tensors are bit-identical; differ: bert.encoder.layer.0.output.dense.weight",
+    ),
+    "another weight in every output": (
+        nudge("cls.predictions.transform.dense.bias"),
+        "outputs",
+        "0 of 12 inputs give bit-equal outputs (8 random sequences, 4 of 4 lines whose tokenization"
+        " did not change)",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", DAMAGE)
+def test_damage_in_figures(edit: Edit, fault: str) -> None:
+    damage, name, detail = DAMAGE[fault]
+    damage(edit)
+    assert CHECKS[name](edit) == (False, detail)
+
+
+def test_the_first_three_tensors_that_differ_are_named(edit: Edit) -> None:
+    names = [name for name in edit.after.network.state_dict() if "layer.1.attention" in name]
+    for name in names:
+        nudge(name)(edit)
+    passed, detail = CHECKS["other tensors"](edit)
+    assert not passed
+    assert detail == (
+        f"{40 - len(names)} of 40 other tensors are bit-identical; differ: {', '.join(names[:3])}"
+    )
+
+
+def test_an_output_bias_may_neither_go_nor_come(edit: Edit, monkeypatch) -> None:
+    biases = {edit.before.network: None, edit.after.network: torch.zeros(154)}
+    monkeypatch.setattr(certificate_module.layers, "get_output_bias", biases.get)
+    assert CHECKS["output bias"](edit) == (False, "an output bias was added")
+    biases.update({edit.before.network: torch.zeros(151), edit.after.network: None})
+    assert CHECKS["output bias"](edit) == (False, "no output bias")
+    biases.update({edit.after.network: torch.zeros(155)})
+    assert CHECKS["output bias"](edit) == (
+        False,
+        "151 of 151 kept biases are bit-identical, 155 biases for 154 embeddings",
+    )
+
+
+def test_logits_that_differ_in_rounding_are_counted(edit: Edit, monkeypatch) -> None:
+    found = iter(["bit-equal"] * 9 + ["equal to rounding"] * 3)
+    monkeypatch.setattr(certificate_module, "compare_outputs", lambda *_: next(found))
+    assert CHECKS["outputs"](edit) == (
+        True,
+        "9 of 12 inputs give bit-equal outputs, 3 bit-equal hidden states, and logits that differ in"
+        " rounding (8 random sequences, 4 of 4 lines whose tokenization did not change)",
+    )
+    found = iter(["bit-equal"] * 9 + ["different", "equal to rounding", "bit-equal"])
+    passed, detail = CHECKS["outputs"](edit)
+    assert not passed and detail.startswith("10 of 12 inputs give bit-equal outputs, 1 bit-equal")
+
+
+def test_a_swapped_id_is_counted(tiny_bert: Path, appended: Path) -> None:
+    """The record tells of a plan that keeps ids; two tokens have changed places."""
+    edit = Edit(open_model(tiny_bert), open_model(appended))
+    ids = edit.after.vocabulary.ids
+    ids["heart"], ids["blood"] = ids["blood"], ids["heart"]
+    assert CHECKS["token ids"](edit) == (
+        False,
+        "2 of 151 ids changed, special tokens that differ: none",
+    )
+
+
+def test_another_special_token_of_the_tokenizer(tiny_bert: Path, tmp_path: Path) -> None:
+    out = adapted_folder(tiny_bert, tmp_path / "out")
+    edit_json(out / "tokenizer_config.json", cls_token="[SEP]")
+    assert CHECKS["token ids"](Edit(open_model(tiny_bert), open_model(out))) == (
+        False,
+        "0 of 151 ids changed, special tokens that differ: cls_token",
+    )
+
+
+def test_tokens_known_to_be_unreachable_are_accepted(tiny_bert: Path, tmp_path: Path) -> None:
+    out = adapted_folder(tiny_bert, tmp_path / "out")
+    text = (out / "tokenizer.json").read_text(encoding="utf-8")
+    (out / "tokenizer.json").write_text(
+        text.replace('"euthymia"', '"Euthymia"').replace('"tachycardia"', '"Tachycardia"'),
+        encoding="utf-8",
+    )
+    edit = Edit(open_model(tiny_bert), open_model(out))
+    assert CHECKS["added tokens reachable"](edit) == (
+        False,
+        "1 of 3 added tokens are reachable, unreachable is for example 'Tachycardia'",
+    )
+    edit.record["plan"]["silent_tokens"] = ["Tachycardia"]
+    assert CHECKS["added tokens reachable"](edit) == (
+        False,
+        "1 of 3 added tokens are reachable, 1 are unreachable in the target's vocabulary, too,"
+        " unreachable is for example 'Euthymia'",
+    )
+    edit.record["plan"]["silent_tokens"] = ["Euthymia", "Tachycardia"]
+    assert CHECKS["added tokens reachable"](edit) == (
+        True,
+        "1 of 3 added tokens are reachable, 2 are unreachable in the target's vocabulary, too",
+    )
+
+
+def test_a_continuation_computed_as_a_word_start(tiny_bert: Path, tmp_path: Path) -> None:
+    """##emia from the pieces of emia: e ##m ##i ##a instead of ##e ##m ##i ##a."""
+    edit = moved(tiny_bert, tmp_path / "out")
+    rows = get_embeddings(edit.before.network).detach()
+    ids = edit.before.vocabulary.ids
+    assert edit.before.vocabulary.tokenize_token("emia") == ("e", "##m", "##i", "##a")
+    as_start = rows[[ids[token] for token in ("e", "##m", "##i", "##a")]].mean(dim=0)
+    place = edit.after.vocabulary.ids["##emia"]
+    edit_rows(edit, lambda matrix: matrix[place].copy_(as_start))
+    assert CHECKS["position classes"](edit) == (
+        False,
+        "1 added word starts, 1 added continuations; 1 of them computed as word starts,"
+        " '##emia' first",
+    )
+    edit.record["plan"]["forms"] = {"##emia": "tachycardia"}
+    assert CHECKS["position classes"](edit) == (True, "2 added word starts, 0 added continuations")
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (InputError("No head.", "Give one."), "could not be checked: No head."),
+        (
+            IndexError("row 7\nof 3"),
+            "could not be checked, the two models do not match: row 7",
+        ),
+        (KeyError("a"), "could not be checked, the two models do not match: 'a'"),
+        (ValueError("b"), "could not be checked, the two models do not match: b"),
+        (RuntimeError("c"), "could not be checked, the two models do not match: c"),
+    ],
+)
+def test_a_check_that_cannot_be_made_fails(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, detail: str
+) -> None:
+    def fail(edit: Edit) -> tuple[bool, str]:
+        raise error
+
+    monkeypatch.setitem(CHECKS, "outputs", fail)
+    assert run_check("outputs", None) == Check("outputs", False, detail)  # type: ignore[arg-type]
+
+
+def test_failed_checks_come_first_in_a_summary() -> None:
+    checks = (Check("one", True, "fine"), Check("two", False, "not fine"), Check("three", True, ""))
+    loads = (
+        LoadResult("a", "Program A", "loads", "equal", "1.2"),
+        LoadResult("b", "Program B", "not tried", "not requested"),
+    )
+    made = Certificate(checks, loads)
+    assert not made.passed and Certificate(checks[:1]).passed
+    summary = made.summarize()
+    assert (summary.title, dict(summary.facts)) == ("", {"verdict": "FAILED (1 of 3 checks)"})
+    first, second = summary.tables
+    assert (first.columns, first.of, first.noun) == (("", "check", "detail"), 3, "checks")
+    assert list(first.rows) == [
+        ("FAILED", "two", "not fine"),
+        ("passed", "one", "fine"),
+        ("passed", "three", ""),
+    ]
+    assert (second.columns, second.of, second.noun, second.shown, first.shown) == (
+        ("", "loads correctly in", "detail"),
+        2,
+        "programs",
+        50,
+        50,
+    )
+    assert list(second.rows) == [
+        ("loads", "Program A 1.2", "equal"),
+        ("not tried", "Program B", "not requested"),
+    ]
+    assert Certificate(checks[:1]).summarize().facts == {"verdict": "passed (1 checks)"}
+    assert made.to_dict() == {
+        "passed": False,
+        "checks": [
+            {"name": "one", "passed": True, "detail": "fine"},
+            {"name": "two", "passed": False, "detail": "not fine"},
+            {"name": "three", "passed": True, "detail": ""},
+        ],
+        "loads": [
+            {
+                "name": "a",
+                "title": "Program A",
+                "state": "loads",
+                "detail": "equal",
+                "version": "1.2",
+            },
+            {
+                "name": "b",
+                "title": "Program B",
+                "state": "not tried",
+                "detail": "not requested",
+                "version": "",
+            },
+        ],
+    }
+
+
+# Comparisons
+
+
+def test_bits_tell_apart_what_numbers_do_not() -> None:
+    zeros = torch.tensor([0.0, -0.0])
+    assert view_bits(zeros).tolist() == [0, -(2**31)]
+    nan = torch.tensor([float("nan")])
+    assert torch.equal(view_bits(nan), view_bits(nan.clone()))
+    sizes = {
+        torch.float64: torch.int64,
+        torch.float32: torch.int32,
+        torch.bfloat16: torch.int16,
+        torch.int8: torch.int8,
+    }
+    for kind, whole in sizes.items():
+        assert view_bits(torch.zeros(2, 3, dtype=kind).T).dtype == whole
+
+
+def make_model(tokens: tuple[str, ...], rows: int, **config: object) -> Any:
+    return SimpleNamespace(
+        vocabulary=SimpleNamespace(tokens=tokens), config={"vocab_size": rows, **config}
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "described"),
+    [
+        (0, "token a"),
+        (1, "token b"),
+        (2, "row 0 after the tokens"),
+        (3, "row 1 after the tokens"),
+        (4, "id 4"),
+        (-1, "id -1"),
+        (None, "none"),
+        ("0", "none"),
+    ],
+)
+def test_ids_are_described_by_what_they_stand_for(value: object, described: str) -> None:
+    model = make_model(("a", "b"), 4)
+    assert comparisons._describe_id(model, value) == described
+    assert comparisons._describe_ids(model, value) == [described]
+    assert comparisons._describe_ids(model, [value, 0]) == [described, "token a"]
+
+
+def test_an_id_without_a_stated_size_is_an_id() -> None:
+    model = make_model(("a",), 1)
+    del model.config["vocab_size"]
+    assert comparisons._describe_id(model, 1) == "id 1"
+
+
+def test_special_ids_refer_to_tokens() -> None:
+    before = make_model(("a", "b"), 2, eos_token_id=[0, 1], pad_token_id=0)
+    after = make_model(("b", "a"), 2, eos_token_id=[1, 0], pad_token_id=0)
+    edit = Edit(before, after)
+    assert is_same_special(edit, "eos_token_id")
+    assert not is_same_special(edit, "pad_token_id")
+    assert is_same_special(edit, "bos_token_id")  # neither has one
+
+
+def test_the_padding_row_is_named() -> None:
+    model = make_model(("[PAD]", "a"), 4)
+    for index, name in ((0, "[PAD]"), (3, "row 1 after the tokens"), (None, "none")):
+        layer = SimpleNamespace(padding_idx=index)
+        model.network = SimpleNamespace(get_input_embeddings=lambda layer=layer: layer)
+        assert find_padding_token(model) == name
+    model.network = SimpleNamespace(get_input_embeddings=lambda: object())
+    assert find_padding_token(model) == "none"
+
+
+def test_heads_and_token_tensors(make_bert: Callable[..., Path]) -> None:
+    untied = open_model(make_bert("untied", tie_word_embeddings=False))
+    assert describe_tie(untied.network) == "not tied"
+    assert list_token_tensor_names(untied) == {
+        ROWS,
+        "cls.predictions.bias",
+        "cls.predictions.decoder.weight",
+        "cls.predictions.decoder.bias",
+    }
+
+
+def test_rounding_is_relative_to_the_largest_value() -> None:
+    one = torch.tensor([1.0, 1000.0])
+    step = torch.finfo(torch.float32).eps * 1000
+    for steps, equal in ((0, True), (63, True), (65, False), (-63, True), (-65, False)):
+        assert is_equal_to_rounding(one, one + torch.tensor([steps * step, 0.0])) is equal
+    assert not is_equal_to_rounding(one, one.double())
+    assert not is_equal_to_rounding(one, one[:1])
+    assert not is_equal_to_rounding(one[:0], one[:0])
+    assert not is_equal_to_rounding(one, torch.tensor([float("nan"), 1000.0]))
+    assert is_equal_to_rounding(-one, -one)
+
+
+def test_rows_without_a_token_are_compared() -> None:
+    """2 tokens in 4 rows; a token is added, so that the row with id 2 is filled."""
+    old = torch.arange(8.0).reshape(4, 2)
+    new = old.clone()
+    new[2] = 9
+    assert compare_free_rows(old, new, MatrixRows(2, 4, 3, 4), False) == (1, 1)
+    new[3, 1] = 9
+    assert compare_free_rows(old, new, MatrixRows(2, 4, 3, 4), False) == (0, 1)
+    # A token is removed: both rows without a token move up by one, and a third is new.
+    after = torch.cat([old[:1], old[2:], torch.ones(1, 2)])
+    assert compare_free_rows(old, after, MatrixRows(2, 4, 1, 4), True) == (2, 2)
+    assert compare_free_rows(old, after, MatrixRows(2, 4, 1, 4), False) == (0, 3)
+
+
+def test_random_sequences_are_those_of_kept_tokens(edit: Edit) -> None:
+    batches = draw_sequences(edit)
+    assert len(batches) == 8
+    for old, new in batches:
+        assert old["input_ids"].shape == new["input_ids"].shape == (1, 24)
+        assert torch.equal(old["input_ids"], new["input_ids"])  # the plan keeps ids
+        assert int(old["input_ids"].max()) < 151
+    again = draw_sequences(edit)
+    assert all(
+        torch.equal(a[0]["input_ids"], b[0]["input_ids"])
+        for a, b in zip(batches, again, strict=True)
+    )
+    assert len({tuple(old["input_ids"][0].tolist()) for old, _ in batches}) == 8
+
+
+def test_without_kept_tokens_there_is_no_sequence() -> None:
+    assert draw_sequences(SimpleNamespace(kept=())) == []  # type: ignore[arg-type]
+
+
+def test_logits_of_kept_tokens_are_compared(edit: Edit) -> None:
+    old, new = draw_sequences(edit)[0]
+    assert comparisons.compare_outputs(edit, old, new) == "bit-equal"
+    bias = get_output_bias(edit.after.network)
+    assert bias is not None
+    with torch.no_grad():
+        bias[152] += 1  # of an added token
+    assert comparisons.compare_outputs(edit, old, new) == "bit-equal"
+    with torch.no_grad():
+        bias[10] += 1e-6
+    assert comparisons.compare_outputs(edit, old, new) == "equal to rounding"
+    with torch.no_grad():
+        bias[10] += 1
+    assert comparisons.compare_outputs(edit, old, new) == "different"
+
+
+def test_states_must_be_bit_equal_where_logits_are_rounded(edit: Edit) -> None:
+    old, new = draw_sequences(edit)[0]
+    assert comparisons._have_equal_states(edit, old, new)
+    nudge("bert.encoder.layer.1.output.LayerNorm.bias")(edit)
+    assert not comparisons._have_equal_states(edit, old, new)
+
+
+# Reloading
+
+
+def test_inputs_are_truncated_to_the_positions() -> None:
+    model: Any = SimpleNamespace(positions=3, config={})
+    built = build_input(model, [5, 6, 7, 8])
+    assert {name: tensor.tolist() for name, tensor in built.items()} == {
+        "input_ids": [[5, 6, 7]],
+        "attention_mask": [[1, 1, 1]],
+    }
+    model.config = {"is_encoder_decoder": True}
+    assert build_input(model, [5])["decoder_input_ids"].tolist() == [[5]]
+
+
+def test_only_tensors_of_an_output_are_compared() -> None:
+    tensors = [torch.zeros(1), torch.ones(2)]
+    output = SimpleNamespace(to_tuple=lambda: (tensors[0], (torch.zeros(3),), tensors[1]))
+    assert list_tensors(output) == tensors
+
+
+def run_with(monkeypatch: pytest.MonkeyPatch, code: int, out: str, err: str = "") -> list[Any]:
+    """Let every new process end like this; return the list of what they were given."""
+    given: list[Any] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        given.append((command, options))
+        return SimpleNamespace(returncode=code, stdout=out, stderr=err)
+
+    monkeypatch.setattr(reload_process, "subprocess", SimpleNamespace(run=run))
+    return given
+
+
+def test_a_process_that_fails_is_quoted(edit: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_with(monkeypatch, 1, "", "Traceback\n  line\nOSError: no such file\n\n")
+    assert reload_in_new_process(edit.after, ["heart"]) == (
+        False,
+        "a new process cannot load it: OSError: no such file",
+    )
+    run_with(monkeypatch, 1, "", " \n")
+    assert reload_in_new_process(edit.after, ["heart"]) == (
+        False,
+        "a new process cannot load it: no message",
+    )
+
+
+def test_what_a_new_process_is_given_and_answers(
+    edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = reload_process._compute_in_this_process(edit.after, ["heart", ""])
+    ids = edit.after.vocabulary.ids
+    assert own["ids"] == [[ids["[CLS]"], ids["heart"], ids["[SEP]"]], [ids["[CLS]"], ids["[SEP]"]]]
+    assert own["special ids"] == {
+        "unk_token": 1,
+        "sep_token": 3,
+        "pad_token": 0,
+        "cls_token": 2,
+        "mask_token": 4,
+    }
+    other = reload_process._compute_in_this_process(edit.after, ["blood", ""])
+    assert own["embeddings"] == other["embeddings"] and own["outputs"] != other["outputs"]
+
+    answer = {"answer": own, "vocadapt": False}
+    given = run_with(monkeypatch, 0, json.dumps(answer))
+    equal = "2 texts: ids equal, special ids equal, embeddings bit-equal, outputs bit-equal"
+    assert reload_in_new_process(edit.after, ["heart", ""]) == (True, f"{equal}, without vocadapt")
+    command, options = given[0]
+    assert command[1:3] == ["-I", "-c"] and options["cwd"] == "/" and options["text"]
+    package = str(Path(reload_process.__file__).parents[3])
+    assert json.loads(options["input"]) == [
+        str(edit.after.path),
+        ["heart", ""],
+        64,
+        package,
+        "",
+        torch.get_num_threads(),
+    ]
+
+    run_with(monkeypatch, 0, json.dumps(answer | {"vocadapt": True}))
+    assert reload_in_new_process(edit.after, ["heart", ""]) == (
+        False,
+        f"{equal}, but vocadapt was loaded",
+    )
+    differing = {"answer": {**own, "ids": [], "outputs": ""}, "vocadapt": False}
+    run_with(monkeypatch, 0, json.dumps(differing))
+    assert reload_in_new_process(edit.after, ["heart", ""]) == (
+        False,
+        "2 texts: ids differ, special ids equal, embeddings bit-equal, outputs differ,"
+        " without vocadapt",
+    )
+
+
+def test_the_reload_reads_the_lines_and_the_first_added_words(
+    edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(
+        certificate_module,
+        "reload_in_new_process",
+        lambda model, lines: given.append((model, lines)) or (True, "fine"),
+    )
+    assert CHECKS["reload"](edit) == (True, "fine")
+    assert given == [(edit.after, (*LINES, "tachycardia euthymia hypertension"))]
+
+
+def test_extension_modules(tiny_bert: Path, tmp_path: Path) -> None:
+    """Their tensors are expected, and every gate is held at 1 while the outputs are compared."""
+    model = open_model(tiny_bert)
+    extended = apply_plan(model, *planned(model), "exact-word", ModuleSettings("s3"))
+    edit = Edit(open_model(tiny_bert), open_model(extended.save(tmp_path / "out")))
+    assert edit.extended
+    names = set(edit.after.network.state_dict())
+    n_new = len(names - set(edit.before.network.state_dict()))
+    details = list_details(edit)
+    assert details["other tensors"] == (
+        f"40 of 40 other tensors are bit-identical, {n_new} belong to the extension"
+    )
+    assert details["outputs"] == INTACT["outputs"].replace(" (8", " with every gate at 1 (8")
+    assert not Edit(edit.after, edit.after).extended
