@@ -4,21 +4,25 @@ The guard is installed for every test and every process that a test starts (test
 each test of a page, a command or a job is also a test of this. HF_HUB_OFFLINE is not set.
 """
 
-import os
 import re
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import conftest
 from tests.material import network_guard
+from tests.material.lab import wait_for
 from tests.material.network_guard import NetworkRefusedError, take_attempts
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.models.language_model import open_model
+from vocadapt.lab.jobs.queue import start
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.models.convert import convert
+from vocadapt.models.language_model import UnknownModelError, open_model
+from vocadapt.training.tasks.benchmarks import cards
 
 OTHER = "192.0.2.1"  # no host has this address (RFC 5737)
 ATTEMPTS = {  # code -> the event that is refused
@@ -100,3 +104,77 @@ def test_names_of_this_machine(host):
 @pytest.mark.parametrize("host", ["10.0.0.1", "127.0.0.1.example.org", "::ffff:8.8.8.8", "x"])
 def test_names_of_other_machines(host):
     assert not network_guard.is_local(host)
+
+
+# A download that was requested
+
+
+@pytest.fixture
+def online(monkeypatch, tmp_path):
+    """Downloads are allowed, and the working folder is empty but for the folder `models`."""
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+
+
+def test_a_hub_name_is_looked_up_on_the_hub(online):
+    with pytest.raises(UnknownModelError, match="could not be downloaded"):
+        open_model("nobody/nothing")
+    assert any("huggingface.co" in line for line in take_attempts())
+
+
+def test_a_hub_name_is_not_looked_up_without_network(online):
+    with pytest.raises(UnknownModelError, match="nothing is downloaded"):
+        open_model("nobody/nothing", offline=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "models/my-bert",
+        "models/a.b",
+        "vocab.txt",
+        "my/model.safetensors",
+        "./x",
+        "/none",
+        "a/b/c",
+        "~",
+    ],
+)
+def test_a_mistyped_path_is_not_sent_to_the_hub(name, online, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "none"))
+    with pytest.raises(InputError, match="no such file or folder"):
+        open_model(name)
+    with pytest.raises(InputError):
+        convert(name, tmp_path / "out")
+    # A job has another working folder, in which no folder `models` is.
+    spec = Spec("corpus", CorpusStep(), {"text": ("t",), "model": (name,)}).absolute()
+    monkeypatch.chdir("/")
+    with pytest.raises(InputError, match="no such file or folder"):
+        open_model(spec.inputs["model"][0])
+
+
+def test_a_model_in_the_cache_is_opened_beside_a_folder_of_its_owner(
+    online, monkeypatch, tiny_bert
+):
+    monkeypatch.setattr("vocadapt.models.language_model.is_cached", lambda name: True)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **options: str(tmp_path))
+    assert open_model("models/my-bert").path == tmp_path
+
+
+def test_a_benchmark_is_downloaded_on_request(online, capsys):
+    name = next(name for name, card in cards().items() if card.free)
+    assert main(["tasks", "download", name, "--out", "task"]) == 2
+    assert "cannot be fetched" in capsys.readouterr().err
+    assert take_attempts()
+
+
+@pytest.mark.slow
+def test_a_job_downloads_the_model_that_it_was_given(online, make_workspace, text):
+    """A control: what a job does with sockets is seen."""
+    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": ("nobody/nothing",)})
+    job = start(make_workspace("w"), spec, "c")
+    assert "could not be downloaded" in wait_for(job, "failed").error
+    attempts = take_attempts()
+    assert any("huggingface.co" in line and "vocadapt job" in line for line in attempts), attempts
