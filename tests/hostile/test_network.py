@@ -155,9 +155,7 @@ def test_a_mistyped_path_is_not_sent_to_the_hub(name, online, monkeypatch, tmp_p
         open_model(spec.inputs["model"][0])
 
 
-def test_a_model_in_the_cache_is_opened_beside_a_folder_of_its_owner(
-    online, monkeypatch, tiny_bert
-):
+def test_a_model_in_the_cache_is_opened_beside_a_folder_of_its_owner(online, monkeypatch, tmp_path):
     monkeypatch.setattr("vocadapt.models.language_model.is_cached", lambda name: True)
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **options: str(tmp_path))
     assert open_model("models/my-bert").path == tmp_path
