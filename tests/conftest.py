@@ -5,11 +5,13 @@ import os
 import signal
 import string
 import subprocess
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.material import network_guard
 from tests.material.lab import QUICK, write_text
 from tests.material.schemas import check_answers
 from tests.material.warm_process import WarmProcess
@@ -29,6 +31,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch is import
 # that they interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test, and no process that it starts, reaches another host.
+os.environ[network_guard.RECORD] = tempfile.mkstemp(prefix="network-")[1]
+network_guard.install()
+network_guard.guard_started_processes()
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -133,6 +140,23 @@ def build_tiny_bert(
         vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase
     ).save_pretrained(folder)
     return folder
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test if it, its fixtures or a process that it started tried to reach another host.
+
+    A test that asks for a download takes the attempts itself (`network_guard.take_attempts`).
+    """
+    yield
+    attempts = network_guard.take_attempts()
+    if attempts:
+        pytest.fail("Something tried to leave this machine:\n" + "\n".join(attempts), pytrace=False)
+
+
+def pytest_unconfigure() -> None:
+    """Remove the record of attempts."""
+    Path(os.environ[network_guard.RECORD]).unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -136,7 +136,7 @@ def start_server(workspace: Path, folder: Path, *options: str) -> tuple[subproce
         str(port),
     ]
     command += ["--workspace", str(workspace), *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:

@@ -8,6 +8,7 @@ own exit code, output and errors.
 import io
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,8 @@ class WarmProcess:
 
 def main() -> None:
     """Import the libraries, and run each script that arrives in a copy of this process."""
+    # `-I` ignores PYTHONPATH, and with it the sitecustomize.py of the tests.
+    runpy.run_path(str(Path(__file__).with_name("network_guard.py")))["install"]()
     import torch  # noqa: F401
     import transformers
     from transformers.models.bert import modeling_bert  # noqa: F401

@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 
 from tests.browser.conftest import ROOT, free_port, wait_until_up
+from tests.material.network_guard import take_attempts
 from vocadapt.ui.serving import server
 from vocadapt.ui.serving.guard import is_same_origin
 
@@ -32,7 +33,7 @@ def port(tmp_path_factory):
         "--address",
         "0.0.0.0",
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (place / "server.log").open("wb") as log:
         server = subprocess.Popen(
             [*command, "--workspace", str(place / "w")],
@@ -78,6 +79,13 @@ def test_the_websocket_takes_pages_of_this_server_only(port):
     assert " 403 " in shake_hands(
         port, f"evil.example:{port}", f"http://evil.example:{port}"
     )  # DNS rebinding
+
+
+def test_no_origin_makes_the_server_ask_another_host_for_its_address(port):
+    """Streamlit would ask checkip.amazonaws.com, because it compares names by their case."""
+    name = os.uname().nodename
+    assert " 403 " in shake_hands(port, f"{name.upper()}:{port}", f"http://{name.lower()}:{port}")
+    assert take_attempts() == []
 
 
 def test_no_other_site_frames_the_pages(port):

@@ -19,7 +19,9 @@ class Sharing(CheckedSettings):
         "", "folder whose files the pages may open, if the lab is served to others", empty="none"
     )
     host_name: str = setting(
-        "", "name by which browsers reach the lab through a proxy: lab.example.org", empty="none"
+        "",
+        "name by which browsers reach the lab, through a proxy or in the network: lab.example.org",
+        empty="none",
     )
     embed_in: str = setting(
         "", "site that may show the lab in a frame: https://example.org", empty="none"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.models.language_model import FILES, HUB_NAME, download_model
+from vocadapt.models.language_model import FILES, HUB_NAME, check_hub_name, download_model
 
 BIN = "pytorch_model.bin"
 PARTS = "pytorch_model-*.bin"
@@ -79,5 +79,6 @@ def _find_folder(source: str | Path, offline: bool | None) -> Path:
                 f"{source}: expected a model folder or a hub name.",
                 f"Give the folder that contains {BIN}.",
             )
+        check_hub_name(str(source))
         folder = download_model(str(source), offline, (*FILES, "*.bin"))
     return folder

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FILES = ("*.json", "*.txt", "*.safetensors")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+# Ends of file names: no hub model has such a name.
+FILE_ENDINGS = (".txt", ".json", ".safetensors", ".bin", ".model", ".vocab", ".zip", ".gz")
 
 
 class UnknownModelError(InputError):
@@ -64,19 +66,42 @@ def open_model(
 
     offline: whether to use only the local cache (default: the environment variable HF_HUB_OFFLINE).
     lowercase: whether a bare vocab.txt is uncased (default: inferred).
-    Raises InputError if there is no such model.
+    Raises InputError if there is no such model. A name that may be a mistyped path is not sent to the
+    hub (`check_hub_name`).
     """
     path = expand_path(name_or_folder)
     if _exists(path):
         check_path(path)
         return LanguageModel(path.resolve(), name_of(path.resolve()), lowercase)
     name = str(name_or_folder)
-    if not HUB_NAME.fullmatch(name):
+    check_hub_name(name)
+    return LanguageModel(download_model(name, offline), name, lowercase)
+
+
+def check_hub_name(name: str) -> None:
+    """Raise InputError if a name that is not a path here is not a hub name, or may be a mistyped
+    path: the name of a user's file must not be sent to the hub.
+
+    It may be one if it ends like a file, or begins with a folder that is here, as models/my-bert
+    does where there is a folder `models`. A model in the local cache is opened all the same.
+    """
+    if not HUB_NAME.fullmatch(name) or name.lower().endswith(FILE_ENDINGS):
         raise InputError(
             f"{show_path(name)}: no such file or folder.",
             "Give a model folder, a hub name, or a vocab.txt.",
         )
-    return LanguageModel(download_model(name, offline), name, lowercase)
+    if begins_with_folder(name) and not is_cached(name):
+        raise InputError(
+            f"{show_path(name)}: no such file or folder.",
+            f"Check the spelling. There is a folder {name.partition('/')[0]} here, so this is not"
+            " looked up on the model hub: for that, work in another folder.",
+        )
+
+
+def begins_with_folder(name: str) -> bool:
+    """Return whether a name of several parts begins with a folder in the working directory."""
+    first, _, rest = name.partition("/")
+    return bool(rest) and os.path.isdir(first)
 
 
 def _exists(path: Path) -> bool:

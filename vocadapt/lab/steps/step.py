@@ -19,7 +19,12 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
 from vocadapt.lab.workspace.workspace import Artifact, check_name
-from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.language_model import (
+    LanguageModel,
+    begins_with_folder,
+    is_cached,
+    open_model,
+)
 from vocadapt.progress import Progress
 from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.io.storage import load_space
@@ -282,9 +287,9 @@ def _as_paths(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
 
 def _absolute_path(path: str) -> str:
     found = expand_path(path)
-    if not os.path.exists(found):  # a hub name
-        return path
-    return str(found.resolve())
+    if os.path.exists(found) or (begins_with_folder(path) and not is_cached(path)):
+        return str(found.resolve())
+    return path  # a hub name
 
 
 @dataclass(frozen=True, eq=False)

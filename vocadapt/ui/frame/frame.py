@@ -15,7 +15,7 @@ from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGES, NextPart, Part, format_title
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.lessons import bar
-from vocadapt.ui.serving import paths, preload, visitors
+from vocadapt.ui.serving import guard, paths, preload, visitors
 
 # Draws a part; it may return where to continue, otherwise the declared part follows.
 DrawPart = Callable[[Workspace], NextPart | None]
@@ -25,7 +25,9 @@ def draw(page: st.Page) -> None:
     """Draw the sidebar and a page; user errors are shown as messages, other exceptions are logged
     with their trace.
     """
+    # For a lab that `streamlit run` started; the server of this package has done both.
     paths.warn_once()
+    guard.disable_address_requests()
     if visitors.is_sign_in_required() and not visitors.is_signed_in():
         visitors.draw_sign_in()
         return

@@ -1,5 +1,5 @@
 """Protection of the lab's server against other web pages: origin check of websockets, no
-framing.
+framing; and against requests of Streamlit itself to other hosts.
 """
 
 import os
@@ -64,6 +64,18 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
     return origin.lower() in (scheme + host.lower() for scheme in (b"http://", b"https://"))
 
 
+def disable_address_requests() -> None:
+    """Keep Streamlit from asking other hosts for the addresses of this machine.
+
+    It asks checkip.amazonaws.com whenever a websocket has an origin that it does not know, to accept
+    an origin of that address. A page that this server itself sent is accepted without.
+    """
+    from streamlit import net_util
+
+    net_util.get_external_ip = lambda: None
+    net_util.get_internal_ip = lambda: None
+
+
 def install(*classes: Callable[[Application], Any]) -> None:
     """Add Guard, then these middleware classes, to every server that Streamlit starts in this
     process.
@@ -71,6 +83,7 @@ def install(*classes: Callable[[Application], Any]) -> None:
     from starlette.middleware import Middleware
     from streamlit.web.server.starlette import starlette_app
 
+    disable_address_requests()
     own = starlette_app.create_streamlit_middleware
     if getattr(own, "guarded", False):
         return

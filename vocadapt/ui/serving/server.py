@@ -195,7 +195,8 @@ def _log_to_stderr() -> None:
 def list_allowed_hosts(address: str, host_name: str = "") -> list[str]:
     """List the host names that requests may have; others are rejected to prevent DNS rebinding.
 
-    host_name: the name by which browsers reach the lab through a proxy.
+    host_name: the name by which browsers reach the lab, through a proxy or in the network. Only this
+    machine is asked for its own name: its full name may need a DNS query.
     """
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if host_name:
@@ -204,7 +205,7 @@ def list_allowed_hosts(address: str, host_name: str = "") -> list[str]:
         # A request may arrive at any network interface of this machine.
         import psutil
 
-        hosts += [socket.gethostname(), socket.getfqdn()]
+        hosts.append(socket.gethostname())
         for addresses in psutil.net_if_addrs().values():
             hosts += [one.address.partition("%")[0] for one in addresses]
     return list(dict.fromkeys(hosts))
