@@ -57,6 +57,24 @@ def test_garbage_is_found_afterwards(monkeypatch):
     assert seen() is None
 
 
+def test_a_cycle_that_was_frozen_in_use_is_freed_a_minute_later(monkeypatch):
+    monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
+    gc.callbacks[:] = [
+        one for one in gc.callbacks if not isinstance(one, garbage_collection._FreezeSurvivors)
+    ]
+    garbage_collection.shorten_collections()
+    node = Node()
+    node.itself = node
+    seen = weakref.ref(node)
+    gc.collect()  # freezes it, because it is in use
+    del node
+    gc.collect()
+    assert seen() is not None  # what this costs until the next collection of all objects
+    monkeypatch.setattr(garbage_collection, "EXAMINE_EVERY", 0.0)
+    gc.collect()
+    assert seen() is None
+
+
 def test_a_second_call_changes_nothing():
     garbage_collection.shorten_collections()
     before = list(gc.callbacks)

@@ -718,6 +718,18 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert float(seconds) < 1
 
 
+def test_the_list_of_artifacts_loads_no_step(tmp_path):
+    code = (
+        "import sys; from vocadapt.cli import main;"
+        f" main(['workspace', 'list', '--workspace', {str(tmp_path)!r}])\n"
+        "print('numpy' in sys.modules, 'vocadapt.lab.steps' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "False False"
+
+
 def test_numbers_are_shown_to_three_digits():
     shown = [
         format_number(value)

@@ -1,6 +1,7 @@
 """A step is refused before it starts if the disk has too little space; the message reports
 required and free space."""
 
+import os
 import shutil
 from collections import namedtuple
 from pathlib import Path
@@ -19,7 +20,7 @@ from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space
+from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, measure_files
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
@@ -40,6 +41,18 @@ def disk(monkeypatch):
         return asked
 
     return fill
+
+
+def test_measured_are_files_at_any_depth_and_nothing_else(tmp_path):
+    (tmp_path / "a" / "deep" / ".hidden").mkdir(parents=True)
+    (tmp_path / "a" / "one").write_bytes(b"1" * 10)
+    (tmp_path / "a" / "deep" / ".hidden" / "two").write_bytes(b"2" * 200)
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "a" / "one")
+    (tmp_path / "a" / "nowhere").symlink_to(tmp_path / "gone")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path / "a")
+    os.mkfifo(tmp_path / "a" / "pipe")
+    assert measure_files([str(tmp_path / "a")]) == 220
+    assert measure_files([str(tmp_path / "a" / "one"), str(tmp_path / "gone")]) == 10
 
 
 def test_what_a_step_writes(tiny_bert, tmp_path):

@@ -1,14 +1,17 @@
 """Every writer of a workspace, killed before each of its changes on the disk and in the middle of each
 file: afterwards the workspace opens, shows nothing incomplete, has lost nothing, and is clean."""
 
+import ast
 import io
 import shutil
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+import vocadapt
 from tests.material.kill_points import run_and_kill
 from tests.material.lab import LONG, write_text
 from vocadapt.lab.artifacts.corpora import load_or_count_words
@@ -53,6 +56,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.ui.components.intake import save_uploads
 
+PACKAGE = Path(vocadapt.__file__).parent
 DATA = "data.txt"
 WHOLE = "all of it\n" * 20
 TABLE = "poerner-cost"  # has empty cells
@@ -250,6 +254,100 @@ def test_a_writer_is_killed_before_each_change_and_in_each_file(name, template, 
             moment += 1
         finished += moment
     assert finished > 2
+
+
+# Calls that put something into a workspace, or take it away.
+PUTS = {
+    "open_draft",
+    "open_growing",
+    "open_file_draft",
+    "open_folder_draft",
+    "write_status",
+    "strict_json.write",
+    "strict_json.replace_text",
+    "replace_text",
+    "os.rename",
+    "os.replace",
+}
+# A step writes into the draft that `run_step` puts in place, so its own functions are not writers.
+INTO_DRAFTS = {
+    "lab/artifacts/corpora.py": {"write_corpus", "write_counts"},
+    "lab/reports/zero_shot.py": {"run_zero_shot"},
+}
+# These write the file or folder that the user names, as a writer of an export does.
+OUTSIDE = {
+    "lab/artifacts/projection_files.py": {"export_projection"},
+    "lab/studies/report.py": {"write_report"},
+}
+# Killed in other tests, or of one run only: a file that is lost is written again by the next run.
+KILLED_ELSEWHERE = {
+    "lab/artifacts/tasks.py": {"fetch_benchmark"},  # needs a network; open_draft as import_task
+    "lab/demo.py": {"open_demo", "_update_inputs", "_copy_word_counts"},  # tests/lab/test_demo.py
+    "lab/jobs/watchdog.py": {"_write_failure"},  # tests/lab/test_watchdog.py
+    "lab/jobs/worker.py": {"change"},  # tests/lab/test_killed_jobs.py
+    "lab/jobs/status.py": {"__init__", "add"},  # after 2,000 lines, or a torn one
+    "lab/published/trainings.py": {"write_file"},  # the study that `reproduce` runs
+    "lab/studies/cell_worker.py": {"_record_loss"},  # tests/lab/studies/test_study_survives.py
+    "lab/studies/ray_pool.py": {"_record_failure"},  # tests/lab/studies/test_ray_pool.py
+    "lab/studies/runner.py": {"handle_end"},  # tests/lab/studies/test_study_survives.py
+    "lab/workspace/visitors.py": {"remove_unused_folders"},  # tests/lab/test_visitors.py
+    "lab/steps/run.py": {"_prepare_own_checkpoint"},  # outside of a workspace
+    "lab/workspace/drafts.py": {"remove_abandoned_drafts", "_discard"},  # after every kill
+}
+
+
+def find_puts() -> dict[str, set[str]]:
+    """Return file → functions of the lab and the pages that call one of PUTS.
+
+    Commands that write by themselves write the file that their options name.
+    """
+    found: dict[str, set[str]] = {}
+    for part in ("lab", "ui"):
+        for path in (PACKAGE / part).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.FunctionDef):
+                    continue
+                called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
+                if PUTS & set(map(ast.unparse, called)):
+                    found.setdefault(path.relative_to(PACKAGE).as_posix(), set()).add(node.name)
+    return found
+
+
+@pytest.mark.slow
+def test_every_function_that_writes_is_called_by_a_writer_of_the_list(
+    template, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(queue, "WORKER", queue.WORKER)
+    called: dict[str, set[str]] = {}
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            file = Path(frame.f_code.co_filename).relative_to(PACKAGE).as_posix()
+            called.setdefault(file, set()).add(frame.f_code.co_name)
+
+    for number, write in enumerate(WRITERS.values()):
+        shutil.copytree(template, tmp_path / str(number), symlinks=True)
+        sys.setprofile(note)
+        try:
+            write(Workspace(tmp_path / str(number) / "w"))
+        finally:
+            sys.setprofile(None)
+    excused = {
+        file: INTO_DRAFTS.get(file, set())
+        | OUTSIDE.get(file, set())
+        | KILLED_ELSEWHERE.get(file, set())
+        for file in {*INTO_DRAFTS, *OUTSIDE, *KILLED_ELSEWHERE}
+    }
+    puts = find_puts()
+    missing = {
+        f"{file}: {name}"
+        for file, names in puts.items()
+        for name in names - called.get(file, set()) - excused.get(file, set())
+        if not file.startswith("lab/steps/") or file == "lab/steps/run.py"
+    }
+    assert missing == set(), "add a writer that calls it to WRITERS"
+    gone = {f"{file}: {name}" for file, own in excused.items() for name in own - puts[file]}
+    assert gone == set(), "these write no more: they need no excuse"
 
 
 def list_created(workspace: Workspace) -> dict[str, str]:

@@ -13,6 +13,7 @@ from vocadapt.cli.run import COMMANDS, find_command, load_command
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
 from vocadapt.footprint import Footprint
+from vocadapt.lab.artifacts.alignments import load_score_lines, load_table
 from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.alignment import RANKS, AlignmentStep, load_evaluation, save_evaluation
@@ -28,7 +29,8 @@ from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import STEPS, Spec, register_step
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, get_preset
@@ -135,6 +137,16 @@ def test_an_anchor_that_looks_like_a_formula_is_escaped_in_its_file_and_read_bac
     assert [anchor.word for anchor in load_evaluation(tmp_path).anchors] == list(words)
     lines = (tmp_path / "anchors.tsv").read_text(encoding="utf-8").splitlines()[1:]
     assert [line[0] for line in lines] == ["'", "'", "'", '"', "h"]
+
+
+def test_the_table_of_an_alignment_is_read_without_its_anchors(tmp_path):
+    saved = Artifact(tmp_path, Manifest("alignments", "a", {}), "")
+    with pytest.raises(InputError, match=r"expected an evaluated alignment, heldout\.json is"):
+        load_table(saved)
+    (tmp_path / "heldout.json").write_text('{"maps": [{"method": "ridge"}]}')
+    assert load_table(saved) == [{"method": "ridge"}]
+    (tmp_path / "heldout.json").write_text('{"other": []}')
+    assert load_score_lines([saved]) == []
 
 
 def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(

@@ -8,12 +8,13 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.jobs.queue import list_jobs, list_living_jobs, list_promised_names
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import MIN_AGE, CachedReader
+from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
@@ -131,6 +132,32 @@ def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open
         assert len(parsed) == len(set(parsed)) <= 40, page
         assert (len(loaded) - before[0]) <= 41
     assert len(corpora) == 40 and len(parsed) == 40
+
+
+def test_a_list_that_is_asked_for_again_looks_at_each_manifest_once(full, monkeypatch):
+    full.artifacts("corpora")
+    looked, stat = [], os.stat
+    monkeypatch.setattr(
+        os, "stat", lambda path, **given: (looked.append(str(path)), stat(path, **given))[1]
+    )
+    found = full.artifacts("corpora")
+    monkeypatch.undo()
+    manifests = [path for path in looked if path.endswith("manifest.json")]
+    assert len(found) == 40 and len(manifests) == len(set(manifests)) == 40
+
+
+def test_living_jobs_are_found_without_reading_the_others(full, monkeypatch):
+    alive, read = list_jobs(full)[5], []
+    write_status(alive.folder, Status("running", queued=1.0, started=1.0, updated=2.0))
+    readable = Job.readable.fget
+    monkeypatch.setattr(Job, "readable", property(lambda job: (read.append(job), readable(job))[1]))
+    assert list_living_jobs(full) == []  # no process holds its lock: it was interrupted
+    with hold_lock(alive.folder):
+        assert list_living_jobs(full) == [alive]
+        assert list_promised_names(full, "corpora") == {alive.target.name}
+    assert {job.id for job in read} == {alive.id}
+    (alive.folder / "status.json").write_text("{")
+    assert list_living_jobs(full) == []
 
 
 def test_what_is_listed_follows_every_change(full):

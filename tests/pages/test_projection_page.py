@@ -37,6 +37,17 @@ def own(seeded, tmp_path) -> Workspace:
     return Workspace(tmp_path / "own")
 
 
+def test_colors_are_listed_without_reading_the_counts_of_each_text(own, open_page, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "vocadapt.ui.frame.count_cache.WordCounts.read", lambda path: read.append(path)
+    )
+    app = open_page(PROJECTION, own, projection_space=ADAPTED, projection_tokens="first")
+    assert not app.exception and not app.error
+    assert "frequency · trials" in app.selectbox(key="projection_color").options
+    assert not read
+
+
 def charts(app):
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 

@@ -118,6 +118,19 @@ def test_the_run_of_the_unadapted_model_is_the_baseline_by_itself(open_page, run
     assert any(explain_verdict(best) in text for text in plain_texts(app))
 
 
+def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):
+    monkeypatch.setattr("vocadapt.ui.results.view.MOST_COMPARED", 1)
+    write_runs(runs, "newest", GOLD, {seed: {"base": said(1)} for seed in (1, 2, 3)})
+    app = open_page(RESULTS, runs)
+    assert not app.exception and not app.error
+    # the baseline is the oldest run, and compared although it is not among the newest
+    assert set(table(app, "95 % interval")["run"]) == {"base", "newest"}
+    assert any("2 of 3 runs are compared" in text for text in plain_texts(app))
+    app.toggle(key="results_all").set_value(True).run()
+    assert set(table(app, "95 % interval")["run"]) == {"base", "green", "newest"}
+    assert not any("runs are compared" in text for text in plain_texts(app))
+
+
 def test_a_single_run_has_no_baseline(open_page, tmp_path):
     workspace = Workspace(tmp_path / "single")
     write_runs(workspace, "a", GOLD, {1: {"base": said(4)}})

@@ -4,9 +4,10 @@ command is called.
 Read in this order: `run` (finds the command, prints its progress and its answer), `command` (a
 command, its options by hand or from declared settings, and its answer), one small command, for
 example tokenize in `vocabulary.advise`, then `parser` (argparse with one-line errors), `options`
-(shared options), `errors` (their text and JSON) and `schema` (the JSON Schema of a command). The
-commands are in `words`, `vocabulary`, `training`, `analysis` and `lab`. `tables` formats the
-output, `reference` generates docs/commands.md, and `recipe_reference` docs/recipes.md.
+(shared options; `workspace_options` has those of light commands), `errors` (their text and JSON)
+and `schema` (the JSON Schema of a command). The commands are in `words`, `vocabulary`, `training`,
+`analysis` and `lab`. `tables` formats the output, `reference` generates docs/commands.md, and
+`recipe_reference` docs/recipes.md.
 
 Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
 Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 canceled.

@@ -49,13 +49,6 @@ CORPUS = option("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
 # The options of every command that reads text. --seed has another meaning in some commands.
 CORPUS_SETTINGS = setting_options(CorpusSettings)
 CORPUS_SETTINGS_WITHOUT_SEED = setting_options(CorpusSettings, other_flags=False)
-WORKSPACE = option(
-    "--workspace",
-    metavar="W",
-    default="workspace",
-    help="workspace folder (default ./workspace)",
-)
-OVERWRITE_FILE = option("--overwrite", action="store_true", help="replace the file if it exists")
 CHECKPOINTS = option(
     "--checkpoints",
     metavar="DIR",

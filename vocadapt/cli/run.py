@@ -258,7 +258,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "RESUME",
         "resume a job that was interrupted, canceled or failed",
     ),
-    "workspace list": ("lab.workspaces", "LIST", "list the artifacts of a workspace"),
+    "workspace list": ("lab.artifact_list", "LIST", "list the artifacts of a workspace"),
     "workspace rename": (
         "lab.workspaces",
         "RENAME",

@@ -32,8 +32,8 @@ from vocadapt.cli.command import (
     read_settings,
     setting_options,
 )
-from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
+from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.reports.results import GroupMeans, build_results

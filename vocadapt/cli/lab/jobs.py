@@ -24,8 +24,8 @@ from vocadapt.cli.command import (
     read_settings,
     setting_options,
 )
-from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import Canceled
 from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.housekeeping.renames import find_id

@@ -14,8 +14,8 @@ from vocadapt.cli.command import (
     read_settings,
     setting_options,
 )
-from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import InputError
 from vocadapt.lab.published.imports import import_values
 from vocadapt.lab.published.materials import Materials

@@ -7,8 +7,8 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
-from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.given_settings import Given

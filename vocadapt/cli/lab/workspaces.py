@@ -1,12 +1,13 @@
-"""workspace list, rename, note, delete, trash, restore, empty-trash, copy, export, open."""
+"""workspace rename, note, delete, trash, restore, empty-trash, copy, export, open."""
 
 import shlex
 from pathlib import Path
 from typing import TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option
-from vocadapt.cli.options import OVERWRITE_FILE, WORKSPACE
+from vocadapt.cli.lab.artifact_list import format_time
 from vocadapt.cli.tables import format_table
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
 from vocadapt.lab.housekeeping.renames import find_id, list_dependents, rename
@@ -20,28 +21,13 @@ from vocadapt.lab.housekeeping.trash import (
 )
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import check_free_file
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.notes import load_notes, save_note
+from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
 
 KIND_OF_SINGULAR = {singular: kind for kind, singular in ARTIFACTS.items()}  # model: models
-
-
-class ArtifactRow(TypedDict):
-    """An artifact: kind/name, time (UTC), size for people, note."""
-
-    artifact: str
-    created: str
-    size: str
-    note: str
-
-
-class ListAnswer(TypedDict):
-    """The artifacts of a workspace."""
-
-    artifacts: list[ArtifactRow]
 
 
 class RenameAnswer(TypedDict):
@@ -133,32 +119,6 @@ def _find(workspace: Workspace, path: str) -> Artifact | Job:
     return workspace.artifact(kind, name)
 
 
-def _list(options: Options) -> Answer[ListAnswer]:
-    workspace = _open(options)
-    notes = load_notes(workspace)
-    rows = []
-    for kind in ARTIFACTS:
-        for one in workspace.artifacts(kind):
-            note = notes.get(f"{kind}/{one.name}")
-            text = ""
-            if note:
-                text = " ".join(note.text.split())
-            size = format_size(measure_files([str(one.folder)]))
-            made = _format_time(one.manifest.created)
-            rows.append((f"{kind}/{one.name}", made, size, text))
-    text = f"There are no artifacts in {workspace.root}."
-    header = ("artifact", "created", "size", "note")
-    if rows:
-        text = format_table(header, rows)
-    artifacts = [dict(zip(header, row, strict=True)) for row in rows]
-    return Answer({"artifacts": cast(list[ArtifactRow], artifacts)}, text)
-
-
-def _format_time(iso: str) -> str:
-    """Format a time (UTC) to the minute."""
-    return iso[:16].replace("T", " ")
-
-
 def _format_command(*arguments: object) -> str:
     """Return the command line of a vocadapt command, quoted for a shell."""
     return shlex.join(["python", "-m", "vocadapt", *map(str, arguments)])
@@ -223,7 +183,7 @@ def _trash(options: Options) -> Answer[TrashAnswer]:
         (
             one.id,
             f"{one.kind}/{one.name}",
-            _format_time(one.deleted),
+            format_time(one.deleted),
             format_size(one.size),
         )
         for one in entries
@@ -282,7 +242,6 @@ def _unpack(options: Options) -> Answer[WorkspaceAnswer]:
 ITEM = option(
     "artifact", metavar="KIND/NAME", help="an artifact, such as models/demo-bert, or a job: jobs/ID"
 )
-LIST = Command(_list, (WORKSPACE,))
 RENAME = Command(
     _rename,
     (

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, setting_options
-from vocadapt.cli.options import OVERWRITE_FILE
 from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.cli.workspace_options import OVERWRITE_FILE
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft

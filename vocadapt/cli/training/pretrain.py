@@ -24,7 +24,6 @@ from vocadapt.cli.options import (
     CORPUS,
     CORPUS_SETTINGS_WITHOUT_SEED,
     OFFLINE,
-    OVERWRITE_FILE,
     destination_options,
     model_options,
     open_named_model,
@@ -32,6 +31,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.cli.workspace_options import OVERWRITE_FILE
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep

@@ -1,6 +1,7 @@
 """Saved alignments of word vectors to a model, and their held-out scores."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,22 @@ def list_alignments(
     return alignments
 
 
+def load_table(alignment: Artifact) -> list[dict[str, Any]]:
+    """Return the evaluated methods of a saved alignment, the chosen one first, without its anchors.
+
+    Cached until the file changes; do not modify it. Raises InputError if it cannot be read.
+    """
+    path = alignment.folder / TABLE
+    try:
+        lines: list[dict[str, Any]] = _TABLES(path)["maps"]
+    except (OSError, KeyError):
+        raise InputError(
+            f"{alignment.folder}: expected an evaluated alignment, {TABLE} is missing or damaged.",
+            "Fit it again.",
+        ) from None
+    return lines
+
+
 def load_score_lines(alignments: list[Artifact]) -> list[dict[str, Any]]:
     """Return the evaluated methods of saved alignments, in their order; those that cannot be read
     are left out.
@@ -65,10 +82,8 @@ def load_score_lines(alignments: list[Artifact]) -> list[dict[str, Any]]:
     """
     lines: list[dict[str, Any]] = []
     for found in alignments:
-        try:
-            lines += _TABLES(found.folder / TABLE)["maps"]
-        except (InputError, OSError, KeyError):
-            continue
+        with suppress(InputError):
+            lines += load_table(found)
     return lines
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -24,7 +24,7 @@ from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
-from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
@@ -121,12 +121,18 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
 
 def iterate_jobs(workspace: Workspace) -> Iterator[Job]:
     """Yield the readable jobs of a workspace, newest first; jobs of other versions are skipped."""
+    return _iterate(workspace, lambda job: True)
+
+
+def _iterate(workspace: Workspace, is_chosen: Callable[[Job], bool]) -> Iterator[Job]:
+    """Yield the chosen jobs that are readable, newest first."""
     folder = workspace.root / "jobs"
     try:
         names = sorted(os.listdir(folder), reverse=True)
     except OSError:  # none was started yet
         names = []
-    return (job for job in (Job(folder / name) for name in names) if job.readable)
+    jobs = (Job(folder / name) for name in names)
+    return (job for job in jobs if is_chosen(job) and job.readable)
 
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
@@ -147,8 +153,20 @@ def find_job(workspace: Workspace, job_id: str) -> Job:
 
 def list_promised_names(workspace: Workspace, kind: str) -> set[str]:
     """Return the names of the artifacts of a kind that waiting and running jobs will create."""
-    living = (job for job in list_jobs(workspace) if job.spec.kind == kind and job.status().alive)
-    return {job.target.name for job in living}
+    return {job.target.name for job in list_living_jobs(workspace) if job.spec.kind == kind}
+
+
+def list_living_jobs(workspace: Workspace) -> list[Job]:
+    """List the waiting and running jobs of a workspace, newest first."""
+    return [job for job in _iterate(workspace, _may_live) if job.status().alive]
+
+
+def _may_live(job: Job) -> bool:
+    """Return whether a job is waiting or running as far as its status says, which is read fast."""
+    try:
+        return read_status(job.folder).alive
+    except (InputError, OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False
 
 
 def remove_remains(workspace: Workspace) -> None:
@@ -203,7 +221,7 @@ def _check_target(workspace: Workspace, target: Path, spec: Spec, overwrite: boo
     """
     if not spec.declaration.grows:
         check_free(target, overwrite)
-    making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
+    making = (job for job in list_living_jobs(workspace) if job.target == target)
     if job := next(making, None):
         raise InputError(
             f"The job {job.id} is making {target}.",

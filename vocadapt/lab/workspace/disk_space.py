@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -64,11 +66,17 @@ def measure_weights(model: str) -> int:
 def measure_files(paths: Iterable[str]) -> int:
     """Return the total bytes of files and folders; links are followed, unreadable files skipped."""
     total = 0
-    for path in map(Path, paths):
-        files: Iterable[Path] = [path]
-        if os.path.isdir(path):
-            files = path.rglob("*")
-        total += sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+    for path in paths:
+        files = [path]
+        for folder, _, names in os.walk(path):  # nothing for a file
+            files += [f"{folder}/{name}" for name in names]
+        for file in files:
+            with suppress(
+                OSError
+            ):  # a file that was removed meanwhile, or a link that leads nowhere
+                state = os.stat(file)
+                if stat.S_ISREG(state.st_mode):
+                    total += state.st_size
     return total
 
 

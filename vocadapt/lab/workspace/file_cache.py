@@ -26,7 +26,7 @@ class CachedReader(Generic[T]):
         self._entries: OrderedDict[str, tuple[tuple[int, ...], T]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __call__(self, path: Path) -> T:
+    def __call__(self, path: str | Path) -> T:
         """Return the parsed content of a file; raise OSError if it does not exist, or any error of
         the function.
         """
@@ -42,7 +42,7 @@ class CachedReader(Generic[T]):
 
         # 2. Read outside the lock. A file that has just changed is not cached: another change
         #    within the resolution of its times would not be noticed.
-        value = self._read(path)
+        value = self._read(Path(path))
         if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > MIN_AGE:
             with self._lock:
                 self._entries[name] = (key, value)

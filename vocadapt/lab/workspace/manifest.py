@@ -182,7 +182,7 @@ def files_in(folder: Path) -> set[str]:
 
 def compute_stamp(folder: Path) -> str:
     """Return the stamp of an artifact: a hash of its manifest, which every change rewrites."""
-    return _STAMPS(folder / MANIFEST)
+    return _MANIFESTS(folder / MANIFEST)[1]
 
 
 def hash_manifest(content: bytes) -> str:
@@ -195,11 +195,14 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises InputError as `Manifest.load` does, and OSError if there is none.
     """
-    return _MANIFESTS(folder / MANIFEST)
+    return _MANIFESTS(folder / MANIFEST)[0]
 
 
-_STAMPS = CachedReader(lambda path: hash_manifest(read_whole(path)))
-_MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
+def _read_with_stamp(path: Path) -> tuple[Manifest, str]:
+    return Manifest.load(path.parent), hash_manifest(read_whole(path))
+
+
+_MANIFESTS = CachedReader(_read_with_stamp)
 
 
 def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, expand_path
+from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
     MANIFEST,
@@ -140,7 +141,7 @@ class Workspace:
         found = []
         for name in names:
             try:
-                found.append(open_artifact(self.root / kind / name))
+                found.append(_ARTIFACTS(f"{self.root}/{kind}/{name}/{MANIFEST}"))
             except NewerFormatError:
                 raise
             except (InputError, OSError):  # not an artifact, or removed meanwhile
@@ -175,9 +176,17 @@ def number_names(base: str) -> Iterator[str]:
 def open_artifact(folder: Path) -> Artifact:
     """Open the artifact at any folder; raises InputError if there is none."""
     try:
-        return Artifact(folder, read_manifest(folder), compute_stamp(folder))
+        return _ARTIFACTS(folder / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         return Artifact(folder, Manifest.load(folder), "")  # raises InputError
+
+
+def _read_artifact(path: Path) -> Artifact:
+    folder = path.parent
+    return Artifact(folder, read_manifest(folder), compute_stamp(folder))
+
+
+_ARTIFACTS = CachedReader(_read_artifact)  # pages list all artifacts several times per rerun
 
 
 def list_adapted_models(workspace: Workspace) -> list[Artifact]:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,24 +247,16 @@ class SavedRun:
         with open_file(self.folder / PREDICTIONS) as file:
             return sum(1 for line in file if line.strip())
 
-    @cached_property
+    @property
     def test_predictions(self) -> "SavedPredictions":
-        """The test examples and their predictions; raises InputError if the run has none."""
+        """The test examples and their predictions, cached for some runs; raises InputError if the run
+        has none.
+        """
         path = self.folder / PREDICTIONS
         if not self.tested:
             raise InputError(f"{self.folder}: the run had no test examples.", "Give a test file.")
-        with open_text_file(path) as source:
-            rows = [
-                parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
-                for number, line in enumerate(source.lines(), 1)
-            ]
-        predictions: dict[str, list[Prediction]] = {name: [] for name in rows[0]["said"]}
-        for row in rows:
-            for name, of_split in predictions.items():
-                value = row["said"][name]
-                of_split.append(value if isinstance(value, str) else tuple(value))
-        split = Split(tuple(map(self.kind.example_from_json, rows)), path=path)
-        return SavedPredictions(split, predictions)
+        state = path.stat()
+        return _read_predictions(path, self.kind.name, (state.st_size, state.st_mtime_ns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +265,26 @@ class SavedPredictions:
 
     split: Split
     predicted: Mapping[str, list[Prediction]]
+
+
+# A page may keep the records of thousands of runs in memory, but not their test examples.
+@lru_cache(maxsize=192)
+def _read_predictions(path: Path, kind: str, state: tuple[int, int]) -> SavedPredictions:
+    """Read the test examples of a kind of task and their predictions; cached by `state`, size and
+    time of the file.
+    """
+    with open_text_file(path) as source:
+        rows = [
+            parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
+            for number, line in enumerate(source.lines(), 1)
+        ]
+    predictions: dict[str, list[Prediction]] = {name: [] for name in rows[0]["said"]}
+    for row in rows:
+        for name, of_split in predictions.items():
+            value = row["said"][name]
+            of_split.append(value if isinstance(value, str) else tuple(value))
+    split = Split(tuple(map(find_kind(kind).example_from_json, rows)), path=path)
+    return SavedPredictions(split, predictions)
 
 
 def load_run(folder: Path) -> SavedRun:

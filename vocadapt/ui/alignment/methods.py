@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vocadapt.lab.artifacts.alignments import load_table
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import build_settings
@@ -16,7 +17,6 @@ from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_m
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.markup import Scores
-from vocadapt.ui.frame.cache import evaluation_of
 
 # "all": candidates are all wordpieces, not only those of the anchors
 COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
@@ -110,7 +110,7 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
     has the method, else from the newest evaluation of the method.
     """
     # A comparison takes precedence over single evaluations: its scores share their folds.
-    evaluations = [evaluation_of(found).maps for found in alignments]
+    evaluations = [load_table(found) for found in alignments]
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
     rows: dict[str, MethodScores] = {}
     for lines in evaluations:
@@ -129,7 +129,7 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings; None if there is none."""
     for found in alignments:
-        saved = evaluation_of(found).maps[0]["settings"]
+        saved = load_table(found)[0]["settings"]
         if build_settings(AlignmentSettings, saved) == settings:
             return found
     return None

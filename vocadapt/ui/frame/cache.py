@@ -263,7 +263,8 @@ def _task(path: str, fold: int, stamp: str) -> Task:
     return read_task(Path(path), fold)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=STAMPS)
+# A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
+@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
 def _open_runs(artifact: Artifact) -> runs.RunSet:
     return runs.open_runs(artifact.folder)
 

@@ -1,5 +1,6 @@
 """Cached word counts, tokenization figures and plans of a text and a model, hashed as in `cache`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,12 @@ def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
     return _read_saved_counts(corpus, model_of(model).splitter, root)
 
 
+def select_counted(corpora: Sequence[Artifact], model: str, root: Path) -> list[Artifact]:
+    """Return the corpora whose words were counted for a model's word splitter; no counts are read."""
+    splitter = model_of(model).splitter
+    return [one for one in corpora if _counts_path(one, splitter, str(root)).is_file()]
+
+
 def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
     """Return the word counts of a corpus for a splitter, saved or derived from those of BERT's
     cased splitter.
@@ -116,7 +123,8 @@ def _read_saved_counts(corpus: Artifact, splitter: Splitter, root: Path) -> Word
     return _read_counts(str(path)) if path.is_file() else None
 
 
-@st.cache_data(max_entries=32, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
+# A path is small, but the text is read to find it: keep those of all texts.
+@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
 def _counts_path(corpus: Artifact, splitter: Splitter, root: str) -> Path:
     return build_counts_path(Path(root), read_corpus([corpus.folder]), splitter)
 

@@ -215,10 +215,10 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
         key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1])
     )
     found = {one.name: str(one.folder) for one in models}
-    known_folders = {Path(folder).resolve() for folder in found.values()}
+    known_folders = {os.path.realpath(folder) for folder in found.values()}
     # 2. and 3. Other models; a folder of the workspace is listed once.
     for name in (*used, *filter_cached(common)):
-        if Path(name).resolve() not in known_folders:
+        if os.path.realpath(name) not in known_folders:
             found.setdefault(shown_model(name), name)
     return found
 
@@ -231,11 +231,11 @@ def spaces_of(workspace: Workspace) -> dict[str, str]:
     for kind, label in SPACE_KINDS.items():
         for one in workspace.artifacts(kind):
             found[f"{label} · {one.name}"] = str(one.folder)
-    known_folders = {Path(folder).resolve() for folder in found.values()}
+    known_folders = {os.path.realpath(folder) for folder in found.values()}
     return found | {
         shown_model(name): name
         for name in models_in_use(workspace)
-        if Path(name).resolve() not in known_folders
+        if os.path.realpath(name) not in known_folders
     }
 
 

@@ -271,10 +271,10 @@ def _list_columns(
             counts[shown.projection.rows]
         )
     if shown.spaces[0].opened.model:
-        for text in workspace.artifacts("corpora"):
-            if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
-                build = partial(_build_frequency_column, workspace, shown, text)
-                offered[f"frequency · {text.name}"] = build
+        name, texts = shown.spaces[0].name, workspace.artifacts("corpora")
+        for text in count_cache.select_counted(texts, name, workspace.root):
+            build = partial(_build_frequency_column, workspace, shown, text)
+            offered[f"frequency · {text.name}"] = build
     # 3. Columns from the workspace: adapted models, slices, the user's tables.
     for model in list_adapted_models(workspace):
         if _is_shown(model, shown, workspace):

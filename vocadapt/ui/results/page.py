@@ -41,8 +41,9 @@ def draw(workspace: Workspace) -> None:
         names = pickers.list_display_names(workspace, "runs")
         baseline = view.pick_baseline(own, names)
         scorer = view.pick_score(own[0].kind)
+    compared = view.pick_compared(own, baseline)
     # 2. The models compared with the baseline, then over all tasks if there are several.
-    board = view.compute_results(own, baseline, scorer).boards[0]
+    board = view.compute_results(compared, baseline, scorer).boards[0]
     models = pickers.list_display_names(workspace)
     shown = view.apply_display_names(board, names, models)
     view.draw_headline(shown)
@@ -54,7 +55,7 @@ def draw(workspace: Workspace) -> None:
         first = baseline[0] if baseline else ""
         compared_settings.draw_settings(own, first, names, models)
     if len({one.task for one in runs}) > 1:
-        view.draw_group_means(view.compute_results(runs, None, "").groups, models)
+        view.draw_group_means(runs, models)
     view.draw_details(workspace, board, scorer)
 
 

@@ -50,8 +50,11 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import escape_invisible, format_sentence, plain
 from vocadapt.ui.components.number_formats import count
 
+MOST_COMPARED = 40  # runs that are compared at first; a hundred take seconds
 OWN = "default"
+COMPARE_ALL = "results_all"  # session key: whether all runs of a task are compared
 HELP = {
+    "all": f"Compares all runs instead of the newest {MOST_COMPARED}; takes longer.",
     "baseline": "Selects the run and tokenization that all others are compared with.",
     "score": (
         "Selects another score of the same predictions. Its exact definition is shown below"
@@ -108,6 +111,31 @@ def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str
         labels={option: pickers.display_label(option, names) for option in offered},
     )
     return offered.get(chosen)
+
+
+def pick_compared(runs: Sequence[RunSet], baseline: tuple[str, str] | None) -> list[RunSet]:
+    """Return the runs to compare: those of `select_newest`, or all on request.
+
+    runs: those of a task, newest first.
+    """
+    newest = select_newest(runs, baseline)
+    if len(newest) == len(runs):
+        return newest
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.toggle(f"All {count(len(runs))} runs", key=COMPARE_ALL, help=HELP["all"]):
+            return list(runs)
+        shown = "the newest and the baseline" if baseline else "the newest"
+        draw_note(f"{count(len(newest))} of {count(len(runs))} runs are compared: {shown}.")
+    return newest
+
+
+def select_newest(runs: Sequence[RunSet], baseline: tuple[str, str] | None) -> list[RunSet]:
+    """Return the newest runs, at most MOST_COMPARED, and the baseline."""
+    return [
+        one
+        for place, one in enumerate(runs)
+        if place < MOST_COMPARED or (baseline and one.name == baseline[0])
+    ]
 
 
 def pick_score(kind: TaskKind) -> str:
@@ -289,11 +317,16 @@ def _draw_other_scores(board: TaskLeaderboard) -> None:
         draw_table(columns, key="other_scores")
 
 
-def draw_group_means(groups: GroupMeans, models: Mapping[str, str]) -> None:
+def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
     """Draw the mean of each model over each group of tasks, and the number of tasks.
 
-    models: display names of models.
+    models: display names of models. Of each task the newest runs count, or all on request.
     """
+    by_task = {task: [one for one in runs if one.task == task] for task in list_tasks(runs)}
+    if not st.session_state.get(COMPARE_ALL):
+        by_task = {task: select_newest(own, None) for task, own in by_task.items()}
+    counted = [one for own in by_task.values() for one in own]
+    groups: GroupMeans = compute_results(counted, None, "").groups
     means: dict[str, list[str]] = {}
     is_scored = False
     for of_model in groups.values():
@@ -306,10 +339,13 @@ def draw_group_means(groups: GroupMeans, models: Mapping[str, str]) -> None:
     draw_heading("Means by task group")
     labels = [escape_invisible(pickers.display_label(model, models)) for model in groups]
     draw_table({"model · trained on": labels, **means}, key="groups")
+    basis = ""
+    if len(counted) < len(runs):
+        basis = f" {count(len(counted))} of {count(len(runs))} runs: the newest of each task."
     draw_note(
         "Each task counts with its default score and tokenization, averaged over seeds. In"
         " parentheses: the number of scored tasks, of all tasks of the group, and the number of"
-        " collapsed runs, which are included in the means."
+        f" collapsed runs, which are included in the means.{basis}"
     )
 
 

@@ -2,7 +2,10 @@
 
 Streamlit runs a full collection after every run of a page, before the response is sent. With torch,
 transformers and plotly loaded, this takes .1–.2 s, mostly to examine objects of these libraries
-that are still in use.
+that are still in use. They are therefore frozen: excluded from later collections. What else was
+alive at that moment is frozen, too, such as the figures of the page and the session of its visitor,
+and these are cycles, so they would stay in memory forever. Therefore all objects are examined again
+once a minute.
 
 Each visit runs in its own thread. glibc allocates separate arenas for threads and keeps their freed
 memory, so the memory of the server would grow with every visit. Therefore the number of arenas is
@@ -16,6 +19,7 @@ from collections.abc import Mapping
 
 SLOW_COLLECTION_SECONDS = 0.02  # a longer full collection freezes the objects that survived it
 OLDEST = 2  # the generation of a full collection
+EXAMINE_EVERY = 60.0  # seconds between two collections of all objects
 RETURN_EVERY = 10.0  # seconds
 LIBC = ctypes.CDLL(None)
 M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
@@ -24,16 +28,20 @@ M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
 class _FreezeSurvivors:
     """Callback that freezes the surviving objects after a slow full collection.
 
-    Later collections examine only new objects. Frozen objects are still freed when their reference
-    count becomes 0, but reference cycles among them are no longer found.
+    Later collections examine only new objects, for EXAMINE_EVERY seconds. Frozen objects are freed when
+    their reference count becomes 0, but reference cycles among them are found only by the collection
+    after that.
     """
 
-    began = returned = 0.0
+    began = returned = examined = 0.0
 
     def __call__(self, phase: str, info: Mapping[str, int]) -> None:
         if info["generation"] != OLDEST:
             return
         if phase == "start":
+            if time.monotonic() - self.examined > EXAMINE_EVERY:
+                self.examined = time.monotonic()
+                gc.unfreeze()
             self.began = time.perf_counter()
             return
         if time.perf_counter() - self.began > SLOW_COLLECTION_SECONDS:
