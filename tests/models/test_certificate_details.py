@@ -687,3 +687,14 @@ def test_extension_modules(tiny_bert: Path, tmp_path: Path) -> None:
     )
     assert details["outputs"] == INTACT["outputs"].replace(" (8", " with every gate at 1 (8")
     assert not Edit(edit.after, edit.after).extended
+
+
+def test_a_process_imports_the_classes_of_an_extended_model(
+    edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reload_process, "is_extended", lambda config: True)
+    own = reload_process._compute_in_this_process(edit.after, ["heart"])
+    given = run_with(monkeypatch, 0, json.dumps({"answer": own, "vocadapt": True}))
+    passed, detail = reload_in_new_process(edit.after, ["heart"])
+    assert passed and detail.endswith("bit-equal, with vocadapt.models.exbert imported")
+    assert json.loads(given[0][1]["input"])[4] == "vocadapt.models.exbert"

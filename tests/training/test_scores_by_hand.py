@@ -28,6 +28,7 @@ from vocadapt.training.scoring.uncertainty import (
 from vocadapt.training.tasks.tags import (
     Span,
     check_tag,
+    choose_type_reader,
     count_stray_insides,
     decode_spans,
     detect_scheme,
@@ -465,3 +466,11 @@ def test_a_wrong_tag_is_refused_with_its_place() -> None:
     assert refused.value.remedy == (
         "A tag is O, B, I, E or S, or B-Type and so on (IOB1, IOB2 or BIOES)."
     )
+
+
+def test_bare_tags_begin_a_span_at_the_start_of_a_sentence() -> None:
+    assert detect_scheme([["I", "O"]]) == "IOB1"
+    assert count_stray_insides([["I", "I"], ["I"]]) == 2
+    assert choose_type_reader(True)("B-X") == ""
+    assert choose_type_reader(False)("B-X") == "X"
+    assert is_collapsed([0.5], Baseline(0.5, ()), tolerance=0.0)  # equal is not above

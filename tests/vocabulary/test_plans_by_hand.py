@@ -17,6 +17,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, family_of, vocabulary_of
+from vocadapt.vocabulary.families.vocabulary import SPACED
 from vocadapt.vocabulary.families.vocabulary import SPECIAL as SPECIAL_TOKEN
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan import planning, tokenizer
@@ -38,6 +39,7 @@ from vocadapt.vocabulary.plan.planning import (
     PlanSources,
     find_plan_inputs,
     plan_vocabulary,
+    split_addable_words,
 )
 from vocadapt.vocabulary.plan.reduction import (
     NEEDED,
@@ -862,3 +864,19 @@ def test_the_case_of_added_tokens_counts_where_the_tokenizer_keeps_it() -> None:
     assert cased.search("a Mask b") and not cased.search("a mask b")
     uncased = compile_added_tokens(build_tokenizer(("[PAD]", "[UNK]", "[MASK]", "a"), True))
     assert uncased.search("a [mask]")
+
+
+def test_a_text_of_unknown_tokens_is_refused() -> None:
+    with pytest.raises(InputError, match="knows none of the 0 distinct words"):
+        make_plan("trim", PlanSources(token_counts={"[UNK]": 3}), cover=1.0)
+
+
+def test_words_are_exact_by_default() -> None:
+    reachable, refused = split_addable_words(OWN, BERT, ["dish", "与", "heart"])
+    assert reachable == ("dish",)
+    assert refused[SPACED] == ("与",)
+
+
+def test_exact_words_of_a_target_stay_exact() -> None:
+    target = replace(TARGET, whole=frozenset({"stair", "elsewhere"}))
+    assert make_plan("transfer", PlanSources(target=target)).whole == {"stair"}
