@@ -292,6 +292,8 @@ def refused(
         finally:
             signal.alarm(0)
         out, err = capsys.readouterr()
+        # A mistyped name may be that of a hub model: it is looked up there, and nowhere else.
+        assert all("'huggingface.co'" in line for line in network_guard.take_attempts())
         assert code == 2
         assert out == ""
         assert 1 <= len(err.splitlines()) <= 3

@@ -220,7 +220,10 @@ def test_the_schema_of_a_light_command_imports_no_torch():
 
 
 def test_errors_as_json(capsys):
-    assert main(["words", "count", "no\x1bfile", "--model", "nowhere", "--json-errors"]) == 2
+    assert (
+        main(["words", "count", "no\x1bfile", "--model", "nowhere", "--offline", "--json-errors"])
+        == 2
+    )
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 1
     error = json.loads(err)["error"]
