@@ -22,7 +22,15 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import process_start_time
-from vocadapt.lab.jobs.queue import find_job, list_jobs, list_promised_names, resume, start
+from vocadapt.lab.jobs.queue import (
+    find_job,
+    list_jobs,
+    list_living_jobs,
+    list_promised_names,
+    remove_remains,
+    resume,
+    start,
+)
 from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
@@ -384,6 +392,36 @@ def test_waiting_jobs_say_behind_which_job_they_wait(workspace, endless, quick):
     fourth = start(workspace, quick, "d")
     resume(workspace, second)  # older, but it asked later
     assert (fourth.waits_for(), second.waits_for()) == (first, fourth)
+
+
+@pytest.mark.slow
+def test_ten_waiting_jobs_keep_their_order_without_one_of_them_and_without_the_server(
+    workspace, endless, quick
+):
+    # 1. Ten jobs behind a running one, started by a server that is then killed.
+    first = start(workspace, endless, "v")
+    wait_for(first, "running")
+    server = starter(workspace, quick, lives=LONG)  # the first of the ten
+    begun = find_job(workspace, server.stdout.readline().strip())
+    server.kill()
+    server.wait(SOON)
+    waiting = [begun, *(start(workspace, quick, f"c-{number}") for number in range(9))]
+    assert [job.status().state for job in waiting] == ["waiting"] * 10
+    assert [job.waits_for() for job in waiting] == [first, *waiting[:-1]]
+    # 2. One in the middle is canceled; a new server cleans up when it starts.
+    canceled = waiting.pop(5)
+    assert canceled.cancel(grace=SOON).state == "canceled"
+    remove_remains(workspace)
+    assert [job.waits_for() for job in waiting] == [first, *waiting[:-1]]
+    assert list_living_jobs(workspace) == [first, *waiting][::-1]
+    # 3. They run one after the other, in their order.
+    first.cancel(grace=10)
+    assert [job.wait(2 * LONG).state for job in waiting] == ["done"] * 9
+    started = [read_status(job.folder).started for job in waiting]
+    ended = [read_status(job.folder).updated for job in waiting]
+    assert started == sorted(started)
+    assert all(end <= begin for end, begin in zip(ended, started[1:], strict=False))
+    assert canceled.status().state == "canceled" and not canceled.target.exists()
 
 
 def test_only_what_ended_unfinished_is_resumed(workspace, quick, endless, text):

@@ -68,7 +68,8 @@ class SelectedSpace:
         return _select_tokens(self.opened, self.tokens)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
+# Few: each is a copy of a matrix of embeddings, and is selected again in milliseconds.
+@st.cache_resource(max_entries=3, show_spinner=False, hash_funcs=cache.STAMPS)
 def _select_tokens(opened: OpenedSpace, tokens: str) -> EmbeddingSpace:
     return select_tokens(opened, tokens)
 

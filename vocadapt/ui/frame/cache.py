@@ -151,7 +151,8 @@ def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
     return {pairs.name: score_pairs(words, pairs, splitter) for pairs in load_bundled_pairs()}
 
 
-@st.cache_resource(max_entries=4, show_spinner="Fitting the alignment …", hash_funcs=STAMPS)
+# Few: with its mapped words and prepared wordpieces, one takes several times its vectors.
+@st.cache_resource(max_entries=2, show_spinner="Fitting the alignment …", hash_funcs=STAMPS)
 def cross_space_of(
     vectors: Artifact,
     model: LanguageModel,

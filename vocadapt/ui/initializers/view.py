@@ -279,7 +279,8 @@ def _fit_alignment(key: Key, _materials: Materials) -> Alignment:
     return fit_own_alignment(_materials, AlignmentSettings())
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+# One for each role: each is a copy of a matrix of embeddings.
+@st.cache_resource(max_entries=2, show_spinner=False)
 def _leave_out_special_tokens(key: Key, role: str, _space: EmbeddingSpace) -> EmbeddingSpace:
     """Return the tokens of a space that a text can contain; role: which space of the transfer."""
     left_out = _space.kinds.special | _space.kinds.placeholders

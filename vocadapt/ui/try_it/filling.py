@@ -72,7 +72,8 @@ def fill_cached(model: LanguageModel, text: str) -> dict[str, Filling]:
     return fill_mask(model, text, tokenizers=tokenizers_of(model))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
+# Few: each is a copy of most embeddings of a model.
+@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=cache.STAMPS)
 def whole_words_of(model: LanguageModel) -> EmbeddingSpace:
     """Return the model's tokens that begin a word and have at least SHORTEST letters, with their
     embeddings.
