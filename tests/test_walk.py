@@ -2,7 +2,6 @@
 
 import ast
 import re
-import socket
 import textwrap
 
 import pytest
@@ -13,20 +12,6 @@ HEADINGS = (
     *("A model", "Count the words", "Word vectors", "Align", "Neighbors", "Plan"),
     *("Initialize", "Adapt", "Certify", "Load", "help on a task"),
 )
-
-
-@pytest.fixture
-def offline(monkeypatch):
-    """Nothing connects to anything but this machine."""
-    original = socket.socket.connect
-
-    def connect(self, address):
-        host = address[0] if isinstance(address, tuple) else "localhost"
-        assert host in ("localhost", "127.0.0.1", "::1"), f"a connection to {host}"
-        return original(self, address)
-
-    monkeypatch.setattr(socket.socket, "connect", connect)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
 def test_the_notebook_is_well_formed():
@@ -48,7 +33,7 @@ def test_the_notebook_is_well_formed():
         assert (NOTEBOOK.parent / file).is_file()
 
 
-def test_cells_that_are_not_slow_run(offline):
+def test_cells_that_are_not_slow_run():
     notebook = read_notebook()
     names = {"__name__": "__main__"}
     shown = dict(run_cells(list_code_cells(notebook, slow=False), names))
@@ -62,7 +47,7 @@ def test_cells_that_are_not_slow_run(offline):
 
 
 @pytest.mark.slow
-def test_all_cells_run(offline):
+def test_all_cells_run():
     names = {"__name__": "__main__"}
     shown = dict(run_cells(list_code_cells(read_notebook()), names))
     check_outputs(shown)

@@ -13,7 +13,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.ui.frame.pages import PAGES
 
 pytestmark = pytest.mark.browser
-AT_ONCE = 10  # seconds from the click to the first full page
+AT_ONCE = 30  # seconds from the click to the first full page
 WIDTHS = (1440, 1152)
 FULL = ", ".join(
     f'[data-testid="stMain"] {kind}'
