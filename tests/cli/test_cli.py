@@ -599,6 +599,7 @@ def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
         main(["app", "--workspace", str(tmp_path / "w"), "--port", "8600", "--no-browser"])
     [(command, environment)] = started
     assert command[1:] == [
+        "-P",
         "-m",
         "vocadapt.ui.serving.server",
         "--workspace",

@@ -68,12 +68,12 @@ def measure_files(paths: Iterable[str]) -> int:
     total = 0
     for path in paths:
         files = [path]
-        for folder, _, names in os.walk(path):  # nothing for a file
-            files += [f"{folder}/{name}" for name in names]
+        if os.path.isdir(path):
+            for folder, _, names in os.walk(path):
+                files += [f"{folder}/{name}" for name in names]
         for file in files:
-            with suppress(
-                OSError
-            ):  # a file that was removed meanwhile, or a link that leads nowhere
+            # A file that was removed meanwhile, a link that leads nowhere, a name that no file has.
+            with suppress(OSError, ValueError):
                 state = os.stat(file)
                 if stat.S_ISREG(state.st_mode):
                     total += state.st_size

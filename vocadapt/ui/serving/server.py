@@ -195,8 +195,8 @@ def _log_to_stderr() -> None:
 def list_allowed_hosts(address: str, host_name: str = "") -> list[str]:
     """List the host names that requests may have; others are rejected to prevent DNS rebinding.
 
-    host_name: the name by which browsers reach the lab, through a proxy or in the network. Only this
-    machine is asked for its own name: its full name may need a DNS query.
+    host_name: the name by which browsers reach the lab, through a proxy or in the network. The name
+    of this machine is its own, without a domain: finding that may need a DNS query.
     """
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if host_name:
