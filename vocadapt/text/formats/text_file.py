@@ -25,8 +25,8 @@ class Source:
     """An open UTF-8 text file, gzipped or not.
 
     A line of more than `max_line` bytes is refused, and so is a file of more than `max_bytes`
-    uncompressed bytes or `max_lines` lines, if given. `span`: first byte and the one after the last that are read, both
-    at the start of a line; by default the whole file.
+    uncompressed bytes or `max_lines` lines, if given. `span`: first byte and the one after the last
+    that are read, both at the start of a line; by default the whole file.
     """
 
     def __init__(
