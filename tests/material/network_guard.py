@@ -6,9 +6,11 @@ every Python process that a test starts. Each attempt is a line in the file that
 the call fails as it would without a network. Only the standard library is imported.
 """
 
+import fcntl
 import ipaddress
 import os
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,7 +24,9 @@ LOOKUPS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
 FAMILIES = (socket.AF_INET, socket.AF_INET6)
 # Loopback names, and the addresses that a server binds to.
 LOCAL_NAMES = ("", "localhost", "::", "0.0.0.0")
+GET_ADDRESS = 0x8915  # SIOCGIFADDR: the address of a network interface
 _installed: list[bool] = []
+_own_addresses: list[str] = []  # the nodes of a Ray cluster on this machine use them
 
 
 class NetworkRefusedError(OSError):
@@ -33,6 +37,7 @@ def install() -> None:
     """Guard this process, and its copies by fork; does nothing the second time."""
     if not _installed:
         _installed.append(True)
+        _own_addresses.extend(list_own_addresses())
         sys.addaudithook(_refuse_other_hosts)
 
 
@@ -71,13 +76,27 @@ def take_attempts() -> list[str]:
     return found
 
 
+def list_own_addresses() -> list[str]:
+    """Return the IPv4 addresses of the network interfaces of this machine."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            try:
+                answer = fcntl.ioctl(any_socket, GET_ADDRESS, request)
+            except OSError:  # an interface without an address
+                continue
+            found.append(socket.inet_ntoa(answer[20:24]))
+    return found
+
+
 def is_local(host: object) -> bool:
     """Return whether a name or an address is this machine, without asking for it."""
     if host is None:
         return True
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
     name = name.strip("[]").partition("%")[0]
-    if name in LOCAL_NAMES:
+    if name in LOCAL_NAMES or name in _own_addresses:
         return True
     try:
         address = ipaddress.ip_address(name)

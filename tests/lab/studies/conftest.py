@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.material.network_guard import take_attempts
 from tests.material.studies import ROOT
 
 
@@ -15,10 +16,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=node)
+    node = {"num_cpus": 1, "object_store_memory": 80 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     for _ in range(2):
-        cluster.add_node(**{name: node[name] for name in ("num_cpus", "object_store_memory")})
+        cluster.add_node(**node)
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     yield cluster
     cluster.shutdown()
+    # The head node of Ray itself asks which cloud it is in, also if its usage statistics are off.
+    others = [line for line in take_attempts() if "/ray/dashboard/dashboard.py" not in line]
+    assert others == []
