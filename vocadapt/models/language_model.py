@@ -83,7 +83,7 @@ def check_hub_name(name: str) -> None:
     path: the name of a user's file must not be sent to the hub.
 
     It may be one if it ends like a file, or begins with a folder that is here, as models/my-bert
-    does where there is a folder `models`. A model in the local cache is opened all the same.
+    does where there is a folder `models`; in the second case a model in the local cache is opened.
     """
     if not HUB_NAME.fullmatch(name) or name.lower().endswith(FILE_ENDINGS):
         raise InputError(
