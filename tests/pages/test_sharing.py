@@ -101,6 +101,7 @@ def test_a_lab_of_ones_own_has_no_limits(served, tmp_path):
         ({"quota_mb": 0}, "expected a whole number from 1"),
         ({"keep_days": -1}, "expected a whole number from 1"),
         ({"max_upload_mb": 0}, "expected a whole number from 1"),
+        ({"memory_mb": 10}, "expected a whole number from 500"),
         ({"embed_in": "https://a.b; script-src *"}, "not the address of a site"),
         ({"host_name": "https://a.b"}, "not a host name"),
         ({"sign_in": True}, "Sign-in is not set up"),

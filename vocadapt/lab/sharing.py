@@ -29,6 +29,12 @@ class Sharing(CheckedSettings):
     max_upload_mb: int = setting(
         200, "largest file that can be uploaded, in megabytes", low=1, high=MAX_MEGABYTES
     )
+    memory_mb: int = setting(
+        4_000,
+        "memory of the server at which the caches of its pages are emptied, in megabytes",
+        low=500,
+        high=MAX_MEGABYTES,
+    )
     read_only: bool = setting(False, "show the workspace to others: nothing is saved or started")
     sign_in: bool = setting(
         False, "require an account, by the section [auth] of .streamlit/secrets.toml"

@@ -287,6 +287,11 @@ def _read_predictions(path: Path, kind: str, state: tuple[int, int]) -> SavedPre
     return SavedPredictions(split, predictions)
 
 
+def forget_predictions() -> None:
+    """Empty the cache of test examples and their predictions."""
+    _read_predictions.cache_clear()
+
+
 def load_run(folder: Path) -> SavedRun:
     """Load the run in a folder; raises InputError if there is none, or more than one."""
     found = load_runs(folder)

@@ -2,5 +2,5 @@
 
 Read `server` first (it runs Streamlit inside this process), then its protection: `guard` (against
 other sites), `paths` (which paths a visitor may open) and `visitors` (accounts, and a workspace for
-each visitor). `preload` and `garbage_collection` make it respond faster.
+each visitor). `preload` and `garbage_collection` make it respond faster; `memory` limits its caches.
 """

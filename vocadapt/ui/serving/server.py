@@ -30,7 +30,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import build_settings
 from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
-from vocadapt.ui.serving import garbage_collection, guard, paths, preload
+from vocadapt.ui.serving import garbage_collection, guard, memory, paths, preload
 from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
 ROOT = find_shipped_files()
@@ -130,6 +130,7 @@ def serve(
     os.environ[WORKSPACE_VARIABLE] = str(opened.root)
     os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
+    memory.limit.set_limit(sharing.memory_mb)
     leave_a_core_free()
     _prepare_workspace(opened, sharing)
     disable_pages_directory()

@@ -1,0 +1,96 @@
+"""Above the limit of memory, the caches of the pages are emptied; below it, they are kept."""
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from vocadapt.ui.serving import memory, server
+from vocadapt.ui.serving.memory import ROOM, CacheLimit
+
+calls: list[int] = []
+
+
+@st.cache_resource
+def make_matrix(rows: int) -> np.ndarray:
+    """Return a matrix of 1 MB for each row."""
+    return np.ones((rows, 125_000))
+
+
+@st.cache_data
+def make_list(length: int) -> list[int]:
+    """Return a list; record the call."""
+    calls.append(length)
+    return list(range(length))
+
+
+class Memory:
+    """Stands for the memory of the process, in megabytes."""
+
+    def __init__(self) -> None:
+        self.used = 3_000.0
+        self.remains = 800.0  # when the caches are empty
+
+
+@pytest.fixture
+def process(monkeypatch):
+    process = Memory()
+    empty = memory.empty_caches
+
+    def empty_caches() -> None:
+        empty()
+        process.used = process.remains
+
+    monkeypatch.setattr(memory, "read_memory", lambda: process.used * 1e6)
+    monkeypatch.setattr(memory, "empty_caches", empty_caches)
+    yield process
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def test_the_caches_are_kept_below_the_limit(process):
+    kept = make_matrix(1)
+    assert not CacheLimit(3_000).empty_full_caches()
+    assert make_matrix(1) is kept
+
+
+def test_all_caches_are_emptied_above_the_limit(process):
+    matrix, _ = make_matrix(1), make_list(3)
+    assert CacheLimit(2_999).empty_full_caches()
+    before = len(calls)
+    assert make_matrix(1) is not matrix
+    assert make_list(3) == [0, 1, 2] and len(calls) == before + 1
+
+
+def test_what_remains_does_not_empty_the_caches_at_every_run(process):
+    process.remains = 2_800.0
+    limit = CacheLimit(1_000)
+    assert limit.empty_full_caches()
+    assert not limit.empty_full_caches()
+    process.used = 2_800.0 * ROOM + 1
+    assert limit.empty_full_caches()
+
+
+def test_the_limit_holds_again_when_less_remains(process):
+    process.remains = 2_800.0
+    limit = CacheLimit(1_000)
+    limit.empty_full_caches()
+    process.used, process.remains = 4_000.0, 500.0
+    limit.empty_full_caches()
+    process.used = 1_001.0
+    assert limit.empty_full_caches()
+
+
+def test_memory_is_given_back():
+    make_matrix(200)
+    before = memory.read_memory()
+    memory.empty_caches()
+    assert before - memory.read_memory() > 150e6
+
+
+def test_the_option_sets_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "_run", lambda app, flags: None)
+    given: list[float] = []
+    monkeypatch.setattr(memory.limit, "set_limit", given.append)
+    sharing = '{"memory_mb": 700}'
+    server.main(["--no-browser", "--workspace", str(tmp_path / "w"), "--sharing", sharing])
+    assert given == [700]
