@@ -4,6 +4,8 @@ import hashlib
 import shlex
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -207,23 +209,61 @@ def test_members_of_a_zip(known, source, tmp_path):
     ]
 
 
-def test_a_server(known, source, tmp_path):
-    class Silent(SimpleHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
+class Silent(SimpleHTTPRequestHandler):
+    """Serves files without a log."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(source)))
+    def log_message(self, *arguments):
+        pass
+
+
+class Endless(Silent):
+    """Answers with a file that does not end, and does not say how large it is."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        with suppress(ConnectionError):
+            while True:
+                self.wfile.write(b"a\tO\n" * 10_000)
+
+
+class Huge(Silent):
+    """Says that a file is large, and sends little of it."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(10**15))
+        self.end_headers()
+        self.wfile.write(b"a" * 10_000)
+
+
+@contextmanager
+def serve(handler) -> Iterator[str]:
+    """Start a server on this machine; yield its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        address = f"http://127.0.0.1:{server.server_port}"
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_server(known, source, tmp_path):
+    with serve(partial(Silent, directory=str(source))) as address:
         fetch_benchmark("free", tmp_path / "out", address)
         assert (tmp_path / "out" / "train.txt").read_text() == TAGGED
         with pytest.raises(InputError, match=r"cannot be fetched .404"):
             fetch_benchmark("free", tmp_path / "other", f"{address}/elsewhere")
-    finally:
-        server.shutdown()
-        server.server_close()
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("handler", [Endless, Huge])
+def test_a_download_ends_at_the_largest_size(handler, known, tmp_path, monkeypatch):
+    monkeypatch.setattr(card_module, "MAX_FILE_BYTES", 1_000_000)
+    with serve(handler) as address, pytest.raises(InputError, match=r"larger than 0\.0 GB"):
+        fetch_benchmark("free", tmp_path / "out", address)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_was_changed_is_refused_and_nothing_stays(known, source, tmp_path):

@@ -150,7 +150,7 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 TIMEOUT = 60  # seconds without an answer
-MAX_FILE_BYTES = 1 << 30  # bytes of one file in a zip
+MAX_FILE_BYTES = 1 << 30  # of one file, downloaded or in a zip
 
 
 def download_benchmark(
@@ -280,7 +280,7 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
     import requests
 
     pooch.get_logger().setLevel("ERROR")
-    fetch: Any = pooch.HTTPDownloader(timeout=TIMEOUT)
+    fetch: Any = pooch.HTTPDownloader(timeout=TIMEOUT, progressbar=_SizeLimit(url))
     if urlparse(url).scheme == "file":
         fetch = _copy
     known = f"sha256:{sha256}" if sha256 else None
@@ -300,6 +300,31 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
                 f"{url}: cannot be fetched ({error}).", "Give an http(s) address or a folder."
             ) from None
         raise _changed(url) from None
+
+
+class _SizeLimit:
+    """A progress bar of pooch that shows nothing and ends a download of more than MAX_FILE_BYTES."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.total = self.fetched = 0  # bytes; pooch sets the total to what the server says
+
+    def update(self, n_bytes: int) -> None:
+        """Count a block; raises InputError if the file is too large."""
+        self.fetched += n_bytes
+        if max(self.fetched, self.total) > MAX_FILE_BYTES:
+            raise InputError(
+                f"{self.url}: the file is larger than {MAX_FILE_BYTES / 1e9:.1f} GB.",
+                "Fetch it by hand, and give the folder.",
+                "source",
+            )
+
+    def reset(self) -> None:
+        """Count from 0 again."""
+        self.fetched = 0
+
+    def close(self) -> None:
+        """Do nothing: nothing is shown."""
 
 
 def _copy(url: str, output: Any, pooch: Any) -> None:
