@@ -23,9 +23,14 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.certificate import reload_process
+from vocadapt.ui.serving import garbage_collection
 
 # Threads that wait at work take the cores from others: tests of small models take eight times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch is imported
+
+# Streamlit collects garbage after each run of a page. As in the server, what survives is examined less
+# often: a worker that has run thousands of tests holds millions of objects.
+garbage_collection.shorten_collections()
 
 # A shell that starts the tests in the background lets them ignore SIGINT, and so would the commands
 # that they interrupt.

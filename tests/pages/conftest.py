@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
@@ -13,6 +14,18 @@ from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
 
 Open = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_components():
+    """Streamlit's test class reads the metadata of every installed package for each new app, to find
+    components. No page uses one of another package.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            BidiComponentManager, "discover_and_register_components", lambda *a, **b: None
+        )
+        yield
 
 
 @pytest.fixture(autouse=True)
