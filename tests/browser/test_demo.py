@@ -39,6 +39,7 @@ def check_full(page):
     assert page.get_by_test_id("stException").count() == 0
 
 
+@pytest.mark.slow
 def test_one_click_fills_every_page_and_all_stay_in_the_workspace(serve, page, tmp_path, workspace):
     base = serve(tmp_path / "first")
     enter(page, base, "typed")

@@ -211,6 +211,7 @@ def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     page.get_by_text(re.compile(r"trustworthiness \.\d")).wait_for()
 
 
+@pytest.mark.slow
 def test_hostile_tokens_are_literal_under_the_pointer(serve, page, tmp_path, tiny_bert):
     root = seed_hostile(tmp_path / "hostile", tiny_bert).root
     page.goto(

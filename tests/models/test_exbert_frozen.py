@@ -7,6 +7,7 @@ import transformers
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import one_thread, sentences, texts
+from tests.material.nightly import at_night
 from tests.models.test_exbert_adapt import made
 from tests.training.test_sentence_pairs import QUICK, documents  # noqa: F401 (a fixture)
 from vocadapt.models.add_extension import list_gates, open_gates
@@ -170,8 +171,24 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("frozen", ["embeddings", "top-1", "head"])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    ("task", "frozen"),
+    [
+        ("token", "embeddings"),
+        ("sequence", "top-1"),
+        ("question", "head"),
+        *at_night(
+            [
+                ("token", "top-1"),
+                ("token", "head"),
+                ("sequence", "embeddings"),
+                ("sequence", "head"),
+                ("question", "embeddings"),
+                ("question", "top-1"),
+            ]
+        ),
+    ],
+)
 def test_fine_tuning_leaves_what_it_freezes_of_a_read_exbert_to_the_bit(task, frozen, pair):
     source, _, read = pair
     model = open_model(read)

@@ -212,9 +212,8 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
 @pytest.mark.parametrize(
     ("name", "stage", "how"),
     [
-        ("bert", "continued", {}),
         ("exbert-s3", "extension", {"dropout": 0.3, "parts": 4}),
-        *at_night([("exbert-s3", "extension", {})]),
+        *at_night([("bert", "continued", {}), ("exbert-s3", "extension", {})]),
     ],
 )
 def test_a_run_stopped_twice_ends_as_one_that_was_not(

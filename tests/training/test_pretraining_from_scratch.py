@@ -320,6 +320,7 @@ def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
     assert min(rates) == 0.0 == rates[9] == rates[29] and max(rates) <= 1e-3
 
 
+@pytest.mark.slow
 def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text, tmp_path):
     """Word vectors that several threads trained gave other weights at every run."""
     settings = replace(SMALL, training=replace(QUICK, tokens=16 * 8 * 12, save_minutes=1e-6))
