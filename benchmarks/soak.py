@@ -90,7 +90,7 @@ def soak(workspace: Path, folder: Path, options: argparse.Namespace) -> bool:
     command = [sys.executable, "-c", SERVER, str(figure), "--no-browser", "--port", str(port)]
     command += ["--workspace", str(workspace), "--sharing", sharing]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(command, cwd=folder, env=environment)
     address = f"http://127.0.0.1:{port}"
     highest = 0.0
     try:

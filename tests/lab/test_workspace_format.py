@@ -11,8 +11,15 @@ from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import export_workspace, open_export
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.workspace.drafts import open_draft
-from vocadapt.lab.workspace.manifest import FORMAT, MANIFEST, Manifest, NewerFormatError
+from vocadapt.lab.workspace.manifest import (
+    FORMAT,
+    MANIFEST,
+    Manifest,
+    NewerFormatError,
+    read_saved_settings,
+)
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.spaces.alignment.alignment import AlignmentSettings
 
 SENTENCE = "was written by a newer version of vocadapt: its format is 2"
 
@@ -77,3 +84,12 @@ def test_an_export_of_a_newer_workspace_is_not_opened(newer, tmp_path):
     with pytest.raises(InputError, match=SENTENCE):
         open_export(tmp_path / "w.zip", tmp_path / "opened")
     assert not (tmp_path / "opened").exists()
+
+
+def test_settings_that_this_version_lacks_are_reported_with_their_artifact():
+    message = (
+        r"best was made by another version of vocadapt(.|\n)*no setting 'centre'(.|\n)*Delete it"
+    )
+    with pytest.raises(InputError, match=message):
+        read_saved_settings(AlignmentSettings, {"centre": True}, "best")
+    assert read_saved_settings(AlignmentSettings, {}, "best") == AlignmentSettings()

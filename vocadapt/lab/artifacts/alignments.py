@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.alignment import TABLE
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
-from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.manifest import MANIFEST, read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import build_settings
@@ -61,7 +61,8 @@ def list_alignments(
 def load_table(alignment: Artifact) -> list[dict[str, Any]]:
     """Return the evaluated methods of a saved alignment, the chosen one first, without its anchors.
 
-    Cached until the file changes; do not modify it. Raises InputError if it cannot be read.
+    Cached until the file changes; do not modify it. Raises InputError if it cannot be read, or was
+    made by a version with other settings.
     """
     path = alignment.folder / TABLE
     try:
@@ -71,6 +72,8 @@ def load_table(alignment: Artifact) -> list[dict[str, Any]]:
             f"{alignment.folder}: expected an evaluated alignment, {TABLE} is missing or damaged.",
             "Fit it again.",
         ) from None
+    for line in lines:
+        read_saved_settings(AlignmentSettings, line["settings"], alignment.name)
     return lines
 
 

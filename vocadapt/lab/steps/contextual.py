@@ -15,6 +15,7 @@ from vocadapt.lab.steps.step import (
     TextStep,
     summarize_space,
 )
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import (
@@ -24,7 +25,6 @@ from vocadapt.models.contextual.word_vectors import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
-from vocadapt.settings import build_settings
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_word_lines
 from vocadapt.text.words import write_sentences
@@ -105,7 +105,7 @@ def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:
 def estimate_reading(artifact: Artifact) -> float:
     """Estimate the seconds of the forward passes behind contextual vectors."""
     manifest = artifact.manifest
-    settings = build_settings(ContextualStep, manifest.settings, artifact.name)
+    settings = read_saved_settings(ContextualStep, manifest.settings, artifact.name)
     model = open_model(artifact.folder.parents[1] / manifest.inputs["model"].paths[0], True)
     return estimate_contextual_seconds(
         manifest.numbers["wordpieces_read"], model, settings.contextual

@@ -17,9 +17,10 @@ from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import MAX_SEED, build_settings
+from vocadapt.settings import MAX_SEED
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
 from vocadapt.text.corpus import CorpusSettings
@@ -160,9 +161,9 @@ def _read_step(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] |
     """Return the step that made vectors, with its settings; None for imported vectors."""
     settings = artifact.manifest.settings
     if "word2vec" in settings:
-        return "vectors", build_settings(VectorsStep, settings, artifact.name)
+        return "vectors", read_saved_settings(VectorsStep, settings, artifact.name)
     if "contextual" in settings:
-        return "contextual", build_settings(ContextualStep, settings, artifact.name)
+        return "contextual", read_saved_settings(ContextualStep, settings, artifact.name)
     return None
 
 

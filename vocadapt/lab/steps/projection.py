@@ -17,6 +17,7 @@ from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.artifacts.saved_results import load_result
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import build_settings
@@ -300,7 +301,7 @@ def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Proj
 def estimate_layout(artifact: Artifact) -> float:
     """Estimate the seconds of the layout, or of the two, of a projection."""
     numbers = artifact.manifest.numbers
-    settings = build_settings(ProjectionStep, artifact.manifest.settings, artifact.name)
+    settings = read_saved_settings(ProjectionStep, artifact.manifest.settings, artifact.name)
     seconds = estimate_projection_seconds(numbers["shown"], WIDTH, settings.projection)
     return 2 * seconds if "second" in numbers else seconds
 

@@ -14,8 +14,9 @@ from vocadapt.lab.steps.step import (
     summarize_space,
 )
 from vocadapt.lab.workspace.disk_space import measure_files
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
-from vocadapt.settings import MAX_SEED, build_settings, setting
+from vocadapt.settings import MAX_SEED, setting
 from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
@@ -72,7 +73,7 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
 
 def estimate_training(artifact: Artifact) -> float:
     """Estimate the seconds of the training behind word vectors from their counts and settings."""
-    settings = build_settings(VectorsStep, artifact.manifest.settings, artifact.name)
+    settings = read_saved_settings(VectorsStep, artifact.manifest.settings, artifact.name)
     space = load_space(artifact.folder)
     if space.counts is None:
         return 0.0

@@ -9,14 +9,16 @@ from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
-from typing import Any
+from typing import Any, TypeVar
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, open_file, read_whole, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
+from vocadapt.settings import build_settings
 
+T = TypeVar("T")
 MANIFEST = "manifest.json"
 # Number of the format of artifacts and their workspace, in every manifest. Manifests of versions
 # before the first number have none; nothing else differs, so they are read as they are. Raise it with
@@ -172,6 +174,20 @@ class Manifest:
                 raise TypeError("an input without a path")
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("a list of texts contains something else")
+
+
+def read_saved_settings(kind: type[T], values: Mapping[str, Any], artifact: str) -> T:
+    """Build settings from what an artifact has saved; raises InputError if this version of vocadapt
+    has other settings.
+    """
+    try:
+        return build_settings(kind, values, artifact)
+    except InputError as error:
+        raise InputError(
+            f"{artifact} was made by another version of vocadapt, whose settings cannot be read:"
+            f" {error.problem}",
+            "Delete it (page Jobs, tab Workspace), and make it again.",
+        ) from error
 
 
 def files_in(folder: Path) -> set[str]:

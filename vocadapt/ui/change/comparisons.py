@@ -21,8 +21,8 @@ from vocadapt.lab.steps.change import (
 )
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.settings import build_settings
 from vocadapt.spaces.neighbors.change import (
     AMONG,
     WHOLE_WORDS,
@@ -240,7 +240,7 @@ def read_spec(workspace: Workspace, artifact: Artifact) -> Spec:
         role: tuple(str(workspace.root / path) for path in given.paths)
         for role, given in manifest.inputs.items()
     }
-    settings = build_settings(ChangeStep, manifest.settings, artifact.name)
+    settings = read_saved_settings(ChangeStep, manifest.settings, artifact.name)
     return Spec("change", settings, inputs, offline=True)
 
 

@@ -1,0 +1,36 @@
+"""A result of a version with other settings is reported on its page in one sentence."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.pages.test_pages import texts
+from vocadapt.lab.steps.alignment import TABLE
+from vocadapt.lab.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def old(seeded, tmp_path) -> Workspace:
+    """A workspace whose alignments were made with a setting that has another name now."""
+    shutil.copytree(seeded.root, tmp_path / "old")
+    workspace = Workspace(tmp_path / "old")
+    for made in workspace.artifacts("alignments"):
+        table = json.loads((made.folder / TABLE).read_text())
+        for line in table["maps"]:
+            line["settings"]["centre"] = line["settings"].pop("center")
+        (made.folder / TABLE).write_text(json.dumps(table))
+    return workspace
+
+
+def test_an_alignment_with_unknown_settings_is_reported(old, open_page):
+    app = open_page("alignment", old)
+    shown = "\n".join([*texts(app), *(one.value for one in app.text)])
+    assert not app.exception
+    assert "another version of vocadapt" in shown and "no setting 'centre'" in shown
+    assert "Delete it (page Jobs, tab Workspace)" in shown
+
+
+def test_the_page_adapt_does_without_its_scores(old, open_page):
+    app = open_page("adapt", old)
+    assert not app.exception and not app.error
