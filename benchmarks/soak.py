@@ -1,7 +1,7 @@
 """Memory of the server over many reruns of all pages: what its caches do not hold grows by at most
 5 %, and all of it stays under the limit of the option `--memory-mb`.
 
-    python benchmarks/soak.py [--reruns 500] [--warm-up 250] [--memory-mb 1500] [--workspace DIR]
+    python benchmarks/soak.py [--reruns 500] [--warm-up 1000] [--memory-mb 1500] [--workspace DIR]
 
 Starts a real server on the demo with the results of its jobs (or on a copy of a workspace), and
 visits it over a websocket as a browser does, without drawing. Each round opens every part of every
@@ -9,7 +9,8 @@ page, and changes random settings of it. Every 250 reruns the visitor closes the
 
 Printed is the resident memory of the server process after a full garbage collection: as it is, and
 with its caches emptied. Caches fill as settings are visited, which is no leak; the second figure shows
-whether there is one.
+whether there is one. The warm-up is long because libraries are imported when a setting first needs
+them: those of UMAP take 100 MB.
 
 RESULT
 """
@@ -68,7 +69,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--reruns", type=int, default=500, help="measured reruns")
-    parser.add_argument("--warm-up", type=int, default=250, help="reruns before the first figure")
+    parser.add_argument("--warm-up", type=int, default=1000, help="reruns before the first figure")
     parser.add_argument("--tab", type=int, default=250, help="reruns of a tab until it is closed")
     parser.add_argument("--memory-mb", type=int, default=1500, help="limit of the server")
     parser.add_argument("--workspace", type=Path, help="a workspace; default: the demo")
