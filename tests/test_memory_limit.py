@@ -1,10 +1,13 @@
 """Above the limit of memory, the caches of the pages are emptied; below it, they are kept."""
 
+import time
+
 import numpy as np
 import pytest
 import streamlit as st
 
-from vocadapt.ui.serving import memory, server
+from vocadapt.training.finetune import run_files
+from vocadapt.ui.serving import memory
 from vocadapt.ui.serving.memory import ROOM, CacheLimit
 
 calls: list[int] = []
@@ -24,7 +27,7 @@ def make_list(length: int) -> list[int]:
 
 
 class Memory:
-    """Stands for the memory of the process, in megabytes."""
+    """Simulated memory of the process, in megabytes."""
 
     def __init__(self) -> None:
         self.used = 3_000.0
@@ -87,10 +90,24 @@ def test_memory_is_given_back():
     assert before - memory.read_memory() > 150e6
 
 
-def test_the_option_sets_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(server, "_run", lambda app, flags: None)
-    given: list[float] = []
-    monkeypatch.setattr(memory.limit, "set_limit", given.append)
-    sharing = '{"memory_mb": 700}'
-    server.main(["--no-browser", "--workspace", str(tmp_path / "w"), "--sharing", sharing])
-    assert given == [700]
+def test_the_cache_of_predictions_is_emptied(monkeypatch):
+    cleared: list[bool] = []
+    monkeypatch.setattr(run_files, "clear_predictions_cache", lambda: cleared.append(True))
+    memory.empty_caches()
+    assert cleared == [True]
+
+
+def test_the_memory_is_checked_again_and_again(process, monkeypatch):
+    monkeypatch.setattr(memory, "CHECK_EVERY", 0.01)
+    monkeypatch.setattr(memory, "limit", CacheLimit(2_000))
+    memory.start_checking()
+    for used in (2_500.0, 3_500.0):
+        process.used = used
+        wait_until(lambda: process.used == process.remains)
+
+
+def wait_until(condition) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -3,7 +3,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.ui.frame.pages import HOME, PAGES
 
 pytestmark = pytest.mark.browser
@@ -16,13 +16,13 @@ TABS = {
 }
 
 
-@pytest.mark.parametrize("path", ["", *at_night(path for path in ADDRESSES if path)])
+@pytest.mark.parametrize("path", ["", *mark_slow(path for path in ADDRESSES if path)])
 def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve_anew, page, path):
     page.goto(f"{serve_anew()}/{path}")
     check_first_visit(page)
 
 
-@pytest.mark.parametrize("paths", [ADDRESSES, *at_night([list(TABS)])], ids=["pages", "tabs"])
+@pytest.mark.parametrize("paths", [ADDRESSES, *mark_slow([list(TABS)])], ids=["pages", "tabs"])
 def test_every_part_comes_by_its_link_and_asks_no_other_machine(serve, page, paths):
     asked = []
     page.on("request", lambda request: asked.append(request.url))

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.browser.test_walk import drawn
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 
 pytestmark = pytest.mark.browser
 
@@ -48,7 +48,7 @@ def check(page):
     assert "workspace=second" in page.url
 
 
-@pytest.mark.parametrize("way", ["new", *at_night(["address"])])  # typed: the demo's own test
+@pytest.mark.parametrize("way", ["new", *mark_slow(["address"])])  # typed: the demo's own test
 def test_the_demo_opens_in_a_second_workspace(serve, page, tmp_path, second, way):
     enter(page, serve(tmp_path / "first"), way)
     page.get_by_role("button", name="Open the demo").click()

@@ -18,7 +18,7 @@ import pytest
 from tests.material import counting_step
 from tests.material.counting_step import CountStep
 from tests.material.lab import LONG, wait_for, write_text
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
 from vocadapt.lab.jobs import worker
@@ -195,7 +195,7 @@ def test_a_job_names_the_canceled_job_whose_result_it_needs(workspace, endless, 
     assert resume(workspace, second).wait(LONG).state == "done", second.log()
 
 
-@pytest.mark.parametrize("moment", [0.5, *at_night([0.0, 1.0, 2.0])])
+@pytest.mark.parametrize("moment", [0.5, *mark_slow([0.0, 1.0, 2.0])])
 def test_after_kill_9_a_job_is_interrupted_and_the_next_one_runs(workspace, endless, quick, moment):
     job = start(workspace, endless, "v")
     wait_for(job, "running")
@@ -594,7 +594,7 @@ def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monk
     assert not watching.is_alive() and job.log(lines=2) == "again\nagain"
 
 
-@pytest.mark.parametrize("still_full_at_the_end", [True, *at_night([False])])
+@pytest.mark.parametrize("still_full_at_the_end", [True, *mark_slow([False])])
 def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(
     workspace, text, monkeypatch, tmp_path, still_full_at_the_end
 ):

@@ -87,9 +87,7 @@ def test_an_export_of_a_newer_workspace_is_not_opened(newer, tmp_path):
 
 
 def test_settings_that_this_version_lacks_are_reported_with_their_artifact():
-    message = (
-        r"best was made by another version of vocadapt(.|\n)*no setting 'centre'(.|\n)*Delete it"
-    )
+    message = r"settings of best cannot be read: settings: there is no setting 'centre'. Another version(.|\n)*Delete best"
     with pytest.raises(InputError, match=message):
         read_saved_settings(AlignmentSettings, {"centre": True}, "best")
     assert read_saved_settings(AlignmentSettings, {}, "best") == AlignmentSettings()

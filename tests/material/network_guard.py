@@ -20,12 +20,19 @@ from typing import Any
 RECORD = "NETWORK_RECORD"  # environment variable: the file of the attempts
 PROCESSES = Path(__file__).parent / "guarded_processes"
 CONNECTIONS = ("socket.connect", "socket.sendto", "socket.sendmsg")  # arguments: socket, address
-LOOKUPS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+LOOKUPS = (
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.gethostbyaddr",
+    "socket.getnameinfo",
+)
+REVERSE = LOOKUPS[2:]  # these ask for the name of an address
 FAMILIES = (socket.AF_INET, socket.AF_INET6)
 # Loopback names, and the addresses that a server binds to.
 LOCAL_NAMES = ("", "localhost", "::", "0.0.0.0")
 GET_ADDRESS = 0x8915  # SIOCGIFADDR: the address of a network interface
 _installed: list[bool] = []
+_taken = [0]  # where `take_attempts` has read to in the record
 _own_addresses: list[str] = []  # the nodes of a Ray cluster on this machine use them
 
 
@@ -45,11 +52,13 @@ def guard_started_processes() -> None:
     """Guard every Python process that this one starts, whatever its environment: the folder of
     sitecustomize.py is first on its PYTHONPATH. (`python -I` ignores PYTHONPATH.)
     """
+    os.environ.update(_add_guard(os.environ))  # processes of multiprocessing
     original = subprocess.Popen.__init__
 
     def start(self: Any, args: Any, *rest: Any, **options: Any) -> None:
         if len(rest) < 10:  # the tenth of them is env
-            options["env"] = _add_guard(options.get("env") or os.environ)
+            environment = options.get("env")
+            options["env"] = _add_guard(os.environ if environment is None else environment)
         original(self, args, *rest, **options)
 
     subprocess.Popen.__init__ = start  # type: ignore[method-assign]
@@ -68,11 +77,10 @@ def _add_guard(environment: Mapping[str, str]) -> dict[str, str]:
 def take_attempts() -> list[str]:
     """Return the attempts since the last call, one line each, and forget them."""
     record = os.environ[RECORD]
-    if not os.path.getsize(record):
-        return []
-    with open(record, "r+", encoding="utf-8") as file:
+    with open(record, encoding="utf-8") as file:
+        file.seek(_taken[0])
         found = file.read().splitlines()
-        file.truncate(0)
+        _taken[0] = file.tell()
     return found
 
 
@@ -126,8 +134,9 @@ def _refuse_other_hosts(event: str, arguments: tuple[Any, ...]) -> None:
         _refuse(event, address[:2])
     if event in LOOKUPS:
         host = arguments[0]
-        # gethostbyaddr asks for the name of an address, too.
-        if is_local(host) or (event != "socket.gethostbyaddr" and is_address(host)):
+        if event == "socket.getnameinfo":
+            host = host[0]
+        if is_local(host) or (event not in REVERSE and is_address(host)):
             return
         _refuse(event, host)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 
-def at_night(cases: Iterable[Any]) -> list[Any]:
+def mark_slow(cases: Iterable[Any]) -> list[Any]:
     """Mark cases as slow; a tuple is the values of several parameters."""
     return [
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)

@@ -7,7 +7,7 @@ import transformers
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import one_thread, sentences, texts
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from tests.models.test_exbert_adapt import made
 from tests.training.test_sentence_pairs import QUICK, documents  # noqa: F401 (a fixture)
 from vocadapt.models.add_extension import list_gates, open_gates
@@ -177,7 +177,7 @@ TASKS = {
         ("token", "embeddings"),
         ("sequence", "top-1"),
         ("question", "head"),
-        *at_night(
+        *mark_slow(
             [
                 ("token", "top-1"),
                 ("token", "head"),

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 
@@ -15,9 +16,12 @@ from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
 
 Open = Callable[..., AppTest]
 
+# Streamlit reads its settings once, from the current folder: now, before a test changes the folder.
+st.get_option("server.address")
+
 
 @pytest.fixture(scope="session", autouse=True)
-def no_components():
+def skip_component_discovery():
     """Streamlit's test class reads the metadata of every installed package for each new app, to find
     components. No page uses one of another package.
     """

@@ -6,6 +6,8 @@ import shutil
 import pytest
 
 from tests.pages.test_pages import texts
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.alignments import load_table
 from vocadapt.lab.steps.alignment import TABLE
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -27,10 +29,13 @@ def test_an_alignment_with_unknown_settings_is_reported(old, open_page):
     app = open_page("alignment", old)
     shown = "\n".join([*texts(app), *(one.value for one in app.text)])
     assert not app.exception
-    assert "another version of vocadapt" in shown and "no setting 'centre'" in shown
-    assert "Delete it (page Jobs, tab Workspace)" in shown
+    assert "Another version of vocadapt may have saved them" in shown
+    assert "no setting 'centre'" in shown and "create it again" in shown
 
 
 def test_the_page_adapt_does_without_its_scores(old, open_page):
+    for made in old.artifacts("alignments"):
+        with pytest.raises(InputError, match="cannot be read"):
+            load_table(made)
     app = open_page("adapt", old)
     assert not app.exception and not app.error

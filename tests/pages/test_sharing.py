@@ -17,7 +17,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.cache import STAMPS
-from vocadapt.ui.serving import guard, paths, server, visitors
+from vocadapt.ui.serving import guard, memory, paths, server, visitors
+from vocadapt.ui.serving.memory import CacheLimit
 from vocadapt.ui.serving.visitors import COOKIE, CookieSetter, read_cookie
 
 COOKIES = ("A" * 43, "b" * 43)
@@ -51,6 +52,7 @@ def served(monkeypatch):
 
     def start(workspace: Path, **sharing: object) -> tuple[int, dict[str, object], dict[str, str]]:
         seen: dict[str, object] = {}
+        monkeypatch.setattr(memory, "limit", CacheLimit(4_000))
         monkeypatch.setattr(server, "_run", lambda app, flags: seen.update(flags))
         given = ["--workspace", str(workspace), "--sharing", json.dumps(sharing)]
         code = server.main(["--no-browser", *given])
@@ -84,6 +86,15 @@ def test_the_options_reach_the_pages_and_the_jobs(served, tmp_path):
         guard.EMBED_IN: "https://example.org",
         "HF_HUB_OFFLINE": "1",
     }
+
+
+def test_the_option_sets_the_limit_of_memory(served, tmp_path, monkeypatch):
+    limits_mb: list[float] = []
+    monkeypatch.setattr(
+        CacheLimit, "set_limit", lambda limit, megabytes: limits_mb.append(megabytes)
+    )
+    served(tmp_path / "w", memory_mb=700)
+    assert limits_mb[-1] == 700
 
 
 def test_a_lab_of_ones_own_has_no_limits(served, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from tests.material.articles import PUBMED
 from tests.material.lab import write_text
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -66,7 +66,7 @@ def test_places_by_hand(tmp_path):
     assert shown(cased) == [("We gave Aspirin, and ", "aspirin", ".", 1)]
 
 
-@pytest.mark.parametrize("splitter", [UNCASED, *at_night([CASED, WHITESPACE])])
+@pytest.mark.parametrize("splitter", [UNCASED, *mark_slow([CASED, WHITESPACE])])
 def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_path, monkeypatch):
     marks = [
         "\u00adx",

@@ -17,7 +17,7 @@ from tests.material.byte_level import (
     read_abstracts,
     split_as,
 )
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.text import counting
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.counting import LineCounter, PartCounter, build_word_counter
@@ -138,7 +138,7 @@ def test_words_are_those_of_the_pretokens(splitter: Splitter) -> None:
         assert of_pretokens == splitter.words(line)
 
 
-@pytest.mark.parametrize("name", [*IN_THE_GATE, *at_night(IN_THE_NIGHT)])
+@pytest.mark.parametrize("name", [*IN_THE_GATE, *mark_slow(IN_THE_NIGHT)])
 def test_every_character_beside_a_cut(name: str) -> None:
     lines = [line for c in CHARACTERS for line in (f"ab{c}cd", f"a {c}", f"{c} a", f"x {c} {c}  y")]
     assert_same_counts(SPLITTERS[name], "".join(f"{line}\n" for line in lines))
@@ -153,7 +153,7 @@ def test_random_lines(splitter: Splitter) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "one space", *at_night(["numbers of three", "runs of marks"])]
+    "name", ["plain", "one space", *mark_slow(["numbers of three", "runs of marks"])]
 )
 def test_real_text(name: str, shared: Path) -> None:
     assert_same_counts(

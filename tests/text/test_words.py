@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
 from vocadapt.text import counting, words
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -119,7 +119,7 @@ def test_words_of_all_ascii_pairs(splitter: Splitter):
 
 @pytest.mark.parametrize(
     ("splitter", "last"),
-    [(BERTS[0], "\uffff"), *at_night([(BERTS[1], "\uffff")]), (KEEP_ACCENTS, "\u3100")],
+    [(BERTS[0], "\uffff"), *mark_slow([(BERTS[1], "\uffff")]), (KEEP_ACCENTS, "\u3100")],
 )
 def test_counts_and_sentences_equal_whole_lines_for_every_code_point(
     splitter: Splitter, last: str, tmp_path: Path

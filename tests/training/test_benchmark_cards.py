@@ -227,6 +227,20 @@ class Endless(Silent):
                 self.wfile.write(b"a\tO\n" * 10_000)
 
 
+class Chunked(Silent):
+    """Answers with a small file in many short chunks."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for _ in range(2_000):
+            self.wfile.write(b"8\r\na\tO\na\tO\n\r\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+
 class Huge(Silent):
     """Says that a file is large, and sends little of it."""
 
@@ -261,9 +275,16 @@ def test_a_server(known, source, tmp_path):
 @pytest.mark.parametrize("handler", [Endless, Huge])
 def test_a_download_ends_at_the_largest_size(handler, known, tmp_path, monkeypatch):
     monkeypatch.setattr(card_module, "MAX_FILE_BYTES", 1_000_000)
-    with serve(handler) as address, pytest.raises(InputError, match=r"larger than 0\.0 GB"):
+    with serve(handler) as address, pytest.raises(InputError, match=r"larger than 0 GiB"):
         fetch_benchmark("free", tmp_path / "out", address)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_size_of_a_download_is_that_of_its_content(tmp_path, monkeypatch):
+    monkeypatch.setattr(card_module, "MAX_FILE_BYTES", 20_000)
+    with serve(Chunked) as address:
+        card_module._retrieve(f"{address}/train.txt", tmp_path / "train.txt", "")
+    assert (tmp_path / "train.txt").read_bytes() == b"a\tO\na\tO\n" * 2_000
 
 
 def test_a_file_that_was_changed_is_refused_and_nothing_stays(known, source, tmp_path):

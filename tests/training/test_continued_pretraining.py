@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from tests.models.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
@@ -213,7 +213,7 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     ("name", "stage", "how"),
     [
         ("exbert-s3", "extension", {"dropout": 0.3, "parts": 4}),
-        *at_night([("bert", "continued", {}), ("exbert-s3", "extension", {})]),
+        *mark_slow([("bert", "continued", {}), ("exbert-s3", "extension", {})]),
     ],
 )
 def test_a_run_stopped_twice_ends_as_one_that_was_not(

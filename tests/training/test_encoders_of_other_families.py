@@ -14,7 +14,7 @@ import torch
 from tests.material.architectures import ARCHITECTURES, build_tiny_model
 from tests.material.byte_level import build_gpt2, build_tiny
 from tests.material.finetuning import ner_task, texts
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
@@ -326,8 +326,8 @@ ATTENTION = AttentionSettings(contexts=20, passes=80, length=16, batch=1, lr=0.0
     [
         ("roberta", DISTIL, 0.8),
         ("gpt2", ATTENTION, 0.7),
-        *at_night((name, DISTIL, 0.8) for name in ("modernbert", "xlm-roberta", "gpt2")),
-        *at_night((name, ATTENTION, 0.7) for name in ("bert", "roberta")),
+        *mark_slow((name, DISTIL, 0.8) for name in ("modernbert", "xlm-roberta", "gpt2")),
+        *mark_slow((name, ATTENTION, 0.7) for name in ("bert", "roberta")),
     ],
 )
 def test_the_embedding_of_a_known_token_is_recovered(name, settings, bound, folders, tmp_path):

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import open_model
@@ -136,7 +136,7 @@ def test_what_a_training_writes_while_it_runs_is_what_the_run_says_in_the_end(ad
     assert (live.epoch, live.steps) == (3, 6)  # ten sentences, four a step, twice
 
 
-@pytest.mark.parametrize("stops", [(2, 7), *at_night([((3,),), ((5, 6, 11),)])])
+@pytest.mark.parametrize("stops", [(2, 7), *mark_slow([((3,),), ((5, 6, 11),)])])
 def test_a_stopped_training_goes_on_to_byte_equal_predictions(adapted, tmp_path, stops):
     settings = FinetuneSettings(
         epochs=4, batch=3, lr=1e-3, save_minutes=1e-9

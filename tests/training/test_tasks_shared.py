@@ -3,7 +3,7 @@ and the issue."""
 
 import pytest
 
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from vocadapt.training.tasks.benchmarks import cards, checksum
 from vocadapt.training.tasks.formats.conll import read_sentences
 from vocadapt.training.tasks.formats.squad import NOT_IN_CONTEXT, REPAIRED, read_questions
@@ -20,7 +20,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(
-    "name", ["NCBI-disease", *at_night(name for name in SENTENCES if name != "NCBI-disease")]
+    "name", ["NCBI-disease", *mark_slow(name for name in SENTENCES if name != "NCBI-disease")]
 )
 def test_ner_sets_have_the_published_sizes(shared, name):
     dev, sentences, entities = SENTENCES[name]

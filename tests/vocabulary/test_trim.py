@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from tests.conftest import TINY_TOKENS
-from tests.material.nightly import at_night
+from tests.material.nightly import mark_slow
 from tests.vocabulary import test_sentencepiece_bpe as sentencepiece
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, open_corpus
@@ -329,7 +329,7 @@ def real_text(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.mark.parametrize(
-    "open_real", [open_bert, *at_night([open_gpt2, open_sentencepiece]), sentencepiece.train]
+    "open_real", [open_bert, *mark_slow([open_gpt2, open_sentencepiece]), sentencepiece.train]
 )
 def test_every_pretoken_and_every_line_of_a_real_text(
     shared: Path, real_text: Corpus, open_real: Callable[[Path], Tokenizer]

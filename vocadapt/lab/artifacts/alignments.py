@@ -66,15 +66,12 @@ def load_table(alignment: Artifact) -> list[dict[str, Any]]:
     """
     path = alignment.folder / TABLE
     try:
-        lines: list[dict[str, Any]] = _TABLES(path)["maps"]
-    except (OSError, KeyError):
+        return _TABLES(path)
+    except (OSError, KeyError, TypeError):
         raise InputError(
             f"{alignment.folder}: expected an evaluated alignment, {TABLE} is missing or damaged.",
             "Fit it again.",
         ) from None
-    for line in lines:
-        read_saved_settings(AlignmentSettings, line["settings"], alignment.name)
-    return lines
 
 
 def load_score_lines(alignments: list[Artifact]) -> list[dict[str, Any]]:
@@ -114,4 +111,12 @@ def find_workspace_of_vectors(vectors: Path) -> Workspace | None:
     return Workspace(folder.parent.parent)
 
 
-_TABLES = CachedReader(strict_json.read)  # a workspace may hold hundreds of evaluations
+def _read_table(path: Path) -> list[dict[str, Any]]:
+    """Read the evaluated methods; raises InputError if this version lacks their settings."""
+    lines: list[dict[str, Any]] = strict_json.read(path)["maps"]
+    for line in lines:
+        read_saved_settings(AlignmentSettings, line["settings"], path.parent.name)
+    return lines
+
+
+_TABLES = CachedReader(_read_table)  # a workspace may hold hundreds of evaluations

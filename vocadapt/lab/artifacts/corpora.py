@@ -18,6 +18,7 @@ from vocadapt.files import check_file
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import is_read_only
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import build_settings
@@ -50,12 +51,12 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
     if not {COUNTS, "files"} & set(record):
         raise InputError(f"{artifact / RECORD} names no text.", "Import the text again.")
     if COUNTS in record:
-        splitter = build_settings(Splitter, record["splitter"], str(artifact))
+        splitter = read_saved_settings(Splitter, record["splitter"], str(artifact))
         return Corpus((artifact / record[COUNTS],), counted_by=splitter)
     # Joining an absolute path leaves it unchanged.
     return open_corpus(
         [artifact / file for file in record["files"]],
-        build_settings(CorpusSettings, record["settings"], str(artifact)),
+        read_saved_settings(CorpusSettings, record["settings"], str(artifact)),
     )
 
 

@@ -22,9 +22,10 @@ from vocadapt.lab.steps.noise_baselines import (
 )
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import CheckedSettings, build_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.neighbors.change import (
     WHOLE_WORDS,
     ChangeSettings,
@@ -258,7 +259,7 @@ def _open_baseline(spaces: Compared, train: str, progress: Progress) -> Baseline
 
 def _build_comparison(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Comparison:
     words = tuple(facts["words"])
-    settings = build_settings(ChangeSettings, facts["settings"], "change")
+    settings = read_saved_settings(ChangeSettings, facts["settings"], "the comparison")
     # 1. Both sides; every array must have a row for each word.
     sides = []
     for side in ("before", "after"):

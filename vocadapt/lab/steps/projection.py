@@ -20,7 +20,6 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import build_settings
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
@@ -269,7 +268,7 @@ def load_projection(folder: Path) -> ProjectionArtifact:
 
 def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
     settings, words = (
-        build_settings(ProjectionStep, facts["settings"], "map"),
+        read_saved_settings(ProjectionStep, facts["settings"], "the projection"),
         tuple(facts["words"]),
     )
     spaces = []

@@ -176,17 +176,18 @@ class Manifest:
             raise TypeError("a list of texts contains something else")
 
 
-def read_saved_settings(kind: type[T], values: Mapping[str, Any], artifact: str) -> T:
-    """Build settings from what an artifact has saved; raises InputError if this version of vocadapt
-    has other settings.
+def read_saved_settings(kind: type[T], values: Mapping[str, Any], name: str) -> T:
+    """Build the saved settings of an artifact.
+
+    Raises InputError if this version has no such settings.
     """
     try:
-        return build_settings(kind, values, artifact)
+        return build_settings(kind, values, "settings")
     except InputError as error:
         raise InputError(
-            f"{artifact} was made by another version of vocadapt, whose settings cannot be read:"
-            f" {error.problem}",
-            "Delete it (page Jobs, tab Workspace), and make it again.",
+            f"The settings of {name} cannot be read: {error.problem} Another version of vocadapt"
+            " may have saved them.",
+            f"Delete {name}, and create it again.",
         ) from error
 
 

@@ -287,7 +287,7 @@ def _read_predictions(path: Path, kind: str, state: tuple[int, int]) -> SavedPre
     return SavedPredictions(split, predictions)
 
 
-def forget_predictions() -> None:
+def clear_predictions_cache() -> None:
     """Empty the cache of test examples and their predictions."""
     _read_predictions.cache_clear()
 

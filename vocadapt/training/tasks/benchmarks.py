@@ -150,6 +150,7 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 TIMEOUT = 60  # seconds without an answer
+BLOCK_BYTES = 1 << 16  # of a download that is read at a time
 MAX_FILE_BYTES = 1 << 30  # of one file, downloaded or in a zip
 
 
@@ -280,7 +281,7 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
     import requests
 
     pooch.get_logger().setLevel("ERROR")
-    fetch: Any = pooch.HTTPDownloader(timeout=TIMEOUT, progressbar=_SizeLimit(url))
+    fetch: Any = _download
     if urlparse(url).scheme == "file":
         fetch = _copy
     known = f"sha256:{sha256}" if sha256 else None
@@ -302,29 +303,28 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
         raise _changed(url) from None
 
 
-class _SizeLimit:
-    """A progress bar of pooch that shows nothing and ends a download of more than MAX_FILE_BYTES."""
+def _download(url: str, output: Any, pooch: Any) -> None:
+    """Downloader of pooch for http(s) addresses; raises InputError above MAX_FILE_BYTES."""
+    import requests
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.total = self.fetched = 0  # bytes; pooch sets the total to what the server says
+    with requests.get(url, stream=True, timeout=TIMEOUT) as response, open(output, "wb") as target:
+        response.raise_for_status()
+        if int(response.headers.get("content-length", 0)) > MAX_FILE_BYTES:
+            raise _too_large(url)
+        fetched = 0
+        for block in response.iter_content(BLOCK_BYTES):
+            fetched += len(block)
+            if fetched > MAX_FILE_BYTES:
+                raise _too_large(url)
+            target.write(block)
 
-    def update(self, n_bytes: int) -> None:
-        """Count a block; raises InputError if the file is too large."""
-        self.fetched += n_bytes
-        if max(self.fetched, self.total) > MAX_FILE_BYTES:
-            raise InputError(
-                f"{self.url}: the file is larger than {MAX_FILE_BYTES / 1e9:.1f} GB.",
-                "Fetch it by hand, and give the folder.",
-                "source",
-            )
 
-    def reset(self) -> None:
-        """Count from 0 again."""
-        self.fetched = 0
-
-    def close(self) -> None:
-        """Do nothing: nothing is shown."""
+def _too_large(what: str) -> InputError:
+    return InputError(
+        f"{what} is larger than {MAX_FILE_BYTES >> 30} GiB.",
+        "Download it yourself, and give the folder with the files.",
+        "source",
+    )
 
 
 def _copy(url: str, output: Any, pooch: Any) -> None:
@@ -340,10 +340,7 @@ def _unpack(archive: Path, member: str, target: Path) -> None:
         if found is None:
             raise InputError(f"{archive.name}: holds no {member}.", remedy)
         if found.file_size > MAX_FILE_BYTES:
-            raise InputError(
-                f"{archive.name}: {member} is larger than a gigabyte unpacked.",
-                "Fetch it by hand.",
-            )
+            raise _too_large(f"{archive.name}: {member}")
         with target.open("wb") as out:
             for block in read_member(packed, found, archive.name, remedy):
                 out.write(block)

@@ -15,7 +15,7 @@ from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGES, NextPart, Part, format_title
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.lessons import bar
-from vocadapt.ui.serving import guard, memory, paths, preload, visitors
+from vocadapt.ui.serving import guard, paths, preload, visitors
 
 # Draws a part; it may return where to continue, otherwise the declared part follows.
 DrawPart = Callable[[Workspace], NextPart | None]
@@ -31,7 +31,6 @@ def draw(page: st.Page) -> None:
     if visitors.is_sign_in_required() and not visitors.is_signed_in():
         visitors.draw_sign_in()
         return
-    memory.limit.empty_full_caches()
     with mistakes.show_errors():
         visitors.record_this_visit()
         check_extensions()

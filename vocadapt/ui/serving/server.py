@@ -260,6 +260,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
     garbage_collection.shorten_collections()
+    memory.start_checking()
     guard.install(preload.RequestWatcher, CookieSetter)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
