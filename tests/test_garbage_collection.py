@@ -1,11 +1,13 @@
 """Objects that survive a slow full collection are excluded from later ones; later garbage is
 still collected."""
 
+import ctypes
 import gc
 import threading
 import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vocadapt.ui.serving import garbage_collection
@@ -118,3 +120,37 @@ def test_memory_freed_by_a_thread_leaves_the_process():
     kept.clear()
     garbage_collection.return_free_memory()
     assert len(last) > 60_000 and full - resident() > 10_000  # pages: 40 of 120 MB
+
+
+class AllocatorFigures(ctypes.Structure):
+    """The answer of mallinfo2, of glibc's malloc.h."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    ]
+
+
+@pytest.mark.skipif(
+    not hasattr(garbage_collection.LIBC, "mallinfo2"), reason="needs glibc 2.33 or newer"
+)
+def test_large_arrays_are_apart_from_the_arenas_also_after_one_was_freed():
+    garbage_collection.shorten_collections()
+    read = garbage_collection.LIBC.mallinfo2
+    read.restype = AllocatorFigures
+    large = np.ones(garbage_collection.LARGE)  # 8 MB; by default, glibc then raises its threshold
+    del large
+    before = read().hblkhd
+    arrays = [np.ones(garbage_collection.LARGE // 4) for _ in range(5)]  # 2 MB each
+    assert read().hblkhd - before >= 5 * arrays[0].nbytes

@@ -9,7 +9,9 @@ once a minute.
 
 Each visit runs in its own thread. glibc allocates separate arenas for threads and keeps their freed
 memory, so the memory of the server would grow with every visit. Therefore the number of arenas is
-limited, and free memory is returned to the system.
+limited, and free memory is returned to the system. Large arrays are not allocated in arenas at all:
+glibc would do so after the first of them was freed, and each would leave a hole that small objects
+keep from being returned.
 """
 
 import ctypes
@@ -23,6 +25,7 @@ EXAMINE_EVERY = 60.0  # seconds between two collections of all objects
 RETURN_EVERY = 10.0  # seconds
 LIBC = ctypes.CDLL(None)
 M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
+M_MMAP_THRESHOLD, LARGE = -3, 1 << 20  # bytes from which an allocation is apart from the arenas
 
 
 class _FreezeSurvivors:
@@ -57,6 +60,7 @@ def shorten_collections() -> None:
         gc.callbacks.append(_FreezeSurvivors())
         if hasattr(LIBC, "mallopt"):
             LIBC.mallopt(M_ARENA_MAX, ARENAS)
+            LIBC.mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def return_free_memory() -> None:
