@@ -10,12 +10,12 @@ page, and changes random settings of it. Every 250 reruns the visitor closes the
 Printed is the resident memory of the server process after a full garbage collection: as it is, and
 with its caches emptied. Caches fill as settings are visited, which is no leak; the second figure shows
 whether there is one. The warm-up is long because libraries are imported when a setting first needs
-them: those of UMAP take 100 MB.
+them.
 
 Result on 28 November 2026 (two cores, demo workspace with the results of its jobs, seed 23, limit 1,500
 MB), without caches, measured every 250 reruns by the functions of this file: after 750 reruns 937 MB,
-1,000 1,073, 1,250 1,075, 1,500 1,091: +1.6 % from 1,000 to 1,500. Between 750 and 1,000 the libraries
-of UMAP were imported.
+1,000 1,073, 1,250 1,075, 1,500 1,091: +1.6 % from 1,000 to 1,500. Between 750 and 1,000 reruns 540
+modules were imported.
 
 Before large arrays were allocated apart from the arenas of glibc, it was 994, 1,043 and 1,091 MB after
 750, 1,000 and 1,250 reruns: 250 to 300 MB were in use, and 500 MB were free in the arenas.
