@@ -143,8 +143,11 @@ def test_the_table_of_an_alignment_is_read_without_its_anchors(tmp_path):
     saved = Artifact(tmp_path, Manifest("alignments", "a", {}), "")
     with pytest.raises(InputError, match=r"expected an evaluated alignment, heldout\.json is"):
         load_table(saved)
+    (tmp_path / "heldout.json").write_text('{"maps": [{"method": "ridge", "settings": {}}]}')
+    assert load_table(saved) == [{"method": "ridge", "settings": {}}]
     (tmp_path / "heldout.json").write_text('{"maps": [{"method": "ridge"}]}')
-    assert load_table(saved) == [{"method": "ridge"}]
+    with pytest.raises(InputError, match=r"heldout\.json is missing or damaged"):
+        load_table(saved)
     (tmp_path / "heldout.json").write_text('{"other": []}')
     assert load_score_lines([saved]) == []
 

@@ -203,7 +203,7 @@ def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path
         name: inputs[name] for name in ("input_ids", "attention_mask", "token_type_ids", "labels")
     }
     expected = network(**named, next_sentence_label=inputs["next"]).loss
-    assert (masked + following).item() == pytest.approx(float(expected), rel=1e-5)
+    assert (masked + following).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("stage", ["continued", "embeddings"])
