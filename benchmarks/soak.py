@@ -42,7 +42,7 @@ from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
 
 BOUND = 0.05
 SEED = 23
-PARTS = 10  # measurements between the first and the last
+PARTS = 10  # measurements with caches
 CHANGES = 2  # settings changed on each part, one after the other
 # The server with one addition: on SIGUSR1 it collects garbage and writes its resident memory; on
 # SIGUSR2 it empties its caches first.
