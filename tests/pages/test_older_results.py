@@ -9,6 +9,7 @@ from tests.pages.test_pages import texts
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.alignments import load_table
 from vocadapt.lab.steps.alignment import TABLE
+from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -39,3 +40,17 @@ def test_the_page_adapt_does_without_its_scores(old, open_page):
             load_table(made)
     app = open_page("adapt", old)
     assert not app.exception and not app.error
+
+
+def test_a_page_that_cannot_show_figures_says_what_to_do(seeded, tmp_path, open_page):
+    """Figures of another type, which vocadapt does not write, are not foreseen by the pages."""
+    shutil.copytree(seeded.root, tmp_path / "foreign")
+    workspace = Workspace(tmp_path / "foreign")
+    for made in workspace.artifacts("vectors"):
+        manifest = json.loads((made.folder / MANIFEST).read_text())
+        manifest["numbers"]["words"] = ["many"]
+        (made.folder / MANIFEST).write_text(json.dumps(manifest))
+    app = open_page("vectors", workspace)
+    assert app.exception and [one.value for one in app.error] == ["A fault stopped this page."]
+    assert any("delete it on the page Workspace" in one.value for one in app.text)
+    assert not open_page("storage", workspace).exception

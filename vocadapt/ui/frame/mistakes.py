@@ -33,6 +33,17 @@ def show_errors() -> Iterator[None]:
                 st.text(format_message(line))  # no Markdown: the message may quote a file
 
 
+def draw_fault() -> None:
+    """Tell what to do after a fault that stopped the page; the exception itself is not shown."""
+    with st.container(border=True):
+        st.error("A fault stopped this page.", icon=":material/error:")
+        st.text(
+            "Other pages still work. If a result on this page was changed by hand or comes from another"
+            " program, delete it on the page Workspace and create it again. Otherwise the fault is in"
+            " vocadapt: please report it with the trace that the server has printed."
+        )
+
+
 def replace_failure() -> None:
     """Dismiss the failed job that the page shows, because the user gave other input."""
     if shown := st.session_state.get(SHOWN_FAILURE, ""):
