@@ -232,7 +232,7 @@ def test_the_exit_status_says_whether_the_pins_were_looked_up(audit, monkeypatch
         if torch:
             text = json.dumps({"dependencies": [CANARY, torch, *others]})
             answer = audit.read_answer(text)
-        monkeypatch.setattr(audit, "ask_databases", lambda pins, a=answer: [("a", a, "no route")])
+        monkeypatch.setattr(audit, "look_up_pins", lambda pins, a=answer: [("a", a, "no route")])
         assert audit.main(["vulnerabilities"]) == status
         written = capsys.readouterr().out
         assert ("NOT AUDITED" in written) == (status == 3)
@@ -242,7 +242,7 @@ def test_the_exit_status_says_whether_the_pins_were_looked_up(audit, monkeypatch
 def test_a_reviewed_advisory_is_accepted_while_it_is_needed(audit, monkeypatch):
     unsafe = {"name": "torch", "version": "1", "vulns": [{"id": "GHSA-1", "aliases": ["CVE-1"]}]}
     answer = audit.read_answer(json.dumps({"dependencies": [CANARY, unsafe]}))
-    monkeypatch.setattr(audit, "ask_databases", lambda pins: [("a", answer, "")])
+    monkeypatch.setattr(audit, "look_up_pins", lambda pins: [("a", answer, "")])
     entries = [{"package": "torch", "id": name, "reason": ""} for name in ("CVE-1", "CVE-2")]
     assert audit.check_vulnerabilities({"torch": "1"}, entries[:1]) == ([], [])
     found = (["the entry of torch, CVE-2, is not needed"], [])
