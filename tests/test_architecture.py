@@ -128,6 +128,12 @@ def parse(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+@lru_cache(maxsize=2_000)
+def list_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """List all nodes of a tree, once for all rules."""
+    return tuple(ast.walk(tree))
+
+
 def sources() -> list[Path]:
     return sorted([*ROOT.glob("vocadapt/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "app.py"])
 
@@ -151,7 +157,7 @@ def imported(tree: ast.AST, path: str) -> Iterator[tuple[str, int]]:
     too.
     """
     package = list(Path(path).parent.parts)
-    for node in ast.walk(tree):
+    for node in list_nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -235,7 +241,7 @@ def unsafe(source: str, path: str) -> list[str]:
         for m, n in imported(tree, path)
         if m.split(".")[0] in FORBIDDEN_MODULES
     ]
-    for node in ast.walk(tree):
+    for node in list_nodes(tree):
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
@@ -262,7 +268,7 @@ def reads_beside_the_door(source: str, path: str) -> list[str]:
     if path in OWN_FILES or path.startswith(OWN_FOLDERS):
         return []
     found = []
-    for node in ast.walk(parse(source)):
+    for node in list_nodes(parse(source)):
         if isinstance(node, ast.Call) and _reads(node):
             found.append(
                 f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.files"
@@ -304,7 +310,7 @@ def decides_by_task_kind(source: str, path: str) -> list[str]:
     if path.startswith(KINDS_FOLDER):
         return []
     found = []
-    for node in ast.walk(parse(source)):
+    for node in list_nodes(parse(source)):
         by_name = isinstance(node, ast.Compare) and _constants(node) & KIND_NAMES
         table = isinstance(node, ast.Dict) and len(_texts(node.keys) & KIND_NAMES) > 1
         pattern = isinstance(node, ast.MatchValue) and _constants(node) & KIND_NAMES
@@ -323,12 +329,17 @@ def _constants(node: ast.AST) -> set[str]:
 
 def _tests_class(node: ast.AST) -> bool:
     """Whether a node asks for the class of an example."""
-    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in {"isinstance", "issubclass"}:
-        return bool(names & EXAMPLES)
-    if isinstance(node, ast.Compare) and "type" in names:
-        return bool(names & EXAMPLES)
+    if isinstance(node, ast.Call):
+        by_class = isinstance(node.func, ast.Name) and node.func.id in {"isinstance", "issubclass"}
+        return by_class and bool(_names(node) & EXAMPLES)
+    if isinstance(node, ast.Compare):
+        names = _names(node)
+        return "type" in names and bool(names & EXAMPLES)
     return isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in EXAMPLES
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def spelled_tokens(source: str, path: str) -> list[str]:
@@ -354,14 +365,14 @@ def flags_below_the_command_line(source: str, path: str) -> list[str]:
     tree = parse(source)
     declared = {
         keyword.value
-        for node in ast.walk(tree)
+        for node in list_nodes(tree)
         if isinstance(node, ast.Call)
         for keyword in node.keywords
         if keyword.arg in ("flag", "other_flag")
     }
     return [
         f"{path}:{node.lineno} names a flag: {node.value!r}"
-        for node in ast.walk(tree)
+        for node in list_nodes(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node not in declared
@@ -620,7 +631,7 @@ def imported_modules(source: str, path: str, modules: set[str]) -> set[str]:
     under TYPE_CHECKING.
     """
     found = set()
-    for node in ast.walk(parse(source)):
+    for node in list_nodes(parse(source)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
