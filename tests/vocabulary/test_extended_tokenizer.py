@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.nightly import mark_slow
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
@@ -96,7 +95,8 @@ def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) 
     assert {example[0] for example in found.examples} == {"placebos®", "placebos_x"}
 
 
-@pytest.mark.parametrize("casing", ["uncased", *mark_slow(["cased"])])
+@pytest.mark.slow
+@pytest.mark.parametrize("casing", ["uncased", "cased"])
 def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> None:
     """On all distinct pieces of 8.7 MB of real abstracts, departures stay under .5 % of the added
     words' occurrences.

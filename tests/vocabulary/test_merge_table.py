@@ -296,6 +296,7 @@ def abstracts(shared: Path) -> Counter[str]:
     return counts
 
 
+@pytest.mark.slow
 def test_real_merges_on_every_pre_token_of_real_text(
     gpt2: tuple[dict[str, int], list[Merge]], abstracts: Counter[str]
 ) -> None:

@@ -222,6 +222,7 @@ def test_a_token_that_is_the_whole_word_has_its_exact_cost(seed: int) -> None:
 # A real model
 
 
+@pytest.mark.slow
 def test_a_real_model_on_every_pre_token_of_real_text(shared: Path) -> None:
     path = shared / "data/tokenizers/spm-unigram/tokenizer.json"
     tokenizer = Tokenizer.from_file(str(path))

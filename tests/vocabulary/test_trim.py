@@ -329,7 +329,7 @@ def real_text(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.mark.parametrize(
-    "open_real", [open_bert, *mark_slow([open_gpt2, open_sentencepiece]), sentencepiece.train]
+    "open_real", [*mark_slow([open_bert, open_gpt2, open_sentencepiece]), sentencepiece.train]
 )
 def test_every_pretoken_and_every_line_of_a_real_text(
     shared: Path, real_text: Corpus, open_real: Callable[[Path], Tokenizer]

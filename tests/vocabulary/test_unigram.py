@@ -551,6 +551,7 @@ def real(shared: Path) -> tuple[Tokenizer, Counter[str], VocabularyPlan]:
     return tokenizer, counts, plan_for(tokenizer, counts, max_added=2_000, **BY_WORDS)
 
 
+@pytest.mark.slow
 def test_2000_words_are_whole_and_only_longer_words_with_them_change(
     real: tuple[Tokenizer, Counter[str], VocabularyPlan],
 ) -> None:
