@@ -2,6 +2,8 @@
 traceback, and no files left behind."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -593,3 +595,13 @@ def test_an_existing_folder_names_the_option_that_overwrites(refused, text, tiny
     (tmp_path / "out" / "mine").touch()
     said = refused("vectors", "train", text, "--model", tiny_bert, "--out", "out")
     assert "Choose another path, or overwrite it (--overwrite)." in said
+
+
+def test_another_python_is_told_which_one_to_use():
+    code = (
+        "import sys; sys.modules['tokenizers'] = None; from vocadapt.cli import main;"
+        " sys.exit(main(['tokenize', 'a word', '--model', 'a-model']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"The package tokenizers is not installed in {sys.executable}." in done.stderr

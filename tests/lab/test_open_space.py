@@ -18,5 +18,5 @@ def test_what_is_neither_is_refused(tmp_path):
 
 def test_a_bare_vocabulary_has_no_rows(tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
-    with pytest.raises(InputError, match="is a vocabulary file, not a model"):
+    with pytest.raises(InputError, match="is a file, not a model folder"):
         open_space(tmp_path / "vocab.txt")

@@ -212,7 +212,7 @@ def test_bare_vocabularies_and_other_architectures_are_refused(tmp_path, tiny_be
     from tests.conftest import TINY_TOKENS
 
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
-    with pytest.raises(InputError, match="is a vocabulary file, not a model"):
+    with pytest.raises(InputError, match="is a file, not a model folder"):
         made(open_model(tmp_path / "vocab.txt"), read)
 
 

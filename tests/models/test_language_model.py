@@ -100,7 +100,7 @@ def test_a_bare_vocabulary_has_words_but_no_rows(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
     model = open_model(tmp_path / "vocab.txt")
     assert model.vocabulary.tokenize("hypertension") == ("hyper", "##tension")
-    with pytest.raises(InputError, match="a vocabulary file, not a model"):
+    with pytest.raises(InputError, match="is a file, not a model folder"):
         _ = model.space
 
 

@@ -574,6 +574,13 @@ def test_a_place_that_cannot_be_written_is_reported(tmp_path):
         save_space(space_of(), tmp_path / "taken" / "below")
 
 
+def test_what_is_no_folder_of_vectors_is_said(tmp_path):
+    with pytest.raises(InputError, match="missing: no such folder"):
+        load_space(tmp_path / "missing")
+    with pytest.raises(InputError, match="is a file: word vectors are a folder"):
+        load_space(write(tmp_path, "1 2\nheart 1 2\n", "heart.vec"))
+
+
 def test_damaged_artifacts_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"vectors\.safetensors is missing"):
         load_space(tmp_path)

@@ -15,7 +15,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.advice import advise, apply_rules, recommend, suggest_recipes
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain, summarize_gains
 from vocadapt.vocabulary.advice.rules import WORDS, compute_needed_words, forecast
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.word_tokenizations import (
@@ -363,3 +363,19 @@ def test_the_interval_of_a_measured_gain_contains_it():
     assert len({(one.words, one.embeddings) for one in MEASURED_GAINS}) == len(MEASURED_GAINS)
     for one in MEASURED_GAINS:
         assert one.low <= one.gain <= one.high and 0 <= one.p1 <= 1
+
+
+def test_the_measured_gains_in_a_sentence():
+    gains = [
+        MeasuredGain(1, "random", 0.0, -0.02, -0.04, -0.01),
+        MeasuredGain(1, "ensemble", 0.1, 0.01, -0.01, 0.02),
+        MeasuredGain(9, "ensemble", 0.3, 0.03, 0.01, 0.05),
+    ]
+    assert summarize_gains(gains) == (
+        "Mean F1 rose in 2 of 3 settings; the 95 % interval is above zero in 1, below zero in 1."
+    )
+
+
+def test_fewer_words_than_the_most_frequent_ones_are_counted():
+    said = [one.says for one in advice_on({"the": 9_000, "hypertension": 25}).findings]
+    assert any("could be added (1, at most 1,000) would save" in says for says in said)

@@ -38,6 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(given)
     except InputError as error:
         return _report(given, error, 2)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] == "vocadapt":
+            raise  # a fault of vocadapt
+        remedy = "Use the Python in which vocadapt is installed: in a clone, .venv/bin/python after make app."
+        problem = f"The package {error.name} is not installed in {sys.executable}."
+        return _report(given, InputError(problem, remedy), 2)
     except MemoryError:
         remedy = "Use less text or fewer words, or close other programs."
         return _report(given, InputError("Not enough memory.", remedy), 2)

@@ -84,7 +84,7 @@ class ModelFolder(Summarized):
         """The content of config.json."""
         if self.path.is_file():
             raise InputError(
-                f"{self.path} is a vocabulary file, not a model.",
+                f"{self.path} is a file, not a model folder.",
                 "Give a model folder or a hub name.",
             )
         return read_config(self.path)

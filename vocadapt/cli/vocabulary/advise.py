@@ -35,7 +35,7 @@ from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
 from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.advice.advice import Finding, SplitWord
 from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain, summarize_gains
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.growth.word_tokenizations import Gain
 from vocadapt.vocabulary.lens import (
@@ -239,12 +239,22 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
         f" {figures.lines:,} of {figures.lines_read:,} lines, {report.seconds:.1f} s",
     ]
 
-    # 4. What adapting gained on tasks.
+    # 4. How adapting changed the scores of tasks.
     measured = [
-        (f"{one.words} M", one.embeddings, one.p1, one.gain, f"{one.low:+.3f} to {one.high:+.3f}")
+        (
+            f"{one.words} M",
+            one.embeddings,
+            one.p1,
+            f"{one.gain:+.3f}",
+            f"{one.low:+.3f} to {one.high:+.3f}",
+        )
         for one in MEASURED_GAINS
     ]
-    lines += ["", MEASURED_SOURCE, format_table(MEASURED_COLUMNS, measured)]
+    lines += [
+        "",
+        f"{summarize_gains()} {MEASURED_SOURCE}",
+        format_table(MEASURED_COLUMNS, measured),
+    ]
 
     # 5. The commands.
     if advice.recipes:

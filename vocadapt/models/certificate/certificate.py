@@ -120,7 +120,7 @@ def certify(
     for model in (before, after):
         if model.path.is_file():
             raise InputError(
-                f"{model.path} is a vocabulary file, not a model: there is nothing to certify.",
+                f"{model.path} is a file, not a model folder: there is nothing to certify.",
                 "Give model folders.",
             )
         # A folder without a readable model is an error, not a failed check.

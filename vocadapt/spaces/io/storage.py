@@ -64,15 +64,19 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 
     Raises InputError if a file is missing or damaged, or if words and vectors differ in number.
     """
-    # 1. Both files must be there.
-    if os.path.exists(folder):
-        check_path(folder)
+    # 1. Both files must be there. os.path, unlike Path, answers false for a name too long.
+    remedy = "Give a folder of word vectors that were trained or imported here."
+    if not os.path.exists(folder):
+        raise InputError(f"{folder}: no such folder.", remedy)
+    check_path(folder)
+    if not os.path.isdir(folder):
+        raise InputError(
+            f"{folder} is a file: word vectors are a folder with {VECTORS} and {WORDS}.",
+            "Import the vectors of other tools first, and give the folder of the import.",
+        )
     for file in (VECTORS, WORDS):
-        if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
-            raise InputError(
-                f"{folder}: {file} is missing.",
-                "Give a folder of word vectors that were trained or imported here.",
-            )
+        if not os.path.isfile(folder / file):
+            raise InputError(f"{folder}: {file} is missing.", remedy)
 
     # 2. Map the vectors; read the counts, if they were saved.
     tensors = index_tensors(folder / VECTORS)

@@ -48,7 +48,7 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
 from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, summarize_gains
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
 
@@ -365,16 +365,16 @@ def draw_gains(report: lab.AdviceReport) -> None:
 
 
 def draw_measured_gains() -> None:
-    """Draw the gains on tasks that were measured once."""
-    draw_heading("What new words gained on tasks")
-    st.markdown(MEASURED_SOURCE)
+    """Draw the changes on tasks that were measured once."""
+    draw_heading("How new words changed the scores of tasks")
+    st.markdown(f"**{summarize_gains()}** {MEASURED_SOURCE}")
     rows = [
         (
             f"{one.words} million",
             one.embeddings,
             fraction(one.p1, 3),
-            signed(one.gain),
-            f"{signed(one.low)} to {signed(one.high)}",
+            signed(one.gain, 3),
+            f"{signed(one.low, 3)} to {signed(one.high, 3)}",
         )
         for one in MEASURED_GAINS
     ]

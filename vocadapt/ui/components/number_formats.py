@@ -43,9 +43,15 @@ def fraction(value: float | None, digits: int = 3) -> str:
     return text
 
 
-def signed(value: float) -> str:
-    """Format a difference of two fractions with its sign: +.047."""
-    return ("+" if value >= 0 else "") + fraction(value)
+def signed(value: float, digits: int | None = None) -> str:
+    """Format a difference of two fractions with its sign: +.047.
+
+    digits: number of decimals; None: as many as `fraction` has.
+    """
+    if digits is None:
+        return ("+" if value >= 0 else "") + fraction(value)
+    text = f"{value:+.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
 
 
 def chance(value: float | None) -> str:

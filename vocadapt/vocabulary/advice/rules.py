@@ -272,15 +272,16 @@ RULES: tuple[Rule, ...] = (
         "hardly worth it, because the model knows nearly all frequent words of this text",
         lambda f: f.top_saved < MIN_SAVED and not f.task_needs_words,
         lambda f: (
-            f"The {TOP:,} most frequent words that could be added would save {format_fraction(f.top_saved)}"
-            " of the tokens."
+            f"The most frequent words that could be added ({min(TOP, f.gain(0).words):,}, at most"
+            f" {TOP:,}) would save {format_fraction(f.top_saved)} of the tokens."
         ),
         f"Below {format_fraction(MIN_SAVED)} the text is similar to general texts, which save at most .015.",
     ),
     Rule(
         "weak map",
         "",
-        lambda f: USABLE <= f.forecast.p5 < GOOD,
+        # Near chance, the rule "too little text" reports it.
+        lambda f: max(USABLE, NEAR_CHANCE * f.forecast.chance) <= f.forecast.p5 < GOOD,
         lambda f: (
             f"Expected held-out P@5 {format_fraction(f.forecast.p5)} ({format_fraction(f.forecast.low)} to"
             f" {format_fraction(f.forecast.high)})."
