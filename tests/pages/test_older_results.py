@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from streamlit import error_util
 
 from tests.pages.test_pages import texts
 from vocadapt.errors import InputError
@@ -11,6 +12,7 @@ from vocadapt.lab.artifacts.alignments import load_table
 from vocadapt.lab.steps.alignment import TABLE
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.frame import mistakes
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def test_the_page_adapt_does_without_its_scores(old, open_page):
     assert not app.exception and not app.error
 
 
-def test_a_page_that_cannot_show_figures_says_what_to_do(seeded, tmp_path, open_page):
+def test_a_page_that_cannot_show_figures_says_what_to_do(seeded, tmp_path, open_page, monkeypatch):
     """Figures of another type, which vocadapt does not write, are not foreseen by the pages."""
     shutil.copytree(seeded.root, tmp_path / "foreign")
     workspace = Workspace(tmp_path / "foreign")
@@ -50,7 +52,12 @@ def test_a_page_that_cannot_show_figures_says_what_to_do(seeded, tmp_path, open_
         manifest = json.loads((made.folder / MANIFEST).read_text())
         manifest["numbers"]["words"] = ["many"]
         (made.folder / MANIFEST).write_text(json.dumps(manifest))
+    assert open_page("vectors", workspace).exception
+    # In the server.
+    shown = error_util.show_uncaught_app_exception
+    monkeypatch.setattr(error_util, "show_uncaught_app_exception", shown)  # restored after the test
+    mistakes.replace_fault_message()
     app = open_page("vectors", workspace)
-    assert app.exception and [one.value for one in app.error] == ["A fault stopped this page."]
+    assert not app.exception and [one.value for one in app.error] == ["A fault stopped this page."]
     assert any("delete it on the page Workspace" in one.value for one in app.text)
     assert not open_page("storage", workspace).exception

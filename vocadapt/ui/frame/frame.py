@@ -22,8 +22,8 @@ DrawPart = Callable[[Workspace], NextPart | None]
 
 
 def draw(page: st.Page) -> None:
-    """Draw the sidebar and a page; user errors are shown as messages. Any other exception is a fault:
-    the page says what to do, and Streamlit logs it with its trace.
+    """Draw the sidebar and a page; user errors are shown as messages. Any other exception is a fault
+    (`mistakes.draw_fault`).
     """
     # For a lab that `streamlit run` started; the server of this package has done both.
     paths.warn_once()
@@ -31,17 +31,13 @@ def draw(page: st.Page) -> None:
     if visitors.is_sign_in_required() and not visitors.is_signed_in():
         visitors.draw_sign_in()
         return
-    try:
-        with mistakes.show_errors():
-            visitors.record_this_visit()
-            check_extensions()
-            draw_sidebar()
-            overview.draw_header_strip(address.workspace())
-            _draw_back_button()
-            page.run()
-    except Exception:
-        mistakes.draw_fault()
-        raise
+    with mistakes.show_errors():
+        visitors.record_this_visit()
+        check_extensions()
+        draw_sidebar()
+        overview.draw_header_strip(address.workspace())
+        _draw_back_button()
+        page.run()
     # Not reached if the run is interrupted: the page is then drawn again.
     preload.report_page_drawn()
 

@@ -33,7 +33,17 @@ def show_errors() -> Iterator[None]:
                 st.text(format_message(line))  # no Markdown: the message may quote a file
 
 
-def draw_fault() -> None:
+def replace_fault_message() -> None:
+    """Let Streamlit call `draw_fault` where a page, or a part of it, ends by an exception.
+
+    Its own message speaks of a cloud that the lab does not run in. It still logs the trace.
+    """
+    from streamlit import error_util
+
+    error_util.show_uncaught_app_exception = draw_fault
+
+
+def draw_fault(fault: BaseException) -> None:
     """Tell what to do after a fault that stopped the page; the exception itself is not shown."""
     with st.container(border=True):
         st.error("A fault stopped this page.", icon=":material/error:")
