@@ -40,10 +40,10 @@ def replace_fault_message() -> None:
     """
     from streamlit import error_util
 
-    error_util.show_uncaught_app_exception = draw_fault
+    error_util.show_uncaught_app_exception = lambda ex: draw_fault()
 
 
-def draw_fault(fault: BaseException) -> None:
+def draw_fault() -> None:
     """Tell what to do after a fault that stopped the page; the exception itself is not shown."""
     with st.container(border=True):
         st.error("A fault stopped this page.", icon=":material/error:")
