@@ -11,7 +11,8 @@ import pytest
 from tests.material.finetuning import one_thread
 from tests.material.lab import LONG, wait_for, write_text
 from tests.models.test_exbert_adapt import made
-from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
+from tests.pages.conftest import go_to
+from tests.pages.test_pages import ADAPT, FINETUNE, PRETRAINING, markup, texts
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.reports.pretraining import (
     has_mlm_head,
@@ -27,7 +28,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.pretraining.result import compare_added
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
@@ -122,7 +123,7 @@ def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
         PRETRAINING, pretrained, **{f"pretraining_{name}": value for name, value in link.items()}
     )
     assert not app.exception and app.radio(key="pretraining_stage").value == "whole"
-    assert app.number_input(key="hours_quick").value == 1.0
+    assert app.number_input(key="hours_pretraining_quick").value == 1.0
     chart = app.get("plotly_chart")[0].proto.spec
     assert "seconds of training" in chart and "wordpieces read" not in chart
     app.selectbox(key="pretraining_model").set_value(
@@ -251,12 +252,25 @@ def fill_in(open_page, workspace):
         pretraining_stage="extension",
         pretraining_budget="epochs",
     )
-    app.number_input(key="length_quick").set_value(16).run()
-    app.number_input(key="epochs_quick").set_value(30.0).run()
-    app.number_input(key="save_minutes_quick").set_value(0.1).run()
+    app.number_input(key="length_pretraining_quick").set_value(16).run()
+    app.number_input(key="epochs_pretraining_quick").set_value(30.0).run()
+    app.number_input(key="save_minutes_pretraining_quick").set_value(0.1).run()
     told = next(text for text in plain_texts(app) if "epochs" in text)
     assert float(told.split(" epochs")[0].split()[-1]) == pytest.approx(30, abs=0.2)
     return app
+
+
+def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained):
+    """Both have a preset "quick", with 5 epochs there: here the inputs showed 1 epoch, and the plan
+    was that of 5.
+    """
+    app = go_to(open_page(FINETUNE, pretrained), PRETRAINING)
+    quick = PRETRAINING_PRESETS["quick"].settings
+    shown = {
+        name: app.number_input(key=f"{name}_pretraining_quick").value
+        for name in ("epochs", "batch", "lr", "warm_up")
+    }
+    assert shown == {name: getattr(quick, name) for name in shown}
 
 
 def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):

@@ -326,8 +326,8 @@ def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked, finetune_preset="poerner")
     assert not app.exception and app.text_input(key="seeds_poerner").value == "1 2 3 4 5 6 7 8"
     assert (
-        app.number_input(key="epochs_poerner").value == 100
-        and app.checkbox(key="with_dev_poerner").value
+        app.number_input(key="epochs_finetune_poerner").value == 100
+        and app.checkbox(key="with_dev_finetune_poerner").value
     )
 
 

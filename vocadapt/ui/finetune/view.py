@@ -224,9 +224,9 @@ def _choose_fold(n_folds: int) -> int:
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Draw the inputs of all settings, initially with the preset's values; return the settings."""
     # Keys contain the preset: selecting another one resets the inputs to its values.
-    usual = FINETUNING_PRESETS[preset].settings
-    changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
-    changed["trained"] = draw_setting(st, usual, "trained", f"trained_{preset}")
+    usual, form = FINETUNING_PRESETS[preset].settings, f"finetune_{preset}"
+    changed = draw_in_columns(usual, IN_COLUMNS, form, {"lr": {"format": "%.1e"}})
+    changed["trained"] = draw_setting(st, usual, "trained", f"trained_{form}")
     changed["freeze"] = "all"
     # If only new embeddings are trained, no layer is trained, so none can be selected.
     if changed["trained"] != NEW_EMBEDDINGS:
@@ -237,10 +237,10 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
             frozen,
             frozen.index(usual.freeze),
             format_func=_describe_freezing,
-            key=f"freeze_{preset}",
+            key=f"freeze_{form}",
         )
     for name in ("schedule", "with_dev", "ungrouped"):
-        changed[name] = draw_setting(st, usual, name, f"{name}_{preset}")
+        changed[name] = draw_setting(st, usual, name, f"{name}_{form}")
     if with_word_rule:
         changed["word_rule"] = draw_setting(
             st, usual, "word_rule", "finetune_word_rule", format_func=str

@@ -172,6 +172,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
         )
         # The preset's block length may exceed the maximum length of the model.
         usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
+        form = f"pretraining_{preset}"
         budget = st.segmented_control(
             "Budget",
             list(BUDGETS),
@@ -181,14 +182,14 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             bind="query-params",
             help=HELP["budget"],
         )
-        given = choose_budget(str(budget), usual, preset)
+        given = choose_budget(str(budget), usual, form)
         with st.popover("More settings", icon=":material/tune:"):
             options: dict[str, dict[str, Any]] = {
                 "length": {"most": count_positions(model)},
                 "lr": {"format": "%.1e"},
             }
-            given |= draw_in_columns(usual, IN_COLUMNS, preset, options)
-            given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
+            given |= draw_in_columns(usual, IN_COLUMNS, form, options)
+            given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{form}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
             # Draw each setting only if it applies: for an adapted model, for the stage `extension`,
@@ -210,12 +211,15 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     )
 
 
-def choose_budget(name: str, usual: MaskedSettings, preset: str) -> dict[str, Any]:
-    """Draw the widget of a budget; return its value, which overrides the preset's."""
+def choose_budget(name: str, usual: MaskedSettings, form: str) -> dict[str, Any]:
+    """Draw the widget of a budget; return its value, which overrides the preset's.
+
+    form: as in `draw_in_columns`.
+    """
     initial, options = BUDGETS[name]
     start: dict[str, Any] = {name: initial or usual.epochs}
     usual = replace(usual, **start)
-    value = draw_setting(st, usual, name, f"{name}_{preset}", width=180, **options)
+    value = draw_setting(st, usual, name, f"{name}_{form}", width=180, **options)
     return {name: value}
 
 
