@@ -3,6 +3,7 @@ resumes after a cancel."""
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,6 +30,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
+from vocadapt.ui.pretraining import result
 from vocadapt.ui.pretraining.result import compare_added
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
@@ -94,6 +96,16 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
     assert any("6 models saved during training" in expander.label for expander in app.expander)
     commands = [code.value for code in app.code if "pretrain --model" in code.value]
     assert any("--stage extension" in command for command in commands)
+
+
+def test_the_figures_of_one_step_are_in_the_singular(pretrained, monkeypatch):
+    shown = []
+    monkeypatch.setattr(result, "draw_metrics", lambda *rows, **places: shown.extend(rows))
+    one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
+    figures = replace(one)
+    figures.__dict__["numbers"] = one.numbers | {"steps": 1, "tokens": 2048}
+    result.draw_figures(figures, "x")
+    assert ("Wordpieces", "2\u202f048", "1 step") in shown
 
 
 def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(

@@ -33,7 +33,13 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import format_sentence, plain
-from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
+from vocadapt.ui.components.number_formats import (
+    count,
+    count_noun,
+    duration,
+    format_estimate_bold,
+    fraction,
+)
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes
@@ -315,7 +321,7 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
             f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
             f" :small[:gray[{count(found.examples)} examples"
             f" ({count(per_epoch)}"
-            f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
+            f" × {count_noun(step.finetune.epochs, 'epoch')} × {count_noun(n, 'run')}) at"
             f" {speed} per second, {source};"
             f" {duration(begin)} to start up]]"
         )

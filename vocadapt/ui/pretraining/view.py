@@ -26,7 +26,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, format_estimate_bold, fraction
+from vocadapt.ui.components.number_formats import count, count_noun, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
@@ -234,10 +234,9 @@ def draw_cost(
     per_second, pace = estimate_pace(request, made, pickers.list_display_names(workspace))
     found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
-    steps = "1 step" if found.steps == 1 else f"{count(found.steps)} steps"
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
-        f" {steps}, {found.epochs:.2f} epochs :small[:gray[at"
+        f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[at"
         f" {count(round(per_second))} per second, {pace}; the text has {known} wordpieces]]"
     )
 
