@@ -32,6 +32,7 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.pretraining import result
 from vocadapt.ui.pretraining.result import compare_added
+from vocadapt.ui.pretraining.view import describe_large_batch
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 
@@ -343,6 +344,24 @@ def test_the_cost_by_hand():
         ).seconds
         == 360
     )
+
+
+def test_a_batch_that_is_larger_than_the_text_is_reported():
+    """The demo's text, 1 489 wordpieces: an epoch of 1 408 is one step of 2 048."""
+    settings = MaskedSettings(length=128, batch=16)
+    found = estimate_pretraining_cost(1489, settings, 100.0, "")
+    assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
+    told = describe_large_batch(found, settings)
+    assert "16 blocks, and the text has 11. One step is 1.45 epochs" in told
+    smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")
+    assert (smaller.steps, smaller.epochs) == (1, 1.0)
+
+
+def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretrained):
+    app = open_page(PRETRAINING, pretrained)
+    assert not any("larger than the text" in text for text in texts(app))
+    app.number_input(key="batch_pretraining_quick").set_value(4096).run()
+    assert any("larger than the text" in text for text in texts(app))
 
 
 def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():

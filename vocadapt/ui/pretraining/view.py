@@ -18,7 +18,11 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
-from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
+from vocadapt.training.estimates import (
+    PretrainingCost,
+    estimate_pretraining_cost,
+    estimate_pretraining_speed,
+)
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.training.trained_parameters import ALL
@@ -238,6 +242,21 @@ def draw_cost(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
         f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[at"
         f" {count(round(per_second))} per second, {pace}; the text has {known} wordpieces]]"
+    )
+    if found.tokens_per_step > found.tokens_per_epoch:
+        draw_note(describe_large_batch(found, request.further.training))
+
+
+def describe_large_batch(found: PretrainingCost, settings: MaskedSettings) -> str:
+    """State how often one step passes over a text that has fewer blocks than a batch, and the
+    remedy.
+    """
+    blocks = found.tokens_per_epoch // settings.length
+    epochs = found.tokens_per_step / found.tokens_per_epoch
+    return (
+        f"A batch is larger than the text: a step trains on {count_noun(settings.batch, 'block')},"
+        f" and the text has {count(blocks)}. One step is {epochs:.2f} epochs. With a batch size of"
+        f" {count(blocks)} or less, an epoch is one pass over the text."
     )
 
 
