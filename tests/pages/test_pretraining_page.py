@@ -32,7 +32,11 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.pretraining import result
 from vocadapt.ui.pretraining.result import compare_added
-from vocadapt.ui.pretraining.view import describe_large_batch
+from vocadapt.ui.pretraining.view import (
+    PretrainingRequest,
+    describe_large_batch,
+    estimate_pace,
+)
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 
@@ -344,6 +348,31 @@ def test_the_cost_by_hand():
         ).seconds
         == 360
     )
+
+
+def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_idle(
+    pretrained, tiny_bert, monkeypatch
+):
+    slowdowns = {"x-cont": 3.0}
+    monkeypatch.setattr(
+        "vocadapt.lab.jobs.estimates.find_slowdown", lambda _, one: slowdowns.get(one.name)
+    )
+    (corpus,) = pretrained.artifacts("corpora")
+    request = PretrainingRequest("tiny", str(tiny_bert), corpus, ContinuedSettings("continued"))
+    made = [one for one in list_pretrained_models(pretrained) if one.name == "x-cont"]
+
+    def estimated(**numbers):
+        one = replace(made[0])
+        one.__dict__["numbers"] = made[0].numbers | numbers
+        return estimate_pace(pretrained, request, [one])
+
+    timed = {"steps": 6, "seconds": 4.0, "tokens_per_second": 200.0}
+    found = "measured in 1 pretraining on this machine, corrected for its load then"
+    assert estimated(**timed) == (600, found)
+    for short in ({"steps": 1}, {"seconds": 0.5}):
+        assert "estimated" in estimated(**timed | short)[1]
+    slowdowns.clear()  # made on another machine
+    assert "estimated" in estimated(**timed)[1]
 
 
 def test_a_batch_that_is_larger_than_the_text_is_reported():

@@ -1,13 +1,13 @@
 """Form of the page Pretraining: model, text, stage, budget, cost estimate, and start."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.jobs.estimates import MIN_SECONDS, estimate_job_seconds, measure_speed
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -235,13 +235,13 @@ def draw_cost(
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
     wordpieces, known = estimate_wordpieces(request, workspace)
-    per_second, pace = estimate_pace(request, made, pickers.list_display_names(workspace))
+    per_second, pace = estimate_pace(workspace, request, made)
     found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
         f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[at"
-        f" {count(round(per_second))} per second, {pace}; the text has {known} wordpieces]]"
+        f" {count(round(per_second))} per second on an idle machine, {pace}; the text has {known} wordpieces]]"
     )
     if found.tokens_per_step > found.tokens_per_epoch:
         draw_note(describe_large_batch(found, request.further.training))
@@ -275,24 +275,28 @@ def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tu
 
 
 def estimate_pace(
-    request: PretrainingRequest, made: Sequence[PretrainedModel], names: Mapping[str, str]
+    workspace: Workspace, request: PretrainingRequest, made: Sequence[PretrainedModel]
 ) -> tuple[float, str]:
-    """Return wordpieces per second and their source: measured in the newest pretraining of this
-    model in this stage, else estimated from the size of the model.
-
-    names: display names of models.
+    """Return wordpieces per second on an idle machine and their source: the fastest of the latest
+    pretrainings of this model in this stage by jobs of this workspace, else estimated from the size
+    of the model.
     """
     config = cache.model_of(request.model).config
     further = request.further
     modeled = estimate_pretraining_speed(config, further.cost_stage, further.training)
-    # The newest pretraining is the most similar to the next one.
+    timed = []
     for one in made:
-        trained = (one.numbers["stage"], one.numbers.get("trained", ALL))
+        numbers = one.numbers
+        trained = (numbers["stage"], numbers.get("trained", ALL))
         same_stage = trained == (further.stage, further.trained)
         same_model = one.model in (request.label, name_of(Path(request.model)))
-        measured = one.numbers.get("tokens_per_second")
-        if same_stage and same_model and measured:
-            return float(measured), f"measured in {plain(names.get(one.name, one.name))}"
+        # Short trainings do not show the speed, and the time of a single step includes the setup.
+        is_long = numbers.get("seconds", 0) >= MIN_SECONDS and numbers.get("steps", 0) > 1
+        if same_stage and same_model and is_long:
+            timed.append((one.artifact, float(numbers.get("tokens_per_second", 0))))
+    found = measure_speed(workspace, timed)
+    if found:
+        return found.per_second, found.describe("pretraining")
     return modeled, "estimated for two cores from its layers and hidden size"
 
 
