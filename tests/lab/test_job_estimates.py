@@ -3,17 +3,21 @@ the same step."""
 
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import RECORD
 from vocadapt.lab.jobs.estimates import (
+    MAX_JOBS,
+    MeasuredSpeed,
     _read_profile,
     estimate_job_seconds,
     estimate_seconds_left,
+    find_slowdown,
     measure_slowness,
+    measure_speed,
     measure_start_up,
 )
 from vocadapt.lab.jobs.job import Job
@@ -25,7 +29,7 @@ from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import STEPS, Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import Input, Manifest
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import estimate_projection_seconds
 
@@ -39,11 +43,13 @@ def job(workspace, number, **status):
     write_status(folder, Status(**{"state": "done", "started": 100.0, "updated": 200.0, **status}))
 
 
-def test_without_jobs_the_start_up_time_is_the_measured_default(tmp_path):
-    assert STEPS["finetune"].start_up > 0
-    assert (
-        estimate_job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + STEPS["finetune"].start_up
-    )
+@pytest.mark.parametrize("step", ["finetune", "continued"])
+def test_without_jobs_the_start_up_time_is_the_measured_default(step, tmp_path):
+    start_up = STEPS[step].start_up
+    assert start_up > 0 and estimate_job_seconds(Workspace(tmp_path), step, 3) == 3 + start_up
+
+
+def test_a_step_without_a_declared_start_up_has_none(tmp_path):
     assert estimate_job_seconds(Workspace(tmp_path), "convert", 3) == 3
 
 
@@ -151,6 +157,48 @@ def test_a_busy_machine_does_not_count_as_a_slow_one(tmp_path):
     projection(workspace, 0, 24.0, work=8.0, slowdown=3.0)
     assert measure_slowness(workspace, "projection") == pytest.approx(1)
     assert measure_start_up(workspace, "projection") == pytest.approx(2 / 3)
+
+
+def result(job, made_by="itself"):
+    """The artifact of a job, with the id of this or another job in its manifest."""
+    artifact = open_artifact(job.target)
+    named = {"itself": job.id}.get(made_by, made_by)
+    return replace(artifact, manifest=replace(artifact.manifest, job=named))
+
+
+def test_a_measured_speed_does_not_contain_the_load_of_its_time(tmp_path):
+    """The page multiplies the time by the load of today: it must not be in the speed already."""
+    workspace = Workspace(tmp_path)
+    idle = result(projection(workspace, 0, 10.0))
+    busy = result(projection(workspace, 1, 30.0, slowdown=3.0))
+    assert measure_speed(workspace, [(idle, 90.0)]) == MeasuredSpeed(90, 1, False)
+    assert measure_speed(workspace, [(busy, 30.0)]) == MeasuredSpeed(90, 1, True)
+    found = measure_speed(workspace, [(busy, 10.0), (idle, 20.0)])
+    assert found == MeasuredSpeed(30, 2, True)
+    told = found.describe("run")
+    assert told == "the fastest of 2 runs on this machine, corrected for its load then"
+    found = measure_speed(workspace, [(busy, 10.0), (idle, 40.0)])
+    assert found == MeasuredSpeed(40, 2, False)
+    assert MeasuredSpeed(90, 1, False).describe("run") == "measured in 1 run on this machine"
+
+
+def test_the_speed_of_another_machine_is_not_that_of_this_one(tmp_path):
+    workspace = Workspace(tmp_path)
+    made = projection(workspace, 0, 10.0)
+    resumed = projection(workspace, 1, 10.0, past=(("canceled", 1.0),))
+    results = [result(made, job) for job in ("", "../..", "20250101-000000-000000-finetune")]
+    for one in (*results, result(resumed), None):
+        assert find_slowdown(workspace, one) is None
+        assert measure_speed(workspace, [(one, 9.0)]) is None
+    assert measure_speed(workspace, [(results[0], 9.0), (result(made), 40.0)]).per_second == 40
+    assert measure_speed(workspace, [(result(made), 0.0)]) is None  # not recorded
+
+
+def test_the_latest_results_count(tmp_path):
+    workspace = Workspace(tmp_path)
+    one = result(projection(workspace, 0, 10.0))
+    found = measure_speed(workspace, [(one, 90.0)] * MAX_JOBS + [(one, 500.0)])
+    assert (found.per_second, found.n_results) == (90, MAX_JOBS)
 
 
 def test_results_without_a_cost_model_do_not_change_the_speed(tmp_path):

@@ -66,6 +66,16 @@ def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
     assert green.examples_per_second == 15.0  # 30 examples in 2 seconds, twice
 
 
+def test_the_speed_is_that_of_the_training_without_loading_and_scoring(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    seeds = {1: {"base": NONE}, 2: {"base": NONE}}
+    timed = write_runs(workspace, "timed", GOLD, seeds, seconds=6.0, training_seconds=1.5)
+    older = write_runs(workspace, "older", GOLD, seeds, seconds=6.0)
+    single_step = write_runs(workspace, "single", GOLD, seeds, seconds=6.0, training_seconds=0.0)
+    speeds = [open_runs(folder).examples_per_second for folder in (timed, older, single_step)]
+    assert speeds == [20.0, 5.0, 5.0]
+
+
 def test_one_seed_has_no_deviation_and_a_single_tokenization_is_the_main_one(workspace):
     base = open_runs(workspace.root / "runs" / "base")
     assert base.summary().sd is None and base.main_tokenization == "base" and base.seeds == (1,)

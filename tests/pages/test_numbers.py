@@ -10,6 +10,7 @@ from vocadapt.ui.components import number_formats
 from vocadapt.ui.components.number_formats import (
     chance,
     count,
+    count_noun,
     duration,
     fraction,
     megabytes,
@@ -47,6 +48,11 @@ def test_counts_are_grouped_by_a_space_that_does_not_break():
         and count(12) == "12"
         and count(1_234_567) == "1\u202f234\u202f567"
     )
+
+
+def test_one_thing_is_not_counted_in_the_plural():
+    counted = [count_noun(value, "step") for value in (0, 1, 2, 9881)]
+    assert counted == ["0 steps", "1 step", "2 steps", "9\u202f881 steps"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ resumes after a cancel."""
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ import pytest
 from tests.material.finetuning import one_thread
 from tests.material.lab import LONG, wait_for, write_text
 from tests.models.test_exbert_adapt import made
-from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
+from tests.pages.conftest import go_to
+from tests.pages.test_pages import ADAPT, FINETUNE, PRETRAINING, markup, texts
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.reports.pretraining import (
     has_mlm_head,
@@ -27,8 +29,14 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
+from vocadapt.ui.pretraining import result
 from vocadapt.ui.pretraining.result import compare_added
+from vocadapt.ui.pretraining.view import (
+    PretrainingRequest,
+    describe_large_batch,
+    estimate_pace,
+)
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 
@@ -95,6 +103,16 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
     assert any("--stage extension" in command for command in commands)
 
 
+def test_the_figures_of_one_step_are_in_the_singular(pretrained, monkeypatch):
+    shown = []
+    monkeypatch.setattr(result, "draw_metrics", lambda *rows, **places: shown.extend(rows))
+    one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
+    figures = replace(one)
+    figures.__dict__["numbers"] = one.numbers | {"steps": 1, "tokens": 2048}
+    result.draw_figures(figures, "x")
+    assert ("Wordpieces", "2\u202f048", "1 step") in shown
+
+
 def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
     open_page, pretrained, tmp_path
 ):
@@ -122,7 +140,7 @@ def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
         PRETRAINING, pretrained, **{f"pretraining_{name}": value for name, value in link.items()}
     )
     assert not app.exception and app.radio(key="pretraining_stage").value == "whole"
-    assert app.number_input(key="hours_quick").value == 1.0
+    assert app.number_input(key="hours_pretraining_quick").value == 1.0
     chart = app.get("plotly_chart")[0].proto.spec
     assert "seconds of training" in chart and "wordpieces read" not in chart
     app.selectbox(key="pretraining_model").set_value(
@@ -251,12 +269,25 @@ def fill_in(open_page, workspace):
         pretraining_stage="extension",
         pretraining_budget="epochs",
     )
-    app.number_input(key="length_quick").set_value(16).run()
-    app.number_input(key="epochs_quick").set_value(30.0).run()
-    app.number_input(key="save_minutes_quick").set_value(0.1).run()
+    app.number_input(key="length_pretraining_quick").set_value(16).run()
+    app.number_input(key="epochs_pretraining_quick").set_value(30.0).run()
+    app.number_input(key="save_minutes_pretraining_quick").set_value(0.1).run()
     told = next(text for text in plain_texts(app) if "epochs" in text)
     assert float(told.split(" epochs")[0].split()[-1]) == pytest.approx(30, abs=0.2)
     return app
+
+
+def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained):
+    """Both have a preset "quick", with 5 epochs there: here the inputs showed 1 epoch, and the plan
+    was that of 5.
+    """
+    app = go_to(open_page(FINETUNE, pretrained), PRETRAINING)
+    quick = PRETRAINING_PRESETS["quick"].settings
+    shown = {
+        name: app.number_input(key=f"{name}_pretraining_quick").value
+        for name in ("epochs", "batch", "lr", "warm_up")
+    }
+    assert shown == {name: getattr(quick, name) for name in shown}
 
 
 def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):
@@ -317,6 +348,49 @@ def test_the_cost_by_hand():
         ).seconds
         == 360
     )
+
+
+def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_idle(
+    pretrained, tiny_bert, monkeypatch
+):
+    slowdowns = {"x-cont": 3.0}
+    monkeypatch.setattr(
+        "vocadapt.lab.jobs.estimates.find_slowdown", lambda _, one: slowdowns.get(one.name)
+    )
+    (corpus,) = pretrained.artifacts("corpora")
+    request = PretrainingRequest("tiny", str(tiny_bert), corpus, ContinuedSettings("continued"))
+    made = [one for one in list_pretrained_models(pretrained) if one.name == "x-cont"]
+
+    def estimated(**numbers):
+        one = replace(made[0])
+        one.__dict__["numbers"] = made[0].numbers | numbers
+        return estimate_pace(pretrained, request, [one])
+
+    timed = {"steps": 6, "seconds": 4.0, "tokens_per_second": 200.0}
+    found = "measured in 1 pretraining on this machine, corrected for its load then"
+    assert estimated(**timed) == (600, found)
+    for short in ({"steps": 1}, {"seconds": 0.5}):
+        assert "estimated" in estimated(**timed | short)[1]
+    slowdowns.clear()  # made on another machine
+    assert "estimated" in estimated(**timed)[1]
+
+
+def test_a_batch_that_is_larger_than_the_text_is_reported():
+    """The demo's text, 1 489 wordpieces: an epoch of 1 408 is one step of 2 048."""
+    settings = MaskedSettings(length=128, batch=16)
+    found = estimate_pretraining_cost(1489, settings, 100.0, "")
+    assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
+    told = describe_large_batch(found, settings)
+    assert "16 blocks, and the text has 11. One step is 1.45 epochs" in told
+    smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")
+    assert (smaller.steps, smaller.epochs) == (1, 1.0)
+
+
+def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretrained):
+    app = open_page(PRETRAINING, pretrained)
+    assert not any("larger than the text" in text for text in texts(app))
+    app.number_input(key="batch_pretraining_quick").set_value(4096).run()
+    assert any("larger than the text" in text for text in texts(app))
 
 
 def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():

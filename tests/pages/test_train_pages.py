@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from dataclasses import asdict
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
@@ -20,6 +21,10 @@ from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve
@@ -31,8 +36,9 @@ from vocadapt.training.estimates import (
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.task import Task
+from vocadapt.training.tasks.task import Task, read_task
 from vocadapt.ui.components.pickers import list_runs_to_pick
+from vocadapt.ui.finetune import view
 from vocadapt.ui.finetune.view import parse_seeds
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
@@ -292,6 +298,38 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     assert spec.inputs["task"] == (str(tasked.folder("tasks", "toy")),) and name.startswith("toy-")
 
 
+def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(tasked, tiny_bert):
+    """The demo's runs come from another machine, and a run of this one was made under load."""
+    task = read_task(tasked.folder("tasks", "toy"))
+    request = view.FinetuneRequest({"tiny": str(tiny_bert)}, Path(), task, FinetuneStep(), 1)
+
+    def estimated():
+        return view.estimate_pace(tasked, "tiny", str(tiny_bert), request, list_runs(tasked))
+
+    def make(name, job="", **record):
+        folder = write_runs(
+            tasked, name, GOLD, {1: {"base": said(4)}}, "tiny", task=task.name, **record
+        )
+        file = folder / "manifest.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"job": job}))
+        if job:
+            spec = Spec("finetune", FinetuneStep(), {"model": "m"}).to_dict()
+            order = {"spec": spec, "target": f"runs/{name}", "slowdown": 3.0, "overwrite": False}
+            tasked.folder("jobs", job).mkdir(parents=True)
+            strict_json.write(tasked.folder("jobs", job) / "spec.json", order)
+            write_status(tasked.folder("jobs", job), Status(state="done"))
+
+    modeled = estimated()
+    make("demo", training_seconds=3.0)
+    make("older", "20260101-000000-000000-finetune")  # with the time for loading and scoring
+    make("short", "20260101-000001-000000-finetune", training_seconds=0.5)
+    frozen = asdict(FinetuneSettings(freeze="head"))
+    make("frozen", "20260101-000002-000000-finetune", training_seconds=3.0, settings=frozen)
+    assert estimated() == modeled and "estimated" in modeled[1]
+    make("mine", "20260101-000003-000000-finetune", training_seconds=3.0)
+    assert estimated() == (30, "measured in 1 run on this machine, corrected for its load then")
+
+
 def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked)
     assert (
@@ -326,8 +364,8 @@ def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked, finetune_preset="poerner")
     assert not app.exception and app.text_input(key="seeds_poerner").value == "1 2 3 4 5 6 7 8"
     assert (
-        app.number_input(key="epochs_poerner").value == 100
-        and app.checkbox(key="with_dev_poerner").value
+        app.number_input(key="epochs_finetune_poerner").value == 100
+        and app.checkbox(key="with_dev_finetune_poerner").value
     )
 
 

@@ -15,7 +15,7 @@ from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import open_model
-from vocadapt.training.callbacks import read_live
+from vocadapt.training.callbacks import StepClock, read_live
 from vocadapt.training.finetune import trainer
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
 from vocadapt.training.finetune.run_files import load_logits, load_run, load_runs, save_run
@@ -59,6 +59,20 @@ def test_ten_sentences_are_learned_by_heart_under_both_cuts(learned):
     }
     assert run.tokenization == "mixed" and run.main_tokenization == "pooled" and not run.collapsed
     assert run.examples == 200 and run.curve[-1][1] < run.curve[0][1]
+    assert 0 < run.training_seconds < run.seconds
+
+
+def test_the_time_of_training_has_no_setup_and_no_scoring(monkeypatch):
+    times = iter([30.0, 32.0, 40.0, 43.0])  # a first step of unknown length, then 2 s and 3 s
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    clock = StepClock()
+    clock.finish_step()
+    assert clock.estimate_seconds(1) == 0
+    clock.begin_step()
+    clock.finish_step()
+    clock.begin_step()  # 8 s later: the dev split was scored
+    clock.finish_step()
+    assert clock.estimate_seconds(3) == pytest.approx(7.5)
 
 
 def test_without_a_dev_split_a_run_is_judged_by_training_examples_and_never_by_the_test_split(

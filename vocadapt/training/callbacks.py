@@ -7,6 +7,7 @@ dev.json.
 
 import json
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +22,34 @@ if TYPE_CHECKING:
 
 MIN_TIMED_STEPS = 12  # steps to time before the speed is accurate enough to report
 CURVE, DEV = "curve.json", "dev.json"
+
+
+class StepClock:
+    """Times the steps of a training in this process, without the first one, which includes the
+    setup.
+
+    Time between `finish_step` and `begin_step` is not counted, such as an evaluation.
+    """
+
+    def __init__(self) -> None:
+        self.steps, self.seconds = 0, 0.0
+        self._began: float | None = None
+
+    def finish_step(self) -> None:
+        """Count the step that has just ended, unless it is the first one."""
+        if self._began is not None:
+            self.steps += 1
+            self.seconds += time.monotonic() - self._began
+
+    def begin_step(self) -> None:
+        """Start the time of the next step."""
+        self._began = time.monotonic()
+
+    def estimate_seconds(self, steps: int) -> float:
+        """Return the seconds of a number of steps at the mean speed; 0 if no step was timed."""
+        if not self.steps:
+            return 0.0
+        return steps * self.seconds / self.steps
 
 
 @dataclass(frozen=True)

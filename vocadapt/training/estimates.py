@@ -122,13 +122,16 @@ TRAINED, FROZEN = 6, 4
 class PretrainingCost:
     """Estimated cost of a continued pretraining.
 
-    tokens: wordpieces to train on. per_second: wordpieces per second. speed_source: where
-    `per_second` comes from.
+    tokens: wordpieces to train on. tokens_per_step, tokens_per_epoch: wordpieces of a step, and of
+    one pass over the text. per_second: wordpieces per second. speed_source: where `per_second`
+    comes from.
     """
 
     tokens: int
     steps: int
     epochs: float
+    tokens_per_step: int
+    tokens_per_epoch: int
     seconds: float
     per_second: float
     speed_source: str
@@ -150,6 +153,8 @@ def estimate_pretraining_cost(
         tokens=steps * size,
         steps=steps,
         epochs=steps * size / once,
+        tokens_per_step=size,
+        tokens_per_epoch=once,
         seconds=steps * size / per_second,
         per_second=per_second,
         speed_source=speed_source,

@@ -5,7 +5,9 @@ Before the first job of a step, constants are used that were measured on one mac
 cores). Estimates assume an idle machine; `load.estimate_slowdown` adapts them to the current load.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -15,10 +17,10 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.jobs.queue import iterate_jobs
+from vocadapt.lab.jobs.queue import find_job, iterate_jobs
 from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.steps.step import STEPS
-from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 
 MAX_JOBS = 5  # number of latest jobs of a step that are considered
 MIN_SECONDS = 1.0  # jobs with less work are ignored: they do not show the speed
@@ -68,6 +70,67 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
     if not count:
         return 1.0
     return taken / expected
+
+
+@dataclass(frozen=True)
+class MeasuredSpeed:
+    """Speed of a step on this machine when it is idle, measured in earlier results.
+
+    per_second: speed of the fastest result, times the slowdown of the machine when its job was
+    started. n_results: number of results. is_corrected: whether the machine was busy then.
+    """
+
+    per_second: float
+    n_results: int
+    is_corrected: bool
+
+    def describe(self, noun: str) -> str:
+        """Return how the speed was found; noun: what a result is called."""
+        found = f"measured in 1 {noun} on this machine"
+        if self.n_results > 1:
+            found = f"the fastest of {self.n_results} {noun}s on this machine"
+        if self.is_corrected:
+            found += ", corrected for its load then"
+        return found
+
+
+def measure_speed(
+    workspace: Workspace, results: Iterable[tuple[Artifact | None, float]]
+) -> MeasuredSpeed | None:
+    """Measure the speed of a step on this machine when it is idle; None if no job of this workspace
+    made one of the results.
+
+    results: comparable results, newest first, with their speed per second, 0 if it is unknown. Those
+    without a job are ignored: they may come from another machine, such as those of the demo.
+
+    The fastest of the latest results counts: other programs that started during a job only make it
+    slower, up to ten times for threads that wait for each other.
+
+    Example: 10 per second on a machine with slowdown 3, and 20 per second when it was idle -> 30.
+    """
+    speeds = list[tuple[float, float]]()
+    for artifact, per_second in results:
+        slowdown = find_slowdown(workspace, artifact)
+        if slowdown and per_second > 0 and len(speeds) < MAX_JOBS:
+            speeds.append((per_second * slowdown, slowdown))
+    if not speeds:
+        return None
+    fastest, slowdown = max(speeds)
+    return MeasuredSpeed(fastest, len(speeds), slowdown > 1)
+
+
+def find_slowdown(workspace: Workspace, artifact: Artifact | None) -> float | None:
+    """Return the slowdown of this machine when the job that made an artifact was started.
+
+    None if no job of this workspace made it, or a resumed one, which ran under two loads.
+    """
+    if artifact is None or not artifact.manifest.job:
+        return None
+    with suppress(InputError):
+        job = find_job(workspace, artifact.manifest.job)
+        if not job.status().past:
+            return job.slowdown
+    return None
 
 
 def estimate_seconds_left(job: Job, status: Status) -> float | None:

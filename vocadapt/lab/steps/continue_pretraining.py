@@ -38,5 +38,6 @@ STEP = Step(
     part="pretraining",
     selected_by="pretraining_pretrained",
     resumes=True,
+    start_up=6.0,
     seed="further.training.seed",
 )

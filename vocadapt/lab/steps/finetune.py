@@ -325,11 +325,24 @@ def find_collapsed_seeds(runs: Sequence[SavedRun]) -> tuple[bool, ...]:
 
 
 def measure_training_speed(runs: Sequence[SavedRun]) -> float:
-    """Return the training examples per second, over all runs; 0 if not known."""
-    seconds = sum(run.record.get("seconds", 0) for run in runs)
+    """Return the training examples per second, over all runs; 0 if not known.
+
+    Loading and scoring are not counted, except in older runs and those of a single step.
+    """
+    seconds = measure_training_seconds(runs)
+    if not seconds:
+        seconds = sum(run.record.get("seconds", 0) for run in runs)
     if not seconds:
         return 0.0
     return float(sum(run.record.get("examples", 0) for run in runs) / seconds)
+
+
+def measure_training_seconds(runs: Sequence[SavedRun]) -> float:
+    """Return the seconds of training of all runs, without loading and scoring; 0 if one of them did
+    not record it.
+    """
+    recorded = [float(run.record.get("training_seconds", 0)) for run in runs]
+    return sum(recorded) if all(recorded) else 0.0
 
 
 def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:

@@ -95,7 +95,8 @@ class Run:
 
     logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); scores are
     empty if it has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples:
-    number of examples trained on in `seconds`. collapsed: whether no dev score exceeded the
+    number of examples trained on. seconds: total duration. training_seconds: that of the steps,
+    without loading and scoring (see FitResult). collapsed: whether no dev score exceeded the
     majority baseline or, without dev scores, the predictions for the training examples do not at
     the end.
     optimizer_bytes: size of the optimizer's state. old_embeddings: if only new embeddings were
@@ -115,6 +116,7 @@ class Run:
     trainable: int
     frozen: int
     collapsed: bool
+    training_seconds: float = 0.0
     findings: tuple[str, ...] = field(default=())
     optimizer_bytes: int = 0
     old_embeddings: Mapping[str, int] = field(default_factory=dict)
@@ -326,6 +328,7 @@ def finetune(
         curve=fitted.curve,
         seconds=time.perf_counter() - start,
         examples=fitted.examples,
+        training_seconds=fitted.seconds,
         trainable=trainable + n_separated,
         frozen=frozen - n_separated,
         collapsed=_is_collapsed(prepared, fitted, network),

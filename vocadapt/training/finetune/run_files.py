@@ -79,6 +79,7 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
         "curve": run.curve,
         "seconds": run.seconds,
         "examples": run.examples,
+        "training_seconds": run.training_seconds,
         "trainable": run.trainable,
         "fold": prepared.fold,
         "unit": task.unit,

@@ -18,6 +18,7 @@ from vocadapt.models.config_sizes import POSITIONS_AFTER_PADDING
 from vocadapt.progress import Progress
 from vocadapt.training.callbacks import (
     DEV,
+    StepClock,
     check_weights,
     find_checkpoint,
     read_history,
@@ -38,12 +39,14 @@ class FitResult:
     """Metrics of a finished training.
 
     dev: dev score after each epoch. curve: (step, mean loss). examples: number of examples trained
-    on. findings: sentences to report. optimizer_bytes: size of the optimizer's state.
+    on. seconds: duration of all steps at their mean speed, without setup and scoring; 0 for a
+    single step. findings: sentences to report. optimizer_bytes: size of the optimizer's state.
     """
 
     dev: tuple[float, ...]
     curve: tuple[tuple[int, float], ...]
     examples: int
+    seconds: float = 0.0
     findings: tuple[str, ...] = ()
     optimizer_bytes: int = 0
 
@@ -70,7 +73,15 @@ def fit(
     # 1. Train.
     epochs = EpochScorer(network, dataset, settings, folder, score)
     trainer = FinetuningTrainer(network, dataset, settings, folder, progress)
-    trainer.add_callback(StepCallback(epochs.finish_step))
+    clock = StepClock()
+
+    def finish_step(step: int) -> bool:
+        clock.finish_step()
+        stops = epochs.finish_step(step)
+        clock.begin_step()
+        return stops
+
+    trainer.add_callback(StepCallback(finish_step))
     trainer.train(resume_from_checkpoint=find_checkpoint(folder))
 
     # 2. Check the weights after the last update, which no loss of a step covers.
@@ -94,6 +105,7 @@ def fit(
         dev=tuple(epochs.scores),
         curve=read_history(trainer.state.log_history),
         examples=round(epochs_done * len(dataset.draw_items(0))),
+        seconds=clock.estimate_seconds(trainer.state.global_step),
         findings=tuple(findings),
         optimizer_bytes=measure_optimizer(trainer.optimizer),
     )

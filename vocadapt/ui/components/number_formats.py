@@ -12,6 +12,7 @@ __all__ = [
     "NARROW",
     "chance",
     "count",
+    "count_noun",
     "duration",
     "fraction",
     "group_digits",
@@ -26,6 +27,13 @@ RATIOS = sorted(
     {(part, whole) for whole in (10, 5, 4, 3, 2) for part in range(1, whole)},
     key=lambda ratio: ratio[1],
 )
+
+
+def count_noun(value: int, noun: str) -> str:
+    """Format a number of things, with the noun in the plural unless there is one: 1 step, 9 881
+    steps.
+    """
+    return f"{count(value)} {noun}{'s' * (value != 1)}"
 
 
 def fraction(value: float | None, digits: int = 3) -> str:

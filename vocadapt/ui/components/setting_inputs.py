@@ -140,17 +140,18 @@ def _format_choice(declared: Setting, name: str) -> str:
 
 
 def draw_in_columns(
-    settings: Any, names: Sequence[str], preset: str, options: Mapping[str, dict[str, Any]]
+    settings: Any, names: Sequence[str], form: str, options: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any]:
     """Draw the inputs of some settings in two columns and return their values by name.
 
-    preset: its name is part of the inputs' keys, so that each preset keeps its own values.
-    options: other arguments of `draw_setting`, by setting.
+    form: the form and its preset, such as finetune_quick: the end of the inputs' keys. Forms of
+    other pages must have another one, because Streamlit gives inputs with the same key the same
+    value. options: other arguments of `draw_setting`, by setting.
     """
     columns, values = st.columns(2), {}
     for place, name in enumerate(names):
         more = options.get(name, {})
-        key = f"{name}_{preset}"
+        key = f"{name}_{form}"
         values[name] = draw_setting(columns[place % 2], settings, name, key, **more)
     return values
 

@@ -11,7 +11,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.artifacts.tasks import find_task
-from vocadapt.lab.jobs.estimates import measure_start_up
+from vocadapt.lab.jobs.estimates import MIN_SECONDS, measure_speed, measure_start_up
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
@@ -33,7 +33,13 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import format_sentence, plain
-from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
+from vocadapt.ui.components.number_formats import (
+    count,
+    count_noun,
+    duration,
+    format_estimate_bold,
+    fraction,
+)
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes
@@ -224,9 +230,9 @@ def _choose_fold(n_folds: int) -> int:
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Draw the inputs of all settings, initially with the preset's values; return the settings."""
     # Keys contain the preset: selecting another one resets the inputs to its values.
-    usual = FINETUNING_PRESETS[preset].settings
-    changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
-    changed["trained"] = draw_setting(st, usual, "trained", f"trained_{preset}")
+    usual, form = FINETUNING_PRESETS[preset].settings, f"finetune_{preset}"
+    changed = draw_in_columns(usual, IN_COLUMNS, form, {"lr": {"format": "%.1e"}})
+    changed["trained"] = draw_setting(st, usual, "trained", f"trained_{form}")
     changed["freeze"] = "all"
     # If only new embeddings are trained, no layer is trained, so none can be selected.
     if changed["trained"] != NEW_EMBEDDINGS:
@@ -237,10 +243,10 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
             frozen,
             frozen.index(usual.freeze),
             format_func=_describe_freezing,
-            key=f"freeze_{preset}",
+            key=f"freeze_{form}",
         )
     for name in ("schedule", "with_dev", "ungrouped"):
-        changed[name] = draw_setting(st, usual, name, f"{name}_{preset}")
+        changed[name] = draw_setting(st, usual, name, f"{name}_{form}")
     if with_word_rule:
         changed["word_rule"] = draw_setting(
             st, usual, "word_rule", "finetune_word_rule", format_func=str
@@ -291,11 +297,10 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
     """Draw the estimated duration for each model, and the basis of the estimate."""
     total, begin = 0.0, measure_start_up(workspace, "finetune")
     step, n = request.step, request.runs
-    names = pickers.list_display_names(workspace, "runs")
     for label, model in request.models.items():
         shown = pickers.display_model(workspace, label)
         try:
-            pace, source = estimate_pace(label, model, request, runs, names)
+            pace, source = estimate_pace(workspace, label, model, request, runs)
         except InputError as error:
             # One missing model must not hide the estimates of the others.
             problem = mistakes.format_message(error.problem)
@@ -315,8 +320,8 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
             f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
             f" :small[:gray[{count(found.examples)} examples"
             f" ({count(per_epoch)}"
-            f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
-            f" {speed} per second, {source};"
+            f" × {count_noun(step.finetune.epochs, 'epoch')} × {count_noun(n, 'run')}) at"
+            f" {speed} per second on an idle machine, {source};"
             f" {duration(begin)} to start up]]"
         )
     if len(request.models) > 1:
@@ -326,28 +331,45 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
 
 
 def estimate_pace(
+    workspace: Workspace,
     label: str,
     model: str,
     request: FinetuneRequest,
     runs: Sequence[RunSet],
-    names: Mapping[str, str],
 ) -> tuple[float, str]:
-    """Return examples per second and their source: measured in the newest run of this model on this
-    task, else on a task of this kind, else estimated from the size of the model.
+    """Return examples per second on an idle machine and their source: the fastest of the latest
+    runs of this model on this task, else on tasks of this kind, else estimated from the size of the
+    model.
 
-    names: display names of runs.
+    Only runs that trained the same layers in jobs of this workspace are compared.
     """
     # A run has its model as it was given: by label, path or folder.
     given = (label, model, Path(model).name)
-    same_kind = [one for one in runs if one.model in given and one.kind == request.task.kind]
+    same_kind = [
+        one
+        for one in runs
+        if one.model in given and one.kind == request.task.kind and _trains_same(one, request)
+    ]
     same_task = [one for one in same_kind if one.task == request.task.name]
-    # Runs are listed newest first; old ones have no pace.
-    for one in same_task or same_kind:
-        if one.examples_per_second:
-            return one.examples_per_second, f"measured in {plain(names.get(one.name, one.name))}"
+    for comparable in (same_task, same_kind):
+        # Short trainings do not show the speed.
+        timed = [one for one in comparable if one.training_seconds >= MIN_SECONDS]
+        found = measure_speed(workspace, [(one.artifact, one.examples_per_second) for one in timed])
+        if found:
+            return found.per_second, found.describe("run")
     config = cache.model_of(model).config
     pace = estimate_finetuning_speed(request.task, request.step.finetune, config)
     return pace, "estimated for two cores from its layers and hidden size"
+
+
+def _trains_same(one: RunSet, request: FinetuneRequest) -> bool:
+    """Return whether runs trained the same layers and embeddings as the request."""
+    usual, wanted = FinetuneSettings(), request.step.finetune
+    settings = one.record["settings"]
+    return all(
+        settings.get(name, getattr(usual, name)) == getattr(wanted, name)
+        for name in ("freeze", "trained")
+    )
 
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:

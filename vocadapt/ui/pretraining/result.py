@@ -39,7 +39,7 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.components.number_formats import count, count_noun, duration, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
 from vocadapt.ui.frame.names import display_label, display_model
@@ -71,7 +71,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     st.markdown(
         f"Held-out loss **{fraction(first)} → {fraction(last)}** nats per character after"
         f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[on"
-        f" {count(curve.n_evaluated)} of {count(curve.n_held_out)} held-out windows]]"
+        f" {count(curve.n_evaluated)} of {count_noun(curve.n_held_out, 'held-out window')}]]"
     )
     if len(curve.points) > 1:
         figure = plot_held_out_losses({panel.find_job_name(job): curve}, height=220)
@@ -81,8 +81,8 @@ def draw_running_job(job: Job, status: Status) -> None:
     saved = list_intermediate_models(job.folder / CHECKPOINT)
     if saved:
         st.markdown(
-            f":small[{count(len(saved))} models saved during training. The last one can already be"
-            f" fine-tuned: {plain(str(saved[-1]))}]"
+            f":small[{count_noun(len(saved), 'model')} saved during training. The last one can"
+            f" already be fine-tuned: {plain(str(saved[-1]))}]"
         )
 
 
@@ -124,7 +124,7 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
     draw_metrics(
         ("Stage", numbers["stage"], plain(model) or None),
         ("Trained parameters", count(numbers["trainable"]), f"{count(numbers['frozen'])} frozen"),
-        ("Wordpieces", count(numbers["tokens"]), f"{count(numbers['steps'])} steps"),
+        ("Wordpieces", count(numbers["tokens"]), count_noun(numbers["steps"], "step")),
         ("Time", duration(numbers["seconds"]), speed),
         places=others,
     )
@@ -137,16 +137,17 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
     excluded = ""
     too_long = numbers.get("held_out_too_long", 0)
     if too_long:
-        excluded = f" Excluded: {count(too_long)} windows that were too long for the model."
+        excluded = f" Excluded for being too long for the model: {count_noun(too_long, 'window')}."
     draw_note(
-        f"Held-out loss in nats per character (1 nat = 1.44 bits) on {count(numbers['held_out_words'])} masked"
-        f" words of held-out lines, before and after training.{excluded} A unigram model has"
+        "Held-out loss in nats per character (1 nat = 1.44 bits) on"
+        f" {count_noun(numbers['held_out_words'], 'masked word')} of held-out lines,"
+        f" before and after training.{excluded} A unigram model has"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
         " vocabularies; lower is better."
     )
     if one.checkpoints:
         with st.expander(
-            f"{count(len(one.checkpoints))} models saved during training",
+            f"{count_noun(len(one.checkpoints), 'model')} saved during training",
             icon=":material/bookmarks:",
         ):
             st.code("\n".join(one.checkpoints), language=None, wrap_lines=True)
@@ -198,12 +199,10 @@ def draw_curves(
 def describe_windows(shown: Sequence[PretrainedModel]) -> None:
     """State on how many windows the losses were measured; warn if they differ between models."""
     sizes = dict.fromkeys(
-        f"{count(one.curve.n_evaluated)} of {count(one.curve.n_held_out)}" for one in shown
+        f"{count(one.curve.n_evaluated)} of {count_noun(one.curve.n_held_out, 'held-out window')}"
+        for one in shown
     )
-    note = (
-        f"Each point is measured on {', '.join(sizes)} held-out windows; evaluation time is not"
-        " counted."
-    )
+    note = f"Each point is measured on {', '.join(sizes)}; evaluation time is not counted."
     if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
         note += (
             " On all windows, models with similar losses may rank differently: the table shows these"
@@ -298,12 +297,13 @@ def draw_gates(found: GateReport) -> None:
     gates = found.shares
     alt = "Heat map: mean weight of the extension module, by layer and kind of token."
     draw_figure(plot_gates(gates), "gate_heat", alt=alt)
-    read = f"{count(found.lines)} of {count(found.of)} lines"
+    read = f"{count(found.lines)} of {count_noun(found.of, 'line')}"
     if gates.too_long:
-        read += f"; {count(gates.too_long)} windows were too long for the model"
+        too_long = count_noun(gates.too_long, "window")
+        read += f"; excluded for being too long for the model: {too_long}"
     kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in gates.kinds if kind in KINDS)
     draw_note(
-        f"Means over {count(gates.counts[-1])} tokens of {read}. {kinds}. Before"
+        f"Means over {count_noun(int(gates.counts[-1]), 'token')} of {read}. {kinds}. Before"
         f" training the mean weight was about {fraction(found.start)}; single cells differed from"
         " it by up to .1."
     )

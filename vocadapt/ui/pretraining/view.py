@@ -1,13 +1,13 @@
 """Form of the page Pretraining: model, text, stage, budget, cost estimate, and start."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.jobs.estimates import MIN_SECONDS, estimate_job_seconds, measure_speed
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -18,7 +18,11 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
-from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
+from vocadapt.training.estimates import (
+    PretrainingCost,
+    estimate_pretraining_cost,
+    estimate_pretraining_speed,
+)
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.training.trained_parameters import ALL
@@ -26,7 +30,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, format_estimate_bold, fraction
+from vocadapt.ui.components.number_formats import count, count_noun, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
@@ -172,6 +176,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
         )
         # The preset's block length may exceed the maximum length of the model.
         usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
+        form = f"pretraining_{preset}"
         budget = st.segmented_control(
             "Budget",
             list(BUDGETS),
@@ -181,14 +186,14 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             bind="query-params",
             help=HELP["budget"],
         )
-        given = choose_budget(str(budget), usual, preset)
+        given = choose_budget(str(budget), usual, form)
         with st.popover("More settings", icon=":material/tune:"):
             options: dict[str, dict[str, Any]] = {
                 "length": {"most": count_positions(model)},
                 "lr": {"format": "%.1e"},
             }
-            given |= draw_in_columns(usual, IN_COLUMNS, preset, options)
-            given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
+            given |= draw_in_columns(usual, IN_COLUMNS, form, options)
+            given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{form}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
             # Draw each setting only if it applies: for an adapted model, for the stage `extension`,
@@ -210,12 +215,15 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     )
 
 
-def choose_budget(name: str, usual: MaskedSettings, preset: str) -> dict[str, Any]:
-    """Draw the widget of a budget; return its value, which overrides the preset's."""
+def choose_budget(name: str, usual: MaskedSettings, form: str) -> dict[str, Any]:
+    """Draw the widget of a budget; return its value, which overrides the preset's.
+
+    form: as in `draw_in_columns`.
+    """
     initial, options = BUDGETS[name]
     start: dict[str, Any] = {name: initial or usual.epochs}
     usual = replace(usual, **start)
-    value = draw_setting(st, usual, name, f"{name}_{preset}", width=180, **options)
+    value = draw_setting(st, usual, name, f"{name}_{form}", width=180, **options)
     return {name: value}
 
 
@@ -227,14 +235,28 @@ def draw_cost(
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
     wordpieces, known = estimate_wordpieces(request, workspace)
-    per_second, pace = estimate_pace(request, made, pickers.list_display_names(workspace))
+    per_second, pace = estimate_pace(workspace, request, made)
     found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
-    steps = "1 step" if found.steps == 1 else f"{count(found.steps)} steps"
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
-        f" {steps}, {found.epochs:.2f} epochs :small[:gray[at"
-        f" {count(round(per_second))} per second, {pace}; the text has {known} wordpieces]]"
+        f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[at"
+        f" {count(round(per_second))} per second on an idle machine, {pace}; the text has {known} wordpieces]]"
+    )
+    if found.tokens_per_step > found.tokens_per_epoch:
+        draw_note(describe_large_batch(found, request.further.training))
+
+
+def describe_large_batch(found: PretrainingCost, settings: MaskedSettings) -> str:
+    """State how often one step passes over a text that has fewer blocks than a batch, and the
+    remedy.
+    """
+    blocks = found.tokens_per_epoch // settings.length
+    epochs = found.tokens_per_step / found.tokens_per_epoch
+    return (
+        f"A batch is larger than the text: a step trains on {count_noun(settings.batch, 'block')},"
+        f" and the text has {count(blocks)}. One step is {epochs:.2f} epochs. With a batch size of"
+        f" {count(blocks)} or less, an epoch is one pass over the text."
     )
 
 
@@ -253,24 +275,28 @@ def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tu
 
 
 def estimate_pace(
-    request: PretrainingRequest, made: Sequence[PretrainedModel], names: Mapping[str, str]
+    workspace: Workspace, request: PretrainingRequest, made: Sequence[PretrainedModel]
 ) -> tuple[float, str]:
-    """Return wordpieces per second and their source: measured in the newest pretraining of this
-    model in this stage, else estimated from the size of the model.
-
-    names: display names of models.
+    """Return wordpieces per second on an idle machine and their source: the fastest of the latest
+    pretrainings of this model in this stage by jobs of this workspace, else estimated from the size
+    of the model.
     """
     config = cache.model_of(request.model).config
     further = request.further
     modeled = estimate_pretraining_speed(config, further.cost_stage, further.training)
-    # The newest pretraining is the most similar to the next one.
+    timed = []
     for one in made:
-        trained = (one.numbers["stage"], one.numbers.get("trained", ALL))
+        numbers = one.numbers
+        trained = (numbers["stage"], numbers.get("trained", ALL))
         same_stage = trained == (further.stage, further.trained)
         same_model = one.model in (request.label, name_of(Path(request.model)))
-        measured = one.numbers.get("tokens_per_second")
-        if same_stage and same_model and measured:
-            return float(measured), f"measured in {plain(names.get(one.name, one.name))}"
+        # Short trainings do not show the speed, and the time of a single step includes the setup.
+        is_long = numbers.get("seconds", 0) >= MIN_SECONDS and numbers.get("steps", 0) > 1
+        if same_stage and same_model and is_long:
+            timed.append((one.artifact, float(numbers.get("tokens_per_second", 0))))
+    found = measure_speed(workspace, timed)
+    if found:
+        return found.per_second, found.describe("pretraining")
     return modeled, "estimated for two cores from its layers and hidden size"
 
 
