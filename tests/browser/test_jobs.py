@@ -109,3 +109,24 @@ def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve_anew, page, wo
     in_state(page, "running").first.wait_for()
     page.get_by_role("heading", name="Train word vectors · long").wait_for()
     assert job.status().state == "running"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1440, 1152])
+def test_the_name_of_an_ended_job_is_not_cut_in_the_sidebar(
+    serve, page, workspace, tiny_bert, width
+):
+    text = write_text(workspace.root.parent / "short.txt", lines=20)
+    spec = Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert})
+    job = queue.start(workspace, spec, "w" * 40)  # of wide letters
+    assert job.wait(120).state == "done"
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{serve(workspace.root)}/text")
+    link = page.get_by_test_id("stSidebar").get_by_role("link", name=12 * "w" + "…" + 11 * "w")
+    link.wait_for()
+    # No box around the name is narrower than its content.
+    assert link.evaluate(
+        "link => [link, ...link.querySelectorAll('*')].every(e => e.scrollWidth <= e.clientWidth"
+        " || getComputedStyle(e).overflowX === 'visible')"
+    )
+    assert link.evaluate("link => link.scrollWidth <= link.clientWidth")

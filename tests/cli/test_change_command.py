@@ -25,7 +25,6 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.neighbors.noise_baseline import NONE
 from vocadapt.text.corpus import CorpusSettings
 
 
@@ -45,9 +44,9 @@ def test_a_space_and_itself(ask, tiny_bert):
         len(open_space(tiny_bert).space) - 1
     ]
     assert answer["left_out"] == {"vector is zero": 1}  # [PAD]
-    assert (
-        answer["null"] is None
-        and answer["note"] == NONE == "no noise baseline: overlap cannot be called change"
+    assert answer["null"] is None and answer["note"] == (
+        "no noise baseline is needed: the compared words have the same vectors in both spaces, so"
+        " their neighbors among each other are the same"
     )
     assert answer["shown"] == len(answer["words"]) == 3 and answer["words"][0]["overlap"] == 1
     assert {
@@ -257,7 +256,10 @@ def test_hostile_words_come_through(ask, tmp_path, capsys):
         )
         == 0
     )
-    assert "no noise baseline: overlap cannot be called change." in capsys.readouterr().out
+    assert (
+        "no noise baseline is needed: the compared words have the same vectors"
+        in capsys.readouterr().out
+    )
 
 
 def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert, tmp_path):

@@ -637,3 +637,12 @@ def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tin
     rates.write_text('country = "Atlantis"\n')
     with pytest.raises(InputError, match="no grid intensity of 'Atlantis'"):
         run_step(spec, workspace.folder("models", "n"))
+
+
+def test_a_model_and_its_base_must_differ_also_by_another_path(tmp_path, tiny_bert):
+    link = tmp_path / "link"
+    link.symlink_to(tiny_bert)
+    spec = Spec("make-pack", MakePackStep(), {"model": str(tiny_bert), "adapted": str(link)})
+    with pytest.raises(InputError, match="Base model and Adapted model are the same"):
+        run_step(spec, tmp_path / "pack")
+    assert not (tmp_path / "pack").exists()

@@ -1,6 +1,8 @@
 """The neighborhood change page: empty, full, with a noise baseline, finished comparisons and jobs,
 the brush, words from input and address, hostile words, contextual vectors."""
 
+import json
+import shlex
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ import pytest
 from streamlit.elements.lib import policies
 
 from tests.material.workspaces import HOSTILE
+from vocadapt.cli import main
 from vocadapt.lab.steps.change import ChangeStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.noise_baselines import rebuild_spec, resample_lines, use_next_seed
@@ -145,7 +148,7 @@ def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nul
     assert not app.exception and picker.options[1].startswith("bootstrap resamples · ")
 
 
-def test_the_first_pair_is_a_model_and_its_base(open_page, seeded, tiny_bert):
+def test_the_first_pair_is_a_model_and_its_base(open_page, seeded, tiny_bert, capsys):
     app = open_page(PAGE, seeded)
     assert not app.exception and not app.error
     assert app.selectbox(key="change_after").value == "model · trials-model"
@@ -153,7 +156,11 @@ def test_the_first_pair_is_a_model_and_its_base(open_page, seeded, tiny_bert):
     assert tiny_bert.name in before and before != "model · trials-model"
     # its words have the same vectors in both: only the added words can be new neighbors
     assert any("No noise baseline is needed" in text for text in texts(app))
-    assert any("--among all" in block.value for block in app.code)
+    (command,) = [block.value for block in app.code if "--among all" in block.value]
+    # The command that the page shows says the same.
+    assert main([*shlex.split(command)[3:], "--json"]) == 0
+    note = json.loads(capsys.readouterr().out)["note"]
+    assert any(f"{note[0].upper()}{note[1:]}." in text for text in texts(app))
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):

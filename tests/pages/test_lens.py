@@ -8,8 +8,10 @@ import pytest
 
 from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
+from vocadapt.lab.demo import DEMO, MODEL
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.lens import view
 from vocadapt.ui.lens.corpus import format_changes_csv
 from vocadapt.vocabulary.lens import TERMS, Change
@@ -195,3 +197,33 @@ def test_the_models_are_listed_a_few_times_however_many_were_adapted(tmp_path, m
     offered = view.list_offered_models(workspace)
     assert offered["base"] == str(workspace.folder("models", "base")) and len(offered) >= 20
     assert calls.count("models") < 10
+
+
+@pytest.mark.parametrize(
+    "part, key", [("lens", "lens_models"), ("vocabulary", "vocabulary_models")]
+)
+def test_a_workspace_without_models_offers_what_other_pages_offer(open_page, part, key):
+    app, other = open_page(part), open_page("text")
+    assert not app.exception
+    picker = app.multiselect(key=key)
+    assert picker.value == [other.selectbox(key="text_model").value] == ["demo-bert"]
+    # Without a selection, the page asks for one; it does not deny that there are models.
+    picker.set_value([]).run()
+    assert "**No model is selected.**" in texts(app)
+
+
+def test_an_own_vocabulary_is_selected_before_the_model_of_the_demo(open_page, tmp_path, vocab):
+    folder = tmp_path / "own" / intake.VOCABULARIES
+    folder.mkdir(parents=True)
+    shutil.copy(vocab, folder / "mine.txt")
+    picker = open_page(LENS, tmp_path / "own").multiselect(key="lens_models")
+    assert picker.value == ["mine.txt"] and "demo-bert" in picker.options
+
+
+def test_the_model_of_the_demo_is_listed_once_if_a_text_was_imported_with_it(make_workspace):
+    workspace, folder = make_workspace("field"), str(DEMO.joinpath(*MODEL))
+    corpus = workspace.folder("corpora", "news")
+    corpus.mkdir(parents=True)
+    Manifest("corpora", "news", {}, {"model": Input((folder,), "")}).save(corpus)
+    for offered in (view.list_offered_models(workspace), pickers.list_models_to_train(workspace)):
+        assert list(offered.values()).count(folder) == 1

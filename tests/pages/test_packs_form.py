@@ -8,7 +8,58 @@ import pytest
 from tests.material.packs import MEDICAL, adapt_words, hash_folder
 from tests.pages.test_pages import JOBS
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.manifest import Input, Manifest
+
+MAKE = "Make a vocabulary pack"
+
+
+@pytest.fixture
+def models(make_workspace):
+    """A workspace with a base, the model adapted from it, and newer models that no pack can be made
+    of: one trained further, and one with another vocabulary. Their folders hold no weights.
+    """
+    workspace = make_workspace("trials")
+    for name, base, numbers in (
+        ("base", "", {}),
+        ("adapted", "base", {"kind": "append", "added": 3}),
+        ("continued", "adapted", {"stage": "continued"}),
+        ("replaced", "base", {"kind": "replace", "added": 3}),
+    ):
+        inputs = {}
+        if base:
+            inputs["model"] = Input((f"models/{base}",), "")
+        folder = workspace.folder("models", name)
+        folder.mkdir(parents=True)
+        Manifest("models", name, {}, inputs, numbers).save(folder)
+    return workspace
+
+
+def pick_values(app) -> dict[str, str | None]:
+    return {
+        role: app.selectbox(key=f"jobs_make-pack_{role}").value for role in ("model", "adapted")
+    }
+
+
+def test_an_adapted_model_and_its_base_are_selected_first(open_page, models) -> None:
+    app = open_page(JOBS, models, jobs_step=MAKE)
+    assert pick_values(app) == {"model": "base", "adapted": "adapted"}
+
+
+def test_nothing_is_selected_first_without_an_adapted_model(open_page, models) -> None:
+    shutil.rmtree(models.folder("models", "adapted"))
+    app = open_page(JOBS, models, jobs_step=MAKE)
+    assert pick_values(app) == {"model": None, "adapted": None}
+    assert app.button(key="jobs_make-pack_start").disabled
+
+
+def test_the_same_model_on_both_sides_starts_no_job(open_page, models) -> None:
+    app = open_page(JOBS, models, jobs_step=MAKE)
+    app.selectbox(key="jobs_make-pack_model").set_value("adapted").run()
+    app.button(key="jobs_make-pack_start").click().run()
+    message = " ".join(text.value for text in (*app.error, *app.text, *app.markdown))
+    assert "Base model and Adapted model are the same" in message
+    assert "Choose as Adapted model one that was made from the Base model." in message
+    assert queue.list_jobs(models) == []
 
 
 @pytest.mark.slow

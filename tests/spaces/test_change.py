@@ -15,8 +15,11 @@ from vocadapt.spaces.neighbors.change import (
     measure_neighborhood_change,
 )
 from vocadapt.spaces.neighbors.noise_baseline import (
+    NONE,
+    NOT_NEEDED,
     BaselinePair,
     assign_frequency_bands,
+    explain_missing_baseline,
     measure_change_with_baseline,
 )
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
@@ -105,6 +108,26 @@ def test_spaces_with_the_same_vectors_are_recognized():
     other = random_space(30, seed=2)
     assert not measure_neighborhood_change(space, other, ChangeSettings(k=2)).same_vectors
     assert not measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2)).same_vectors
+
+
+def test_a_missing_noise_baseline_is_explained_by_vectors_and_candidates():
+    space, other = random_space(30), random_space(30, seed=2)
+    more = EmbeddingSpace(("new", *space.words), np.vstack([np.ones((1, 8)), space.matrix]))
+
+    def explain(after, among):
+        settings = ChangeSettings(k=2, among=among)
+        return explain_missing_baseline(measure_neighborhood_change(space, after, settings))
+
+    assert explain(other, "shared") == NONE
+    assert explain(other, "all") == (
+        f"{NONE}. It needs the same candidates in all spaces: compare among the words that both"
+        " spaces have"
+    )
+    same = f"{NOT_NEEDED}: the compared words have the same vectors in both spaces, so"
+    assert explain(more, "shared") == f"{same} their neighbors among each other are the same"
+    assert explain(more, "all") == (
+        f"{same} every difference comes from the words that only one space has"
+    )
 
 
 def test_with_all_words_as_candidates_new_words_are_neighbors_too():

@@ -40,7 +40,7 @@ from vocadapt.spaces.neighbors.change import (
     WordChange,
     count_by_overlap,
 )
-from vocadapt.spaces.neighbors.noise_baseline import LOW, NONE, NoiseBaseline
+from vocadapt.spaces.neighbors.noise_baseline import LOW, NoiseBaseline, explain_missing_baseline
 
 SHOWN = 30
 
@@ -211,7 +211,7 @@ def _change_to_json(
         "words": [_word_row_to_json(change, baseline, row) for row in rows],
         "shown": len(rows),
         "null": None,
-        "note": _describe_baseline(baseline),
+        "note": _describe_baseline(change, baseline),
     }
     if baseline is not None:
         answer["null"] = {
@@ -252,9 +252,9 @@ def _name_columns(
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _describe_baseline(baseline: NoiseBaseline | None) -> str:
+def _describe_baseline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> str:
     if baseline is None:
-        return NONE
+        return explain_missing_baseline(change)
     if baseline.same:
         return "the two spaces of the noise baseline are identical, so it has no noise"
     return (
@@ -310,7 +310,7 @@ def _render(
             _render_neighbors("after only", found.only_after),
             "",
         ]
-    return "\n".join([*lines, f"{_describe_baseline(baseline)}."])
+    return "\n".join([*lines, f"{_describe_baseline(change, baseline)}."])
 
 
 def _render_neighbors(title: str, listed: Sequence[tuple[Any, ...]]) -> str:

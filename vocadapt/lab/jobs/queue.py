@@ -50,9 +50,10 @@ def start(
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
     work: seconds of work by a model of costs; with it, later estimates learn from this job.
-    Raises InputError if the name is not allowed, is taken, or is the target of another job, and if a
-    visitor has too many jobs.
+    Raises InputError if the name is not allowed, is taken, or is the target of another job, if inputs
+    that must differ are the same, and if a visitor has too many jobs.
     """
+    spec.check_distinct_inputs()
     target = workspace.folder(spec.kind, name)
     order = {
         "spec": spec.absolute().to_dict(),

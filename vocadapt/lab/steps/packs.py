@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
 from vocadapt.lab.steps.step import MODEL, Role, Step, StepContext, measure_model
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.adapted_model import add_to_record
 from vocadapt.models.language_model import open_model
 from vocadapt.models.packs.apply import apply_pack, remove_pack
@@ -17,12 +18,21 @@ from vocadapt.progress import part
 from vocadapt.settings import CheckedSettings, setting
 
 BASE = replace(MODEL, help="base model: hub name or model folder", label="Base model")
+
+
+def only_adds_tokens(model: Artifact) -> bool:
+    """Return whether the record of a model states that it only adds tokens to its base."""
+    return model.manifest.numbers.get("kind") == "append" and "module" not in model.manifest.numbers
+
+
 ADAPTED = Role(
     "adapted",
     "--adapted",
     "Adapted model",
     "models",
     help="folder of a model that only adds tokens to the base",
+    made_from="model",
+    suits=only_adds_tokens,
 )
 PACK = Role("pack", "--pack", "Pack", "packs", help="file of a pack, or its folder")
 WITH_OTHERS = replace(MODEL, help="base model of the pack, or a model with other packs on it")

@@ -49,6 +49,7 @@ def run_step(
     """
     start = time.perf_counter()
     folder = Path(folder)
+    spec.check_distinct_inputs()
     _check_output_outside_inputs(spec, folder)
     check_disk_space(folder, spec.estimate_bytes())
     grows = spec.declaration.grows

@@ -12,7 +12,7 @@ from typing import Any, NotRequired, TypedDict
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.files import expand_path
+from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.workspace import strict_json
@@ -57,7 +57,9 @@ class Role:
     """An input of a step: its name in a spec, and its flag on the command line ("": positional).
 
     `kind`: kind of the artifacts that can be given ("": a file); `several`: more than one path is
-    allowed; `bare`: a bare vocab.txt is enough of a model; `help`: of the option.
+    allowed; `bare`: a bare vocab.txt is enough of a model; `help`: of the option; `made_from`: role
+    of the artifact that this one was made from ("": none), which must be another one; `suits`: whether
+    an artifact with a recorded input `made_from` may be selected first.
     """
 
     name: str
@@ -68,6 +70,8 @@ class Role:
     bare: bool = False
     help: str = ""
     choose_flag: Callable[[str], str] | None = None  # path → its flag, if there are several
+    made_from: str = ""
+    suits: Callable[[Artifact], bool] = lambda artifact: True
 
 
 MODEL = Role("model", "--model", "Model", "models")
@@ -218,6 +222,22 @@ class Spec:
     def one(self, role: str) -> str | None:
         """Return the single input of a role, None if there is none."""
         return self.inputs.get(role, (None,))[0]
+
+    def check_distinct_inputs(self) -> None:
+        """Raise InputError if an artifact and the one that it was made from are the same.
+
+        Not checked when a spec is built: the jobs that an earlier version started must stay readable.
+        """
+        for role in self.declaration.roles.values():
+            made, source = self.one(role.name), self.one(role.made_from)
+            if made is None or source is None:
+                continue
+            if os.path.realpath(_absolute_path(made)) == os.path.realpath(_absolute_path(source)):
+                source_label = self.declaration.roles[role.made_from].label
+                raise InputError(
+                    f"{source_label} and {role.label} are the same: {show_path(Path(made))}.",
+                    f"Choose as {role.label} one that was made from the {source_label}.",
+                )
 
     def absolute(self) -> "Spec":
         """Return the spec with absolute paths, valid in any working directory; hub names are kept."""

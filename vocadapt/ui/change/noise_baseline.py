@@ -17,7 +17,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings
-from vocadapt.spaces.neighbors.noise_baseline import NONE
+from vocadapt.spaces.neighbors.noise_baseline import NONE, explain_missing_baseline
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
@@ -62,16 +62,9 @@ def explain_baseline(found: Comparison) -> str:
     change, baseline = found.change, found.baseline
     if baseline is not None:
         return MEANING
-    if change.same_vectors:
-        return (
-            "No noise baseline is needed: the words of both spaces have the same vectors, so every"
-            " difference comes from the words that only one space has."
-        )
-    if change.settings.among != "shared":
-        return (
-            f"{NONE.capitalize()}. It needs the same candidates in all spaces: compare among the"
-            " words in both."
-        )
+    if change.same_vectors or change.settings.among != "shared":
+        reason = explain_missing_baseline(change)
+        return f"{reason[:1].upper()}{reason[1:]}."
     return ""
 
 

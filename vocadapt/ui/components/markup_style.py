@@ -42,6 +42,9 @@ a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-of
  white-space:normal;
  overflow:visible;text-overflow:clip}
 .stMainBlockContainer[data-testid]{padding-top:4rem}
+/* Names of jobs are shortened already: they wrap, and are not cut a second time. */
+[data-testid="stSidebarUserContent"] [data-testid="stPageLink"] :is(span:has(>[data-testid="stMarkdownContainer"]),
+ [data-testid="stMarkdownContainer"],p){white-space:normal;overflow:visible;overflow-wrap:anywhere}
 [data-testid="stPageLink"] a:focus-visible,[data-testid="stSidebarNav"] a:focus-visible{
  outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
 a.va-link.va-name-link{font-family:inherit;font-size:inherit;white-space:normal;text-decoration:underline;

@@ -1,5 +1,6 @@
 """Pickers that several pages share, and their default selections."""
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -45,6 +46,7 @@ __all__ = [
     "draw_empty_state",
     "draw_name_input",
     "label_runs",
+    "list_demo_model",
     "list_display_names",
     "list_models_to_train",
     "list_runs_to_pick",
@@ -223,10 +225,7 @@ def pick_model(
 
     default: the initial selection; None: the most recently used model, or else the first one.
     """
-    offered = models_of(workspace)
-    # In a workspace without models, offer the demo's.
-    if not offered and demo.is_demo_installed():
-        offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
+    offered = models_of(workspace) or list_demo_model(workspace)
     first = next(filter(None, [default, *models_in_use(workspace)]), "")
     shown = next(iter(offered), "")
     if first:
@@ -387,15 +386,24 @@ def warn_if_crowded(*names: str) -> None:
             )
 
 
+def list_demo_model(workspace: Workspace) -> dict[str, str]:
+    """Return the model of the demo, display name → folder, for a workspace without a model; empty if
+    the workspace has one, if `models_of` lists it, or if the demo is not installed.
+    """
+    if workspace.artifacts("models") or not demo.is_demo_installed():
+        return {}
+    folder = str(demo.DEMO.joinpath(*demo.MODEL))
+    if os.path.realpath(folder) in map(os.path.realpath, models_in_use(workspace)):
+        return {}
+    return {demo.MODEL[1]: folder}
+
+
 def list_models_to_train(workspace: Workspace) -> dict[str, str]:
     """Return the models that can be trained, by display name, in the order of `models_of`.
 
     If the workspace has no model yet, the demo's comes first.
     """
-    found = models_of(workspace)
-    if not workspace.artifacts("models") and demo.is_demo_installed():
-        return {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL)), **found}
-    return found
+    return list_demo_model(workspace) | models_of(workspace)
 
 
 def draw_name_input(

@@ -32,7 +32,7 @@ from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.frame.names import icon_of
+from vocadapt.ui.frame.names import icon_of, label_of, shown_model
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.storage.view import draw_rename_form
@@ -277,8 +277,10 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         st.markdown(plain(step.description))
     left, right = st.columns([1.4, 1], gap="large")
     with left:
+        first = _choose_first_inputs(workspace, step)
         inputs = {
-            role.name: _pick_input(workspace, role, key, step) for role in step.roles.values()
+            role.name: _pick_input(workspace, role, key, first.get(role.name, ""))
+            for role in step.roles.values()
         }
         settings = draw_settings(st, step.settings(), key)
     with right:
@@ -294,22 +296,56 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
             panel.start(workspace, Spec(step.name, settings, inputs), name)
 
 
-def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple[str, ...]:
-    """Draw the input of a role; return its paths, () if there are none."""
+def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:
+    """Return the folder or hub name that is selected first for each required role, "" for none.
+
+    The first one that is offered; for a role made from another, the newest artifact that suits it, and
+    what that was made from.
+    """
+    first = {
+        role.name: next(iter(_list_offered(workspace, role).values()), "")
+        for role in step.needs
+        if role.kind
+    }
+    for role in step.needs:
+        if not role.made_from:
+            continue
+        first[role.name] = first[role.made_from] = ""
+        for one in workspace.artifacts(role.kind):
+            source = one.manifest.inputs.get(role.made_from)
+            if source is not None and role.suits(one):
+                first[role.name] = str(one.folder)
+                first[role.made_from] = str(workspace.root / source.paths[0])
+                break
+    return first
+
+
+def _list_offered(workspace: Workspace, role: Role) -> dict[str, str]:
+    """Return the artifacts that are offered for a role, display name → folder or hub name."""
+    if role.kind == "models":
+        return pickers.models_of(workspace)
+    return {one.name: str(one.folder) for one in workspace.artifacts(role.kind)}
+
+
+def _pick_input(workspace: Workspace, role: Role, key: str, first: str) -> tuple[str, ...]:
+    """Draw the input of a role; return its paths, () if there are none.
+
+    first: folder or hub name that is selected first, "" for none.
+    """
     key, kinds = f"{key}_{role.name}", (role.kind,)
     # The input of a role without a kind of artifact is a file.
     if not role.kind:
         path = st.text_input(role.label, key=key, help="Path of a file on this machine.").strip()
         return (path,) if path else ()
-    offered = {one.name: str(one.folder) for one in workspace.artifacts(role.kind)}
-    if role.kind == "models":
-        offered = pickers.models_of(workspace)
+    offered = _list_offered(workspace, role)
+    if first and label_of(first, offered) not in offered:
+        offered[shown_model(first)] = first
+    shown = label_of(first, offered) if first else ""
     help = "Selects from this workspace; or type a path on this machine."
-    first = next(iter(offered), "") if role in step.needs else ""
     if role.several:
         chosen = pickers.pick_several(
-            workspace, role.label, offered, key, lambda: list(filter(None, [first])), kinds
+            workspace, role.label, offered, key, lambda: list(filter(None, [shown])), kinds
         )
         return tuple(chosen.values())
-    path = pickers.pick_or_type(workspace, role.label, offered, key, first, help=help, kinds=kinds)
+    path = pickers.pick_or_type(workspace, role.label, offered, key, shown, help=help, kinds=kinds)
     return (path,) if path else ()

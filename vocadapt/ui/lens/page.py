@@ -26,11 +26,11 @@ def draw(workspace: Workspace) -> None:
         )
     if not models:
         pickers.draw_empty_state(
-            "There is no model to compare yet.",
+            "No model is selected.",
             (
-                "Add one under *Models*: a folder on this machine, a hub name that was used here"
-                " before, or a `vocab.txt` file. Models that you adapt are listed automatically,"
-                " before and after."
+                "Select one under *Models*, or type a folder on this machine or a hub name that was"
+                " used here before, or add a `vocab.txt` file. Models that you adapt are listed"
+                " automatically, before and after."
             ),
         )
         return

@@ -105,18 +105,20 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
     """Return the models to offer, label → folder, file or hub name.
 
     They are the adapted models before and after adaptation, models in use, uploaded vocabularies,
-    and common models.
+    the model of the demo if the workspace has no model, and common models.
     """
     offered: dict[str, str] = {}
     # 1. Each adapted model, after its original model.
     for artifact in list_adapted_models(workspace):
         offered |= _find_original(workspace, artifact)
         offered[artifact.name] = str(artifact.folder)
-    # 2. Models in use, uploaded vocabularies, and common models on this machine.
+    # 2. Models in use, uploaded vocabularies, the demo's model, and common models on this machine.
     for label, name in pickers.models_of(workspace, common=()).items():
         offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
         offered.setdefault(file.name, str(file))
+    for label, name in pickers.list_demo_model(workspace).items():
+        offered.setdefault(label, name)
     for name in filter_cached(pickers.COMMON_MODELS):
         offered.setdefault(name, name)
     return offered

@@ -24,11 +24,11 @@ def draw(workspace: Workspace) -> None:
         corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
     if not models:
         pickers.draw_empty_state(
-            "There is no model to analyze yet.",
+            "No model is selected.",
             (
-                "Add one under *Models*: a folder on this machine, a hub name that was used here"
-                " before, or a `vocab.txt` file. The first one can be reduced; the others are"
-                " compared with it."
+                "Select one under *Models*, or type a folder on this machine or a hub name that was"
+                " used here before, or add a `vocab.txt` file. The first one can be reduced; the"
+                " others are compared with it."
             ),
         )
         return
