@@ -2,6 +2,7 @@
 
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,37 @@ def test_the_name_of_an_ended_job_is_not_cut_in_the_sidebar(
         " || getComputedStyle(e).overflowX === 'visible')"
     )
     assert link.evaluate("link => link.scrollWidth <= link.clientWidth")
+
+
+@pytest.mark.slow
+def test_the_strip_of_a_job_leaves_room_for_the_button_that_stops_a_page(
+    serve, page, workspace, tiny_bert
+):
+    from playwright.sync_api import TimeoutError
+
+    start_endless(workspace, tiny_bert)
+    page.goto(f"{serve(workspace.root)}/jobs")
+    details = page.locator(".st-key-job_strip").get_by_role("link", name="Details")
+    details.wait_for()
+    # 1. Streamlit shows its button while a page runs: open others until one takes long enough. Its
+    # place is read at once, because it may be gone in the next moment.
+    read_place = """() => {
+        const box = document.querySelector('[data-testid="stStatusWidget"]')?.getBoundingClientRect()
+        return box && box.width && {fromRight: innerWidth - box.left}
+    }"""
+    place = None
+    for name in 3 * ("Adapt", "Train", "Tokenizer lens", "Published results", "Projection"):
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
+        with suppress(TimeoutError):
+            place = page.wait_for_function(read_place, timeout=1000).json_value()
+            break
+    assert place is not None
+    # 2. Whatever the width, the strip ends before it, and begins behind the sidebar.
+    for width in (1440, 1152):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(500)
+        link = details.bounding_box()
+        assert link["x"] + link["width"] <= width - place["fromRight"]
+        sidebar = page.get_by_test_id("stSidebar").bounding_box()
+        strip = page.locator(".st-key-job_strip").bounding_box()
+        assert sidebar["x"] + sidebar["width"] <= strip["x"]

@@ -521,6 +521,17 @@ def test_the_bar_leads_back_and_records_the_step(open_page, demo):
     assert load_progress(demo)["wordpieces"].seen == 1
 
 
+def test_an_open_lesson_has_no_other_next_part(open_page, demo):
+    def has_next(app):
+        labels = [link.proto.label for link in app.get("page_link")]
+        return any("Next: " in label for label in labels)
+
+    assert not has_next(open_page("lens", demo, lesson="wordpieces", lesson_step="1"))
+    assert has_next(open_page("lens", demo))
+    # An address that names no step opens no lesson.
+    assert has_next(open_page("lens", demo, lesson="wordpieces", lesson_step="9"))
+
+
 def test_a_step_that_lacks_its_artifacts_is_not_shown_and_not_recorded(open_page, demo):
     app = open_page("lens", demo, lesson="wordpieces", lesson_step="2")
     assert not app.exception and not app.error

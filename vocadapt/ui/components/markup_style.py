@@ -61,7 +61,9 @@ a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);te
  .va-cards:has(>:nth-child(4)):not(:has(>:nth-child(5))){grid-template-columns:repeat(2,minmax(0,1fr))}
  [class*="st-key-va_stacked"]>div>[data-testid="stHorizontalBlock"]{flex-direction:column}
  [class*="st-key-va_stacked"]>div>div>[data-testid="stColumn"]{width:100%;flex:1 1 auto}}
-.st-key-job_strip{position:fixed;top:.75rem;right:5.5rem;width:min(34rem,48vw);height:2.25rem;z-index:999991;
+/* Between the strip and the menu is room for the icon and button of a running page, always: a strip that
+   moved aside would jump every second. */
+.st-key-job_strip{position:fixed;top:.75rem;right:9.75rem;width:min(34rem,44vw);height:2.25rem;z-index:999991;
  pointer-events:none;align-items:center;flex-wrap:nowrap}
 .st-key-job_strip a{pointer-events:auto}
 .va-strip{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.1rem .8rem;font-size:.84rem;line-height:1.3;

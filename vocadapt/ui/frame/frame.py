@@ -64,8 +64,8 @@ def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
 
 
 def _draw_part(part: Part, draw: DrawPart) -> None:
-    """Draw a part: one sentence, its terms, the newest job of its steps, its view, and a link to the
-    next part.
+    """Draw a part: one sentence, its terms, the newest job of its steps, its view, and, unless a lesson
+    is open, a link to the next part.
     """
     address.enter(part.name)
     workspace = address.workspace()
@@ -81,7 +81,9 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     following = None
     with mistakes.show_errors():
         following = draw(workspace)
-    _draw_next(workspace, following or choose_following(workspace, part))
+    # While a lesson is open, its bar says where to continue: another link would lead out of it.
+    if bar.find_step() is None:
+        _draw_next(workspace, following or choose_following(workspace, part))
 
 
 def choose_following(workspace: Workspace, part: Part) -> NextPart | None:
