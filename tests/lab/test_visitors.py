@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.hostile import BIDI, DEEP, LOUSY_NAME
+from tests.material.lab import LONG
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import shared_queue
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs, count_jobs_before, hold_turn
@@ -192,8 +193,12 @@ def test_a_visitor_may_have_so_many_jobs(lab):
 
 
 def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
-    """Ann has three jobs, Ben, who comes last, has one: his is the second."""
+    """Ann has three jobs, Ben, who comes last, has one: his is the second. The clock, which is set
+    back meanwhile, changes nothing.
+    """
     monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
+    set_back = iter(range(10**9, 0, -1))
+    monkeypatch.setattr(time, "time_ns", lambda: next(set_back))
     ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
     order: list[str] = []
     end = threading.Event()
@@ -202,7 +207,7 @@ def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
         with hold_turn(workspace.root / "jobs" / name, lambda: None):
             order.append(name)
             if wait:
-                wait.wait(20)
+                wait.wait(LONG)
 
     threads = [threading.Thread(target=run, args=(ann, "ann-1", end))]
     threads[0].start()
@@ -216,7 +221,7 @@ def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
     assert count_jobs_before(ben.root / "jobs" / "ben-1") == 1 and before == [2, 3]
     end.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(LONG)
     assert order == ["ann-1", "ben-1", "ann-2", "ann-3"]
     assert not list((lab / shared_queue.FOLDER).glob("*.*.*"))
 
@@ -251,7 +256,7 @@ def test_a_waiting_job_can_be_canceled(lab, monkeypatch):
         assert not list((lab / shared_queue.FOLDER).glob("*.*.*"))
 
 
-def wait_until(check, seconds: float = 20) -> None:
+def wait_until(check, seconds: float = LONG) -> None:
     end = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < end

@@ -30,8 +30,9 @@ MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being
 class Ticket:
     """A job that waits for its turn; tickets are sorted by their turns.
 
-    served: time at which a job of the visitor started last, 0 if none did. taken: time at which the
-    ticket was taken. Both in nanoseconds.
+    served: time at which a job of the visitor started last, 0 if none did. taken: time since the
+    machine started at which the ticket was taken; a clock that is set back does not change it. Both
+    in nanoseconds.
     """
 
     served: int
@@ -67,9 +68,9 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
     # 1. Take a ticket.
     queue = visitor.parent / FOLDER
     queue.mkdir(exist_ok=True)
-    file = queue / f"{visitor.name}.{time.time_ns()}.{folder.name}"
+    file = queue / f"{visitor.name}.{time.monotonic_ns()}.{folder.name}"
     file.touch()
-    ticket = acquire_lock(file, patience=2.0)
+    ticket = acquire_lock(file, patience=MIN_AGE)
     turn = None
     try:
         # 2. Wait for the turn.
