@@ -605,3 +605,13 @@ def test_another_python_is_told_which_one_to_use():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert f"The package tokenizers is not installed in {sys.executable}." in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["vocadapt.cli.run", "numpy.linalg"])
+def test_a_missing_part_of_a_package_is_no_user_error(missing):
+    code = (
+        f"import sys; sys.modules['{missing}'] = None; from vocadapt.cli import main;"
+        " sys.exit(main(['tokenize', 'a word', '--model', 'a-model']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "ModuleNotFoundError" in done.stderr

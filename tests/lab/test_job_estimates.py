@@ -65,7 +65,7 @@ def test_the_estimate_follows_the_latest_jobs_of_the_step(tmp_path):
     assert measure_start_up(workspace, "vectors") == STEPS["vectors"].start_up
 
 
-def projection(workspace, number, seconds, work=0.0, shown=4000, slowdown=1.0, **status):
+def projection(workspace, number, seconds, work=0.0, shown=4000, **status):
     """A finished projection job of this machine, started up in 2 seconds, and its result."""
     name = f"made-{number}"
     target = workspace.folder("projections", name)
@@ -86,7 +86,6 @@ def projection(workspace, number, seconds, work=0.0, shown=4000, slowdown=1.0, *
         "target": f"projections/{name}",
         "overwrite": False,
         "work": work,
-        "slowdown": slowdown,
     }
     (folder / "spec.json").write_text(json.dumps(order), encoding="utf-8")
     ended = {"state": "done", "started": 100.0, "paced": 102.0, "updated": 102.0 + seconds}
@@ -171,15 +170,23 @@ def test_a_measured_speed_does_not_contain_the_load_of_its_time(tmp_path):
     workspace = Workspace(tmp_path)
     idle = result(projection(workspace, 0, 10.0))
     busy = result(projection(workspace, 1, 30.0, slowdown=3.0))
-    assert measure_speed(workspace, [(idle, 90.0)]) == MeasuredSpeed(90, 1, False)
-    assert measure_speed(workspace, [(busy, 30.0)]) == MeasuredSpeed(90, 1, True)
-    found = measure_speed(workspace, [(busy, 10.0), (idle, 20.0)])
-    assert found == MeasuredSpeed(30, 2, True)
-    told = found.describe("run")
-    assert told == "the fastest of 2 runs on this machine, corrected for its load then"
-    found = measure_speed(workspace, [(busy, 10.0), (idle, 40.0)])
-    assert found == MeasuredSpeed(40, 2, False)
-    assert MeasuredSpeed(90, 1, False).describe("run") == "measured in 1 run on this machine"
+    assert measure_speed(workspace, [(idle, 9.0)]) == MeasuredSpeed(9, 1, False)
+    assert measure_speed(workspace, [(busy, 3.0)]) == MeasuredSpeed(9, 1, True)
+    assert MeasuredSpeed(9, 1, False).describe("job") == "measured in 1 job on this machine"
+
+
+def test_results_of_an_idle_machine_count_more_than_corrected_ones(tmp_path):
+    """A load at the start may have ended soon after it, so that the correction is too large."""
+    workspace = Workspace(tmp_path)
+    idle = result(projection(workspace, 0, 10.0))
+    busy = result(projection(workspace, 1, 30.0, slowdown=3.0))
+    found = measure_speed(workspace, [(busy, 1.0), (idle, 1.5), (idle, 2.0)])
+    assert found == MeasuredSpeed(2, 2, False)
+    assert found.describe("job") == "the fastest of 2 jobs on this machine"
+    found = measure_speed(workspace, [(busy, 1.0), (busy, 2.0), (busy, 9.0)])
+    assert found == MeasuredSpeed(6, 3, True)
+    description = "the median of 3 jobs on this machine, corrected for the load of the machine"
+    assert found.describe("job").startswith(description)
 
 
 def test_the_speed_of_another_machine_is_not_that_of_this_one(tmp_path):
@@ -190,7 +197,7 @@ def test_the_speed_of_another_machine_is_not_that_of_this_one(tmp_path):
     for one in (*results, result(resumed), None):
         assert find_slowdown(workspace, one) is None
         assert measure_speed(workspace, [(one, 9.0)]) is None
-    assert measure_speed(workspace, [(results[0], 9.0), (result(made), 40.0)]).per_second == 40
+    assert measure_speed(workspace, [(results[0], 9.0), (result(made), 40.0)]).ratio == 40
     assert measure_speed(workspace, [(result(made), 0.0)]) is None  # not recorded
 
 
@@ -198,7 +205,7 @@ def test_the_latest_results_count(tmp_path):
     workspace = Workspace(tmp_path)
     one = result(projection(workspace, 0, 10.0))
     found = measure_speed(workspace, [(one, 90.0)] * MAX_JOBS + [(one, 500.0)])
-    assert (found.per_second, found.n_results) == (90, MAX_JOBS)
+    assert (found.ratio, found.n_results) == (90, MAX_JOBS)
 
 
 def test_results_without_a_cost_model_do_not_change_the_speed(tmp_path):
@@ -211,12 +218,20 @@ def test_results_without_a_cost_model_do_not_change_the_speed(tmp_path):
 def test_a_request_with_other_numbers_counts_as_one_without(tmp_path, value):
     job = projection(Workspace(tmp_path), 0, 10.0, work=3.0)
     order = json.loads((job.folder / "spec.json").read_text())
-    (job.folder / "spec.json").write_text(json.dumps(order | {"work": value, "slowdown": value}))
+    (job.folder / "spec.json").write_text(json.dumps(order | {"work": value}))
     changed = Job(job.folder)
     try:
-        assert (changed.work, changed.slowdown) == (0.0, 1.0)
+        assert changed.work == 0.0
     except InputError:
         assert not changed.readable  # not strict JSON
+
+
+@pytest.mark.parametrize("value", ["much", None, -1, 0, [1]])
+def test_a_status_with_another_slowdown_counts_as_one_without(tmp_path, value):
+    job = projection(Workspace(tmp_path), 0, 10.0)
+    file = job.folder / "status.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"slowdown": value}))
+    assert Job(job.folder).status().slowdown == 1.0
 
 
 def report(job, *points):

@@ -193,12 +193,8 @@ def test_a_visitor_may_have_so_many_jobs(lab):
 
 
 def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
-    """Ann has three jobs, Ben, who comes last, has one: his is the second. The clock, which is set
-    back meanwhile, changes nothing.
-    """
+    """Ann has three jobs, Ben, who comes last, has one: his is the second."""
     monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
-    set_back = iter(range(10**9, 0, -1))
-    monkeypatch.setattr(time, "time_ns", lambda: next(set_back))
     ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
     order: list[str] = []
     end = threading.Event()
@@ -224,6 +220,25 @@ def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
         thread.join(LONG)
     assert order == ["ann-1", "ben-1", "ann-2", "ann-3"]
     assert not list((lab / shared_queue.FOLDER).glob("*.*.*"))
+
+
+def test_turns_do_not_depend_on_the_clock(lab, monkeypatch):
+    """Ann's last start is the newest, though Ben's file has a later time. It is Ben's turn."""
+    monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
+    ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
+    for number, workspace in enumerate((ben, ann, ben, ann)):
+        with hold_turn(workspace.root / "jobs" / f"past-{number}", lambda: None):
+            pass
+    queue = lab / shared_queue.FOLDER
+    names = [workspace.root.parent.name for workspace in (ann, ben)]
+    starts = [queue / f"{name}.served" for name in names]
+    assert [file.read_text() for file in starts] == ["4", "3"]
+    os.utime(starts[0], (1, 1))
+    tickets = [queue / f"{name}.5.next" for name in names]
+    for ticket in tickets:
+        ticket.touch()
+    with hold_lock(tickets[0]), hold_lock(tickets[1]):
+        assert shared_queue._find_next(queue) == tickets[1]
 
 
 def test_a_killed_job_does_not_keep_the_others_waiting(lab, monkeypatch):

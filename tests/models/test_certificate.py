@@ -141,7 +141,7 @@ def test_own_lines_are_used(tiny_bert: Path, tmp_path: Path) -> None:
 
 def test_a_vocabulary_cannot_be_certified(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\na\n", encoding="utf-8")
-    with pytest.raises(InputError, match="nothing to certify"):
+    with pytest.raises(InputError, match="is a file, not a model folder"):
         certify(open_model(tiny_bert), open_model(tmp_path / "vocab.txt"))
 
 

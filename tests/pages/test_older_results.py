@@ -56,8 +56,9 @@ def test_a_page_that_cannot_show_figures_says_what_to_do(seeded, tmp_path, open_
     # In the server.
     shown = error_util.show_uncaught_app_exception
     monkeypatch.setattr(error_util, "show_uncaught_app_exception", shown)  # restored after the test
-    mistakes.replace_fault_message()
+    mistakes.replace_error_message()
     app = open_page("vectors", workspace)
-    assert not app.exception and [one.value for one in app.error] == ["A fault stopped this page."]
+    message = "An unexpected error stopped this part of the page."
+    assert not app.exception and [one.value for one in app.error] == [message]
     assert any("delete it on the page Workspace" in one.value for one in app.text)
     assert not open_page("storage", workspace).exception

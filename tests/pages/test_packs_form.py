@@ -16,13 +16,16 @@ MAKE = "Make a vocabulary pack"
 @pytest.fixture
 def models(make_workspace):
     """A workspace with a base, the model adapted from it, and newer models that no pack can be made
-    of: one trained further, and one with another vocabulary. Their folders hold no weights.
+    of: two trained further, one with a module, and one with another vocabulary. Their folders hold
+    no weights.
     """
     workspace = make_workspace("trials")
     for name, base, numbers in (
         ("base", "", {}),
         ("adapted", "base", {"kind": "append", "added": 3}),
         ("continued", "adapted", {"stage": "continued"}),
+        ("trained", "base", {"kind": "append", "added": 3, "further": {"stage": "continued"}}),
+        ("extended", "base", {"kind": "append", "added": 3, "module": {"gate": 1}}),
         ("replaced", "base", {"kind": "replace", "added": 3}),
     ):
         inputs = {}
@@ -57,8 +60,8 @@ def test_the_same_model_on_both_sides_starts_no_job(open_page, models) -> None:
     app.selectbox(key="jobs_make-pack_model").set_value("adapted").run()
     app.button(key="jobs_make-pack_start").click().run()
     message = " ".join(text.value for text in (*app.error, *app.text, *app.markdown))
-    assert "Base model and Adapted model are the same" in message
-    assert "Choose as Adapted model one that was made from the Base model." in message
+    assert "The base model and the adapted model are the same" in message
+    assert "Give as adapted model one that was made from the base model." in message
     assert queue.list_jobs(models) == []
 
 

@@ -26,6 +26,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.checks.config_rules import read_config
 from vocadapt.models.language_model import open_model
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -358,17 +359,24 @@ def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_i
         "vocadapt.lab.jobs.estimates.find_slowdown", lambda _, one: slowdowns.get(one.name)
     )
     (corpus,) = pretrained.artifacts("corpora")
-    request = PretrainingRequest("tiny", str(tiny_bert), corpus, ContinuedSettings("continued"))
     made = [one for one in list_pretrained_models(pretrained) if one.name == "x-cont"]
+    request = PretrainingRequest("tiny", str(tiny_bert), corpus, made[0].further)
 
-    def estimated(**numbers):
+    def estimated(request=request, **numbers):
         one = replace(made[0])
         one.__dict__["numbers"] = made[0].numbers | numbers
         return estimate_pace(pretrained, request, [one])
 
     timed = {"steps": 6, "seconds": 4.0, "tokens_per_second": 200.0}
-    found = "measured in 1 pretraining on this machine, corrected for its load then"
-    assert estimated(**timed) == (600, found)
+    speed, found = estimated(**timed)
+    assert speed == pytest.approx(600) and found.startswith("measured in 1 pretraining")
+    # Steps of one block are modeled as slower than the measured ones of 8 blocks.
+    training = replace(request.further.training, batch=1)
+    smaller = replace(request, further=replace(request.further, training=training))
+    config = read_config(tiny_bert)
+    ratio = estimate_pretraining_speed(config, "continued", training)
+    ratio /= estimate_pretraining_speed(config, "continued", QUICK)
+    assert ratio < 0.5 and estimated(smaller, **timed)[0] == pytest.approx(600 * ratio)
     for short in ({"steps": 1}, {"seconds": 0.5}):
         assert "estimated" in estimated(**timed | short)[1]
     slowdowns.clear()  # made on another machine
@@ -380,8 +388,8 @@ def test_a_batch_that_is_larger_than_the_text_is_reported():
     settings = MaskedSettings(length=128, batch=16)
     found = estimate_pretraining_cost(1489, settings, 100.0, "")
     assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
-    told = describe_large_batch(found, settings)
-    assert "16 blocks, and the text has 11. One step is 1.45 epochs" in told
+    note = describe_large_batch(found, settings)
+    assert "16 blocks, and the text has 11. One step passes over the text 1.45 times" in note
     smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")
     assert (smaller.steps, smaller.epochs) == (1, 1.0)
 

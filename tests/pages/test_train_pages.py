@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
@@ -27,6 +27,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.checks.config_rules import read_config
 from vocadapt.training.callbacks import read_live, write_curve
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
@@ -288,10 +289,10 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
-    assert any("12 × 5 epochs × 1 run" in text and "estimated" in text for text in texts(app))
+    assert any("12 × 5 epochs × 1 training" in text and "estimated" in text for text in texts(app))
     app.text_input(key="seeds_quick").set_value("1-3").run()
     app.number_input(key="finetune_limit").set_value(6).run()
-    assert any("6 × 5 epochs × 3 runs" in text for text in texts(app))
+    assert any("6 × 5 epochs × 3 trainings" in text for text in texts(app))
     app.button(key="start_finetune").click().run()
     ((spec, name),) = started
     assert (spec.step, spec.settings.seeds, spec.settings.limit) == ("finetune", (1, 2, 3), 6)
@@ -314,10 +315,10 @@ def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(task
         file.write_text(json.dumps(json.loads(file.read_text()) | {"job": job}))
         if job:
             spec = Spec("finetune", FinetuneStep(), {"model": "m"}).to_dict()
-            order = {"spec": spec, "target": f"runs/{name}", "slowdown": 3.0, "overwrite": False}
+            order = {"spec": spec, "target": f"runs/{name}", "overwrite": False}
             tasked.folder("jobs", job).mkdir(parents=True)
             strict_json.write(tasked.folder("jobs", job) / "spec.json", order)
-            write_status(tasked.folder("jobs", job), Status(state="done"))
+            write_status(tasked.folder("jobs", job), Status(state="done", slowdown=3.0))
 
     modeled = estimated()
     make("demo", training_seconds=3.0)
@@ -327,7 +328,14 @@ def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(task
     make("frozen", "20260101-000002-000000-finetune", training_seconds=3.0, settings=frozen)
     assert estimated() == modeled and "estimated" in modeled[1]
     make("mine", "20260101-000003-000000-finetune", training_seconds=3.0)
-    assert estimated() == (30, "measured in 1 run on this machine, corrected for its load then")
+    speed, found = estimated()
+    assert speed == pytest.approx(30) and found.startswith("measured in 1 job on this machine")
+    # The form asks for shorter examples than those of the run.
+    config = read_config(tiny_bert)
+    chunked = replace(request.step.finetune, chunk=1)
+    ratio = estimate_finetuning_speed(task, chunked, config) / modeled[0]
+    request = replace(request, step=replace(request.step, finetune=chunked))
+    assert ratio > 1.2 and estimated()[0] == pytest.approx(30 * ratio)
 
 
 def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):

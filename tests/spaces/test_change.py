@@ -120,7 +120,7 @@ def test_a_missing_noise_baseline_is_explained_by_vectors_and_candidates():
 
     assert explain(other, "shared") == NONE
     assert explain(other, "all") == (
-        f"{NONE}. It needs the same candidates in all spaces: compare among the words that both"
+        f"{NONE}; it needs the same candidates in all spaces: compare among the words that both"
         " spaces have"
     )
     same = f"{NOT_NEEDED}: the compared words have the same vectors in both spaces, so"

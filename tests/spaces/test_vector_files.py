@@ -575,7 +575,7 @@ def test_a_place_that_cannot_be_written_is_reported(tmp_path):
 
 
 def test_what_is_no_folder_of_vectors_is_said(tmp_path):
-    with pytest.raises(InputError, match="missing: no such folder"):
+    with pytest.raises(InputError, match="missing: no such file or folder"):
         load_space(tmp_path / "missing")
     with pytest.raises(InputError, match="is a file: word vectors are a folder"):
         load_space(write(tmp_path, "1 2\nheart 1 2\n", "heart.vec"))

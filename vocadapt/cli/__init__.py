@@ -39,10 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _report(given, error, 2)
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] == "vocadapt":
-            raise  # a fault of vocadapt
-        remedy = "Use the Python in which vocadapt is installed: in a clone, .venv/bin/python after make app."
+        if error.name is None or "." in error.name or error.name == "vocadapt":
+            raise  # no package is missing
         problem = f"The package {error.name} is not installed in {sys.executable}."
+        remedy = (
+            "Install it there, or use the Python in which vocadapt is installed: in a clone,"
+            " .venv/bin/python after make app."
+        )
         return _report(given, InputError(problem, remedy), 2)
     except MemoryError:
         remedy = "Use less text or fewer words, or close other programs."

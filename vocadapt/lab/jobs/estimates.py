@@ -44,8 +44,8 @@ def measure_start_up(workspace: Workspace, step: str) -> float:
     """
     # Resumed jobs are ignored, since they also load a checkpoint.
     start_ups = (
-        max(0.0, status.paced - status.started) / job.slowdown
-        for job, status in _iterate_jobs_of(workspace, step)
+        max(0.0, status.paced - status.started) / status.slowdown
+        for _, status in _iterate_jobs_of(workspace, step)
         if status.paced and not status.past
     )
     return median(list(islice(start_ups, MAX_JOBS)) or [STEPS[step].start_up])
@@ -55,7 +55,7 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
     """Return the ratio of actual to modeled seconds of work of the latest jobs of a step; 1 if there
     are none.
 
-    The actual seconds are divided by the slowdown when the job was started.
+    The actual seconds are divided by the slowdown when the step was started.
     """
     # The ratio of the sums, not the mean ratio: long jobs show the speed better than short ones.
     taken, expected, count = 0.0, 0.0, 0
@@ -65,7 +65,7 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
         seconds = status.updated - (status.paced or status.started)
         modeled = _find_work(job)
         if modeled > 0 and seconds >= MIN_SECONDS:
-            taken += seconds / job.slowdown
+            taken += seconds / status.slowdown
             expected, count = expected + modeled, count + 1
     if not count:
         return 1.0
@@ -74,49 +74,64 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
 
 @dataclass(frozen=True)
 class MeasuredSpeed:
-    """Speed of a step on this machine when it is idle, measured in earlier results.
+    """Speed of this machine when it is idle, relative to the modeled speed, measured in earlier
+    results.
 
-    per_second: speed of the fastest result, times the slowdown of the machine when its job was
-    started. n_results: number of results. is_corrected: whether the machine was busy then.
+    n_results: number of results that it was computed from. is_corrected: whether the machine was
+    busy when their jobs were started.
     """
 
-    per_second: float
+    ratio: float
     n_results: int
     is_corrected: bool
 
     def describe(self, noun: str) -> str:
         """Return how the speed was found; noun: what a result is called."""
-        found = f"measured in 1 {noun} on this machine"
-        if self.n_results > 1:
+        if self.n_results == 1:
+            found = f"measured in 1 {noun} on this machine"
+        elif self.is_corrected:
+            found = f"the median of {self.n_results} {noun}s on this machine"
+        else:
             found = f"the fastest of {self.n_results} {noun}s on this machine"
         if self.is_corrected:
-            found += ", corrected for its load then"
+            found += ", corrected for the load of the machine at that time"
         return found
 
 
 def measure_speed(
     workspace: Workspace, results: Iterable[tuple[Artifact | None, float]]
 ) -> MeasuredSpeed | None:
-    """Measure the speed of a step on this machine when it is idle; None if no job of this workspace
-    made one of the results.
+    """Measure the speed of this machine when it is idle, relative to the modeled speed; None if no
+    job of this workspace made one of the results.
 
-    results: comparable results, newest first, with their speed per second, 0 if it is unknown. Those
-    without a job are ignored: they may come from another machine, such as those of the demo.
+    results: comparable results, newest first, each with its measured speed divided by its modeled
+    speed, 0 if unknown. The latest MAX_JOBS of them are considered. Those without a job are
+    ignored: they may come from another machine, such as those of the demo.
 
-    The fastest of the latest results counts: other programs that started during a job only make it
-    slower, up to ten times for threads that wait for each other.
+    1. Of the results whose jobs were started on an idle machine, the fastest counts: programs that
+       were started during a job only make it slower, up to ten times for threads that wait for each
+       other.
+    2. If there are none, the median of the others counts, each multiplied by the slowdown when its
+       job was started. It is less exact: that load may have ended during the job.
 
-    Example: 10 per second on a machine with slowdown 3, and 20 per second when it was idle -> 30.
+    Example: ratios 10 at slowdown 3, 20 and 15 when idle -> 20; without the last two -> 30.
     """
-    speeds = list[tuple[float, float]]()
-    for artifact, per_second in results:
+    idle, corrected = list[float](), list[float]()
+    for artifact, ratio in results:
         slowdown = find_slowdown(workspace, artifact)
-        if slowdown and per_second > 0 and len(speeds) < MAX_JOBS:
-            speeds.append((per_second * slowdown, slowdown))
-    if not speeds:
-        return None
-    fastest, slowdown = max(speeds)
-    return MeasuredSpeed(fastest, len(speeds), slowdown > 1)
+        if slowdown is None or ratio <= 0:
+            continue
+        if slowdown > 1:
+            corrected.append(ratio * slowdown)
+        else:
+            idle.append(ratio)
+        if len(idle) + len(corrected) == MAX_JOBS:
+            break
+    if idle:
+        return MeasuredSpeed(max(idle), len(idle), False)
+    if corrected:
+        return MeasuredSpeed(median(corrected), len(corrected), True)
+    return None
 
 
 def find_slowdown(workspace: Workspace, artifact: Artifact | None) -> float | None:
@@ -127,9 +142,9 @@ def find_slowdown(workspace: Workspace, artifact: Artifact | None) -> float | No
     if artifact is None or not artifact.manifest.job:
         return None
     with suppress(InputError):
-        job = find_job(workspace, artifact.manifest.job)
-        if not job.status().past:
-            return job.slowdown
+        status = find_job(workspace, artifact.manifest.job).status()
+        if not status.past:
+            return status.slowdown
     return None
 
 

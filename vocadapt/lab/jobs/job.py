@@ -91,11 +91,6 @@ class Job:
         return int(self._read_number("threads", 0.0))
 
     @property
-    def slowdown(self) -> float:
-        """How many times longer work took under the load of the machine when the job was ordered."""
-        return self._read_number("slowdown", 1.0)
-
-    @property
     def command(self) -> str:
         """The command line of the step."""
         return build_command(self.spec, self.target)

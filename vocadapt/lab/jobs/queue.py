@@ -22,7 +22,6 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
 from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
@@ -50,8 +49,8 @@ def start(
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
     work: seconds of work by a model of costs; with it, later estimates learn from this job.
-    Raises InputError if the name is not allowed, is taken, or is the target of another job, if inputs
-    that must differ are the same, and if a visitor has too many jobs.
+    Raises InputError if the name is not allowed, is taken, or is the target of another job, if
+    inputs that must differ are the same, and if a visitor has too many jobs.
     """
     spec.check_distinct_inputs()
     target = workspace.folder(spec.kind, name)
@@ -60,7 +59,6 @@ def start(
         "target": f"{spec.kind}/{name}",
         "overwrite": overwrite,
         "work": work,
-        "slowdown": estimate_slowdown(),
     }
     check_disk_space(target, spec.estimate_bytes())
     with _lock_jobs(workspace):

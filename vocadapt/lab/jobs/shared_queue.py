@@ -3,7 +3,8 @@
 Each visitor has folders of its own, and a job first waits in the queue of its workspace. The job
 that is next there takes a ticket in `<visitors>/.queue/`, a file that its process keeps locked. The
 next job is that of the visitor who has waited longest since the start of the last own job. So a
-visitor with many jobs does not delay a visitor with one.
+visitor with many jobs does not delay a visitor with one. The starts are numbered: times would be
+out of order if the clock is set back.
 
 Example: ann has three jobs and ben has one. They run in the order ann, ben, ann, ann.
 """
@@ -16,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_whole, write_atomically
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
 
 FOLDER = ".queue"  # locked while a job runs
-# Ending of the file whose modification time is the last start of a visitor's job.
-SERVED = ".served"
+SERVED = ".served"  # ending of the file with the number of the last start of a visitor's job
 TRY_EVERY = 0.5  # seconds
 MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being made
 
@@ -30,9 +31,8 @@ MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being
 class Ticket:
     """A job that waits for its turn; tickets are sorted by their turns.
 
-    served: time at which a job of the visitor started last, 0 if none did. taken: time since the
-    machine started at which the ticket was taken; a clock that is set back does not change it. Both
-    in nanoseconds.
+    served: number of the last start of a job of the visitor, 0 if there was none. taken: time at
+    which the ticket was taken, in nanoseconds since the machine started.
     """
 
     served: int
@@ -69,10 +69,14 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
     queue = visitor.parent / FOLDER
     queue.mkdir(exist_ok=True)
     file = queue / f"{visitor.name}.{time.monotonic_ns()}.{folder.name}"
-    file.touch()
-    ticket = acquire_lock(file, patience=MIN_AGE)
-    turn = None
+    ticket = turn = None
     try:
+        while ticket is None:
+            file.touch()  # an old ticket without a lock is removed
+            ticket = acquire_lock(file)
+            if ticket is None:  # another process tests the lock
+                look()
+                time.sleep(TRY_EVERY)
         # 2. Wait for the turn.
         while turn is None:
             look()
@@ -80,7 +84,10 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
                 turn = acquire_lock(queue)
             if turn is None:
                 time.sleep(TRY_EVERY)
-        (queue / f"{visitor.name}{SERVED}").touch()
+        starts = [_read_last_start(served) for served in queue.glob(f"*{SERVED}")]
+        served = queue / f"{visitor.name}{SERVED}"
+        with suppress(OSError):  # a full disk: the visitor may get the next turn again
+            write_atomically(served, str(max(starts, default=0) + 1))
         file.unlink(missing_ok=True)
         # 3. Run.
         yield
@@ -118,15 +125,16 @@ def _list_tickets(queue: Path) -> list[Ticket]:
         visitor, taken, job = file.name.split(".", 2)
         with suppress(FileNotFoundError):  # its turn has come
             if is_locked(file):
-                served = _find_last_start(queue / f"{visitor}{SERVED}")
+                served = _read_last_start(queue / f"{visitor}{SERVED}")
                 tickets.append(Ticket(served, int(taken), job, file))
             elif time.time() - file.stat().st_mtime > MIN_AGE:
                 file.unlink(missing_ok=True)
     return sorted(tickets)
 
 
-def _find_last_start(file: Path) -> int:
+def _read_last_start(file: Path) -> int:
+    """Return the number of the last start of a visitor's job; 0 if there was none."""
     try:
-        return file.stat().st_mtime_ns
-    except FileNotFoundError:
+        return int(read_whole(file, 100))
+    except (InputError, ValueError):  # an older version wrote an empty file
         return 0

@@ -27,7 +27,8 @@ class Status:
     `first`: the first fraction that this run reported, at time `paced` (a resumed job does not
     start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
     final states of earlier runs, with their times. `rejected`: whether the step failed because of
-    its input, so that only other input helps.
+    its input, so that only other input helps. `slowdown`: how many times longer work took under the
+    load of the machine when the step was started.
     """
 
     state: str = "waiting"
@@ -44,6 +45,7 @@ class Status:
     paced: float = 0.0
     past: tuple[tuple[str, float], ...] = ()
     rejected: bool = False
+    slowdown: float = 1.0
 
     @property
     def alive(self) -> bool:
@@ -91,8 +93,14 @@ def read_status(folder: Path) -> Status:
 def _parse_status(path: Path) -> Status:
     content = strict_json.read(path)
     known = {entry.name for entry in fields(Status)} & content.keys()
+    if not _is_positive_number(content.get("slowdown")):
+        known.discard("slowdown")
     past = tuple((str(state), float(when)) for state, when in content.get("past", ()))
     return Status(**{name: content[name] for name in known} | {"past": past})
+
+
+def _is_positive_number(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value < float("inf")
 
 
 _STATUSES = CachedReader(_parse_status)

@@ -2,7 +2,7 @@
 and the gates of an exBERT on a sample of lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 
 from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.errors import InputError
+from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import LanguageModel
@@ -19,6 +20,7 @@ from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
@@ -64,14 +66,23 @@ class PretrainedModel:
     def masking_key(self) -> tuple[str, ...]:
         """What determines the masked tokens; losses are comparable only if it is equal."""
         manifest = self.artifact.manifest
-        settings = manifest.settings
-        further = settings.get("further") or settings["recipe"]["further"]
-        seed, length = further["training"]["seed"], further["training"]["length"]
+        training = self._find_saved_settings()["training"]
         # The text of a demo model is not known: it is comparable with itself only.
         text = self.artifact.stamp
         if "text" in manifest.inputs:
             text = manifest.inputs["text"].stamp
-        return text, str(settings["corpus"]), str(seed), str(length)
+        corpus = str(manifest.settings["corpus"])
+        return text, corpus, str(training["seed"]), str(training["length"])
+
+    @property
+    def further(self) -> ContinuedSettings:
+        """The settings of the pretraining; raises InputError if this version lacks one of them."""
+        return read_saved_settings(ContinuedSettings, self._find_saved_settings(), self.name)
+
+    def _find_saved_settings(self) -> Mapping[str, Any]:
+        settings = self.artifact.manifest.settings
+        found: Mapping[str, Any] = settings.get("further") or settings["recipe"]["further"]
+        return found
 
     @property
     def checkpoints(self) -> tuple[str, ...]:

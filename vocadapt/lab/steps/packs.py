@@ -21,8 +21,11 @@ BASE = replace(MODEL, help="base model: hub name or model folder", label="Base m
 
 
 def only_adds_tokens(model: Artifact) -> bool:
-    """Return whether the record of a model states that it only adds tokens to its base."""
-    return model.manifest.numbers.get("kind") == "append" and "module" not in model.manifest.numbers
+    """Return whether the record of a model states that tokens were appended to its base, and that
+    nothing else changed.
+    """
+    numbers = model.manifest.numbers
+    return numbers.get("kind") == "append" and numbers.keys().isdisjoint({"module", "further"})
 
 
 ADAPTED = Role(
@@ -31,8 +34,8 @@ ADAPTED = Role(
     "Adapted model",
     "models",
     help="folder of a model that only adds tokens to the base",
-    made_from="model",
-    suits=only_adds_tokens,
+    source_role="model",
+    is_suitable=only_adds_tokens,
 )
 PACK = Role("pack", "--pack", "Pack", "packs", help="file of a pack, or its folder")
 WITH_OTHERS = replace(MODEL, help="base model of the pack, or a model with other packs on it")

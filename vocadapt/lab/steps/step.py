@@ -57,9 +57,9 @@ class Role:
     """An input of a step: its name in a spec, and its flag on the command line ("": positional).
 
     `kind`: kind of the artifacts that can be given ("": a file); `several`: more than one path is
-    allowed; `bare`: a bare vocab.txt is enough of a model; `help`: of the option; `made_from`: role
-    of the artifact that this one was made from ("": none), which must be another one; `suits`: whether
-    an artifact with a recorded input `made_from` may be selected first.
+    allowed; `bare`: a bare vocab.txt is enough of a model; `help`: of the option; `source_role`:
+    role of the artifact that this one was made from ("": none), which must be another one;
+    `is_suitable`: whether an artifact with a recorded input `source_role` may be selected first.
     """
 
     name: str
@@ -70,8 +70,8 @@ class Role:
     bare: bool = False
     help: str = ""
     choose_flag: Callable[[str], str] | None = None  # path → its flag, if there are several
-    made_from: str = ""
-    suits: Callable[[Artifact], bool] = lambda artifact: True
+    source_role: str = ""
+    is_suitable: Callable[[Artifact], bool] = lambda artifact: True
 
 
 MODEL = Role("model", "--model", "Model", "models")
@@ -226,17 +226,19 @@ class Spec:
     def check_distinct_inputs(self) -> None:
         """Raise InputError if an artifact and the one that it was made from are the same.
 
-        Not checked when a spec is built: the jobs that an earlier version started must stay readable.
+        Not checked when a spec is built: jobs that an earlier version started must stay readable.
         """
         for role in self.declaration.roles.values():
-            made, source = self.one(role.name), self.one(role.made_from)
+            made, source = self.one(role.name), self.one(role.source_role)
             if made is None or source is None:
                 continue
             if os.path.realpath(_absolute_path(made)) == os.path.realpath(_absolute_path(source)):
-                source_label = self.declaration.roles[role.made_from].label
+                source_label = self.declaration.roles[role.source_role].label.lower()
+                label = role.label.lower()
                 raise InputError(
-                    f"{source_label} and {role.label} are the same: {show_path(Path(made))}.",
-                    f"Choose as {role.label} one that was made from the {source_label}.",
+                    f"The {source_label} and the {label} are the same: {show_path(Path(made))}.",
+                    f"Give as {label} one that was made from the {source_label}.",
+                    role.name,
                 )
 
     def absolute(self) -> "Spec":

@@ -64,10 +64,8 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 
     Raises InputError if a file is missing or damaged, or if words and vectors differ in number.
     """
-    # 1. Both files must be there. os.path, unlike Path, answers false for a name too long.
+    # 1. Both files must be there.
     remedy = "Give a folder of word vectors that were trained or imported here."
-    if not os.path.exists(folder):
-        raise InputError(f"{folder}: no such folder.", remedy)
     check_path(folder)
     if not os.path.isdir(folder):
         raise InputError(

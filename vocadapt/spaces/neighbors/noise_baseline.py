@@ -137,7 +137,7 @@ def explain_missing_baseline(change: NeighborhoodChange) -> str:
         return f"{NOT_NEEDED}: the compared words have the same vectors in both spaces, so {cause}"
     if is_shared:
         return NONE
-    return f"{NONE}. It needs the same candidates in all spaces: compare among {AMONG['shared']}"
+    return f"{NONE}; it needs the same candidates in all spaces: compare among {AMONG['shared']}"
 
 
 def average_by_frequency(counts: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

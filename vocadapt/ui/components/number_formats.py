@@ -45,10 +45,7 @@ def fraction(value: float | None, digits: int = 3) -> str:
         return "–"
     if 0 < abs(value) < 0.0095:
         digits = 1 - math.floor(math.log10(abs(value)))
-    text = f"{value:.{min(digits, 9)}f}"
-    if abs(float(text)) < 1:
-        text = text.replace("0.", ".", 1)
-    return text
+    return _drop_leading_zero(f"{value:.{min(digits, 9)}f}")
 
 
 def signed(value: float, digits: int | None = None) -> str:
@@ -58,8 +55,13 @@ def signed(value: float, digits: int | None = None) -> str:
     """
     if digits is None:
         return ("+" if value >= 0 else "") + fraction(value)
-    text = f"{value:+.{digits}f}"
-    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
+    return _drop_leading_zero(f"{value:+.{digits}f}")
+
+
+def _drop_leading_zero(text: str) -> str:
+    if abs(float(text)) >= 1:
+        return text
+    return text.replace("0.", ".", 1)
 
 
 def chance(value: float | None) -> str:

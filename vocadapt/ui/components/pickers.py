@@ -387,8 +387,8 @@ def warn_if_crowded(*names: str) -> None:
 
 
 def list_demo_model(workspace: Workspace) -> dict[str, str]:
-    """Return the model of the demo, display name → folder, for a workspace without a model; empty if
-    the workspace has one, if `models_of` lists it, or if the demo is not installed.
+    """Return the model of the demo, display name → folder, for a workspace without a model; empty
+    if the workspace has one, if `models_of` lists it, or if the demo is not installed.
     """
     if workspace.artifacts("models") or not demo.is_demo_installed():
         return {}

@@ -2,9 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -16,7 +18,8 @@ from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.lab.workspace.manifest import read_saved_settings
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.abilities import check_ability
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
@@ -320,7 +323,7 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
             f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
             f" :small[:gray[{count(found.examples)} examples"
             f" ({count(per_epoch)}"
-            f" × {count_noun(step.finetune.epochs, 'epoch')} × {count_noun(n, 'run')}) at"
+            f" × {count_noun(step.finetune.epochs, 'epoch')} × {count_noun(n, 'training')}) at"
             f" {speed} per second on an idle machine, {source};"
             f" {duration(begin)} to start up]]"
         )
@@ -337,32 +340,55 @@ def estimate_pace(
     request: FinetuneRequest,
     runs: Sequence[RunSet],
 ) -> tuple[float, str]:
-    """Return examples per second on an idle machine and their source: the fastest of the latest
-    runs of this model on this task, else on tasks of this kind, else estimated from the size of the
+    """Return examples per second on an idle machine and their source: the speed of the latest runs
+    of this model on this task, else on tasks of this kind, else estimated from the size of the
     model.
 
     Only runs that trained the same layers in jobs of this workspace are compared.
     """
+    config = cache.model_of(model).config
+    modeled = estimate_finetuning_speed(request.task, request.step.finetune, config)
     # A run has its model as it was given: by label, path or folder.
     given = (label, model, Path(model).name)
     same_kind = [
         one
         for one in runs
-        if one.model in given and one.kind == request.task.kind and _trains_same(one, request)
+        if one.model in given
+        and one.kind == request.task.kind
+        and has_same_trained_layers(one, request)
     ]
     same_task = [one for one in same_kind if one.task == request.task.name]
     for comparable in (same_task, same_kind):
-        # Short trainings do not show the speed.
-        timed = [one for one in comparable if one.training_seconds >= MIN_SECONDS]
-        found = measure_speed(workspace, [(one.artifact, one.examples_per_second) for one in timed])
+        ratios = compute_speed_ratios(workspace, comparable, request.task, config)
+        found = measure_speed(workspace, ratios)
         if found:
-            return found.per_second, found.describe("run")
-    config = cache.model_of(model).config
-    pace = estimate_finetuning_speed(request.task, request.step.finetune, config)
-    return pace, "estimated for two cores from its layers and hidden size"
+            return modeled * found.ratio, found.describe("job")
+    return modeled, "estimated for two cores from its layers and hidden size"
 
 
-def _trains_same(one: RunSet, request: FinetuneRequest) -> bool:
+def compute_speed_ratios(
+    workspace: Workspace, runs: Sequence[RunSet], task: Task, config: Mapping[str, Any]
+) -> Iterator[tuple[Artifact, float]]:
+    """Yield the results of jobs, each with its measured speed divided by its modeled speed; those
+    whose task or settings cannot be read are left out.
+
+    task: the one of the form, which need not be read again. config: of the model.
+    """
+    for one in runs:
+        # Short trainings do not show the speed.
+        if one.artifact is None or one.training_seconds < MIN_SECONDS:
+            continue
+        with suppress(InputError, KeyError):  # a task that was given as files has no folder
+            trained_on = task
+            if one.task != task.name:
+                folder = workspace.root / one.inputs["task"].paths[0]
+                trained_on = cache.task_of(folder, int(one.record.get("fold") or 0))
+            settings = read_saved_settings(FinetuneSettings, one.record["settings"], one.name)
+            modeled = estimate_finetuning_speed(trained_on, settings, config)
+            yield one.artifact, one.examples_per_second / modeled
+
+
+def has_same_trained_layers(one: RunSet, request: FinetuneRequest) -> bool:
     """Return whether runs trained the same layers and embeddings as the request."""
     usual, wanted = FinetuneSettings(), request.step.finetune
     settings = one.record["settings"]
@@ -389,7 +415,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     # 2. The button, and the jobs that run before these.
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
-            f"Start {n} job{'s' * (n > 1)}",
+            f"Start {count_noun(n, 'job')}",
             type="primary",
             icon=":material/play_arrow:",
             key="start_finetune",

@@ -22,8 +22,8 @@ DrawPart = Callable[[Workspace], NextPart | None]
 
 
 def draw(page: st.Page) -> None:
-    """Draw the sidebar and a page; user errors are shown as messages. Any other exception is a fault
-    (`mistakes.draw_fault`).
+    """Draw the sidebar and a page; user errors are shown as messages. Any other exception is shown
+    by `mistakes.draw_unexpected_error`.
     """
     # For a lab that `streamlit run` started; the server of this package has done both.
     paths.warn_once()
@@ -64,8 +64,8 @@ def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
 
 
 def _draw_part(part: Part, draw: DrawPart) -> None:
-    """Draw a part: one sentence, its terms, the newest job of its steps, its view, and, unless a lesson
-    is open, a link to the next part.
+    """Draw a part: one sentence, its terms, the newest job of its steps, its view, and, unless a
+    lesson is open, a link to the next part.
     """
     address.enter(part.name)
     workspace = address.workspace()

@@ -33,24 +33,29 @@ def show_errors() -> Iterator[None]:
                 st.text(format_message(line))  # no Markdown: the message may quote a file
 
 
-def replace_fault_message() -> None:
-    """Let Streamlit call `draw_fault` where a page, or a part of it, ends by an exception.
+def replace_error_message() -> None:
+    """Let Streamlit call `draw_unexpected_error` where a page, or a part of it, ends by an
+    exception.
 
-    Its own message speaks of a cloud that the lab does not run in. It still logs the trace.
+    Its own message names a cloud service that the lab does not run in. It still logs the traceback.
     """
     from streamlit import error_util
 
-    error_util.show_uncaught_app_exception = lambda ex: draw_fault()
+    def show(ex: BaseException) -> None:
+        with suppress(Exception):  # if it cannot be drawn, the original exception is still logged
+            draw_unexpected_error()
+
+    error_util.show_uncaught_app_exception = show
 
 
-def draw_fault() -> None:
-    """Tell what to do after a fault that stopped the page; the exception itself is not shown."""
+def draw_unexpected_error() -> None:
+    """Draw a message after an exception that is not a user error; the exception is not shown."""
     with st.container(border=True):
-        st.error("A fault stopped this page.", icon=":material/error:")
+        st.error("An unexpected error stopped this part of the page.", icon=":material/error:")
         st.text(
-            "Other pages still work. If a result on this page was changed by hand or comes from another"
-            " program, delete it on the page Workspace and create it again. Otherwise the fault is in"
-            " vocadapt: please report it with the trace that the server has printed."
+            "If a result shown here was changed by hand or comes from another program, delete it on"
+            " the page Workspace and create it again. Otherwise this is an error in vocadapt:"
+            " please report it with the traceback that the server has printed."
         )
 
 

@@ -299,8 +299,8 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
 def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:
     """Return the folder or hub name that is selected first for each required role, "" for none.
 
-    The first one that is offered; for a role made from another, the newest artifact that suits it, and
-    what that was made from.
+    The first one that is offered; for a role with a source role, the newest suitable artifact, and
+    what it was made from.
     """
     first = {
         role.name: next(iter(_list_offered(workspace, role).values()), "")
@@ -308,14 +308,14 @@ def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:
         if role.kind
     }
     for role in step.needs:
-        if not role.made_from:
+        if not role.source_role:
             continue
-        first[role.name] = first[role.made_from] = ""
+        first[role.name] = first[role.source_role] = ""
         for one in workspace.artifacts(role.kind):
-            source = one.manifest.inputs.get(role.made_from)
-            if source is not None and role.suits(one):
+            source = one.manifest.inputs.get(role.source_role)
+            if source is not None and role.is_suitable(one):
                 first[role.name] = str(one.folder)
-                first[role.made_from] = str(workspace.root / source.paths[0])
+                first[role.source_role] = str(workspace.root / source.paths[0])
                 break
     return first
 

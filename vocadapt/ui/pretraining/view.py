@@ -1,13 +1,16 @@
 """Form of the page Pretraining: model, text, stage, budget, cost estimate, and start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import MIN_SECONDS, estimate_job_seconds, measure_speed
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -30,7 +33,13 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, count_noun, format_estimate_bold, fraction
+from vocadapt.ui.components.number_formats import (
+    count,
+    count_noun,
+    duration,
+    format_estimate_bold,
+    fraction,
+)
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
@@ -234,29 +243,37 @@ def draw_cost(
     what: str = "About",
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
+    training = request.further.training
     wordpieces, known = estimate_wordpieces(request, workspace)
     per_second, pace = estimate_pace(workspace, request, made)
-    found = estimate_pretraining_cost(wordpieces, request.further.training, per_second, pace)
+    basis = f"at {count(round(per_second))} per second on an idle machine, {pace}"
+    if training.budget == "hours":
+        # A busy machine trains on fewer wordpieces in the same time.
+        per_second /= estimate_slowdown()
+    found = estimate_pretraining_cost(wordpieces, training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
+    time = format_estimate_bold(seconds)
+    if training.budget == "hours":
+        time = f"**{duration(seconds)}**"
     st.markdown(
-        f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
-        f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[at"
-        f" {count(round(per_second))} per second on an idle machine, {pace}; the text has {known} wordpieces]]"
+        f"{what} {time} · {count(found.tokens)} wordpieces in"
+        f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[{basis};"
+        f" the text has {known} wordpieces]]"
     )
-    if found.tokens_per_step > found.tokens_per_epoch:
-        draw_note(describe_large_batch(found, request.further.training))
+    if wordpieces > 0 and found.tokens_per_step > found.tokens_per_epoch:
+        draw_note(describe_large_batch(found, training))
 
 
 def describe_large_batch(found: PretrainingCost, settings: MaskedSettings) -> str:
-    """State how often one step passes over a text that has fewer blocks than a batch, and the
-    remedy.
+    """State how often one step passes over a text that has fewer blocks than a batch, and the batch
+    size with which no block is repeated within a step.
     """
     blocks = found.tokens_per_epoch // settings.length
     epochs = found.tokens_per_step / found.tokens_per_epoch
     return (
         f"A batch is larger than the text: a step trains on {count_noun(settings.batch, 'block')},"
-        f" and the text has {count(blocks)}. One step is {epochs:.2f} epochs. With a batch size of"
-        f" {count(blocks)} or less, an epoch is one pass over the text."
+        f" and the text has {count(blocks)}. One step passes over the text {epochs:.2f} times. With"
+        f" a batch size of at most {count(blocks)}, no block is repeated within a step."
     )
 
 
@@ -284,7 +301,19 @@ def estimate_pace(
     config = cache.model_of(request.model).config
     further = request.further
     modeled = estimate_pretraining_speed(config, further.cost_stage, further.training)
-    timed = []
+    found = measure_speed(workspace, compute_speed_ratios(request, made, config))
+    if found:
+        return modeled * found.ratio, found.describe("pretraining")
+    return modeled, "estimated for two cores from its layers and hidden size"
+
+
+def compute_speed_ratios(
+    request: PretrainingRequest, made: Sequence[PretrainedModel], config: Mapping[str, Any]
+) -> Iterator[tuple[Artifact, float]]:
+    """Yield the pretrainings of this model in this stage, each with its measured speed divided by
+    its modeled speed, 0 if unknown.
+    """
+    further = request.further
     for one in made:
         numbers = one.numbers
         trained = (numbers["stage"], numbers.get("trained", ALL))
@@ -292,12 +321,12 @@ def estimate_pace(
         same_model = one.model in (request.label, name_of(Path(request.model)))
         # Short trainings do not show the speed, and the time of a single step includes the setup.
         is_long = numbers.get("seconds", 0) >= MIN_SECONDS and numbers.get("steps", 0) > 1
-        if same_stage and same_model and is_long:
-            timed.append((one.artifact, float(numbers.get("tokens_per_second", 0))))
-    found = measure_speed(workspace, timed)
-    if found:
-        return found.per_second, found.describe("pretraining")
-    return modeled, "estimated for two cores from its layers and hidden size"
+        if not (same_stage and same_model and is_long):
+            continue
+        with suppress(InputError):  # settings of another version
+            settings = one.further
+            modeled = estimate_pretraining_speed(config, settings.cost_stage, settings.training)
+            yield one.artifact, float(numbers.get("tokens_per_second", 0)) / modeled
 
 
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:

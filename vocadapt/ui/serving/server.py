@@ -259,9 +259,9 @@ def disable_pages_directory() -> None:
 def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
-    from vocadapt.ui.frame.mistakes import replace_fault_message
+    from vocadapt.ui.frame.mistakes import replace_error_message
 
-    replace_fault_message()
+    replace_error_message()
     garbage_collection.shorten_collections()
     memory.start_checking()
     guard.install(preload.RequestWatcher, CookieSetter)

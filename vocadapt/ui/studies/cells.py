@@ -12,7 +12,7 @@ from vocadapt.training.finetune.run_files import load_runs
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.components.markup import SeedMark
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, count_noun
 from vocadapt.ui.components.word_links import listen
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.pages import PAGE_OF_PART, QueryValue, find_link
@@ -64,19 +64,15 @@ def describe_grid(found: OpenedStudy, n_tasks: int) -> str:
     assert grid is not None
     n_seeds = len({cell.seed for cell in grid.cells})
     parts = (
-        _count_noun(len(grid.rows), "variant"),
-        _count_noun(n_tasks, "task"),
-        _count_noun(n_seeds, "seed"),
+        count_noun(len(grid.rows), "variant"),
+        count_noun(n_tasks, "task"),
+        count_noun(n_seeds, "seed"),
     )
-    cells = _count_noun(len(grid.cells), "cell")
+    cells = count_noun(len(grid.cells), "cell")
     hint = "A cell opens its run once it is finished."
     if found.n_left < len(found.states):
         hint = "Select a cell to open its run."
     return f"{' × '.join(parts)}, **{cells}**. {hint}"
-
-
-def _count_noun(number: int, noun: str) -> str:
-    return f"{count(number)} {noun}{'s' * (number != 1)}"
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:

@@ -44,13 +44,13 @@ MEASURED_GAINS = (
 
 
 def summarize_gains(gains: Sequence[MeasuredGain] = MEASURED_GAINS) -> str:
-    """Say in one sentence whether new words helped: how many means and intervals are above zero, and
-    how many intervals are below.
+    """Return in one sentence how many means and intervals are above zero, and how many intervals
+    are below: whether new words helped.
     """
     above = sum(one.gain > 0 for one in gains)
-    surely_above = sum(one.low > 0 for one in gains)
-    surely_below = sum(one.high < 0 for one in gains)
+    intervals_above = sum(one.low > 0 for one in gains)
+    intervals_below = sum(one.high < 0 for one in gains)
     return (
         f"Mean F1 rose in {above} of {len(gains)} settings; the 95 % interval is above zero in"
-        f" {surely_above}, below zero in {surely_below}."
+        f" {intervals_above}, below zero in {intervals_below}."
     )
