@@ -263,6 +263,7 @@ def test_the_number_of_shared_negatives_grows_with_word2vecs():
 # ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip_gram", [False, True])
 def test_what_is_learned_is_as_good_as_gensims(tmp_path, skip_gram):
     """Words from a ring: a trainer must find the neighbors on the ring."""

@@ -97,22 +97,22 @@ def test_a_space_of_known_mean_cosine(mean):
 def test_two_spaces_of_known_mean_cosine_between():
     # .44 within each; along the common axis √.44 and −.05/√.44: −.05 between
     rng = np.random.default_rng(4)
-    one = known(0.44, 3000, 200, 0, rng)
-    other = rng.normal(size=(2500, 200))
+    one = known(0.44, 900, 200, 0, rng)
+    other = rng.normal(size=(700, 200))
     other[:, :2] = 0
     along = -0.05 / np.sqrt(0.44)
     other = normalize_rows(other) * np.sqrt(1 - 0.44)
     other[:, 0], other[:, 1] = along, np.sqrt(0.44 - along**2)
-    one, other = numbered(one), numbered(other, start=1000)
+    one, other = numbered(one), numbered(other, start=300)
     tables = build_cosine_tables([one, other])
     assert [row[i] for i, row in enumerate(tables.mean_cosine)] == [
         pytest.approx(0.44, abs=0.002)
     ] * 2
     assert tables.mean_cosine[0][1] == tables.mean_cosine[1][0] == pytest.approx(-0.05, abs=0.002)
     assert tables.mean_cosine[0][1] == pytest.approx(brute(one, other), abs=1e-9)
-    assert tables.common == ((3000, 2000), (2000, 2500)) and tables.counted == (3000, 2500)
+    assert tables.common == ((900, 600), (600, 700)) and tables.counted == (900, 700)
     twins = [
-        normalize_rows(one.matrix)[1000 + i] @ normalize_rows(other.matrix)[i] for i in range(2000)
+        normalize_rows(one.matrix)[300 + i] @ normalize_rows(other.matrix)[i] for i in range(600)
     ]
     assert tables.mean_cosine_common[0][1] == pytest.approx(np.mean(twins), abs=1e-6)
     assert tables.mean_cosine_common[0][0] == tables.mean_cosine_common[1][1] == 1

@@ -307,6 +307,32 @@ def test_the_estimate_grows_with_the_work():
 # ------------------------------------------------------------------------
 
 
+def test_umap_without_compiling():
+    """numba would compile UMAP for half a minute where no cache has it yet."""
+    program = (
+        "import numpy as np\n"
+        "from vocadapt.spaces.space import EmbeddingSpace\n"
+        "from vocadapt.spaces.projection.methods import ProjectionSettings\n"
+        "from vocadapt.spaces.projection.projection import project\n"
+        "settings = ProjectionSettings('umap', neighbors=2, min_dist=0.0, iterations=20)\n"
+        "for n in (3, 30):\n"
+        "    rows = np.random.default_rng(n).normal(size=(n, 8)).astype(np.float32)\n"
+        "    space = EmbeddingSpace(tuple(map(str, range(n))), rows)\n"
+        "    first, again = (project(space, settings).xy for _ in range(2))\n"
+        "    assert first.shape == (n, 2) and np.isfinite(first).all()\n"
+        "    assert (first == again).all() and np.ptp(first) > 0.1\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 4, 5, 8, 15, 16, 17])
 @pytest.mark.parametrize("min_dist", [0.0, 1.0])
 def test_umap_lays_out_few_points(n, min_dist):
@@ -316,6 +342,7 @@ def test_umap_lays_out_few_points(n, min_dist):
     assert found.xy.shape == (n, 2) and np.isfinite(found.xy).all()
 
 
+@pytest.mark.slow
 def test_umap_never_compiles_its_own_neighbor_search(monkeypatch):
     """Compiling it took most of the minutes that a few points cost."""
     from umap import umap_

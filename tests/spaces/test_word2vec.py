@@ -95,6 +95,7 @@ def test_several_threads_learn_as_well(tmp_path):
     assert (heart @ heart.T).min() > (heart @ tax.T).max()
 
 
+@pytest.mark.slow
 def test_what_is_learned_is_as_good_as_gensims_own(tmp_path):
     """Words drawn from a planted geometry: both trainers must find the same neighbors, ours no
     fewer.

@@ -279,6 +279,7 @@ def test_a_huge_json_is_refused(tmp_path, monkeypatch):
         lines(tmp_path, cord(abstract=[{"text": "a" * 1000}]), "a.json")
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_on_a_big_set(tmp_path):
     import tracemalloc
 

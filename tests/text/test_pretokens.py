@@ -93,8 +93,6 @@ MARKS = {
 }
 SPLITTERS = EXPRESSIONS | MARKS
 every_splitter = pytest.mark.parametrize("splitter", SPLITTERS.values(), ids=SPLITTERS)
-IN_THE_GATE = "plain"
-IN_THE_NIGHT = [name for name in SPLITTERS if name != IN_THE_GATE]
 
 
 def assert_same_counts(splitter: Splitter, text: str) -> None:
@@ -138,7 +136,8 @@ def test_words_are_those_of_the_pretokens(splitter: Splitter) -> None:
         assert of_pretokens == splitter.words(line)
 
 
-@pytest.mark.parametrize("name", [IN_THE_GATE, *mark_slow(IN_THE_NIGHT)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPLITTERS)
 def test_every_character_beside_a_cut(name: str) -> None:
     lines = [line for c in CHARACTERS for line in (f"ab{c}cd", f"a {c}", f"{c} a", f"x {c} {c}  y")]
     assert_same_counts(SPLITTERS[name], "".join(f"{line}\n" for line in lines))
@@ -148,7 +147,7 @@ def test_every_character_beside_a_cut(name: str) -> None:
 def test_random_lines(splitter: Splitter) -> None:
     draw = random.Random(5)
     alphabet = "aB's1.,-(   \t\r\x0b\x1c\x85\u00a0\u2028\u3000\u200b\u0301´é\u0600Σ中ﷺ𝒜" + MARK
-    lines = ["".join(draw.choices(alphabet, k=draw.randrange(12))) for _ in range(8000)]
+    lines = ["".join(draw.choices(alphabet, k=draw.randrange(12))) for _ in range(4000)]
     assert_same_counts(splitter, "".join(f"{line}\n" for line in lines))
 
 
@@ -198,11 +197,11 @@ def test_few_parts_in_memory_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_counts_of_a_corpus_and_of_its_parts(tmp_path: Path) -> None:
     path, splitter = tmp_path / "text.txt", SPLITTERS["plain"]
-    path.write_text("heart heart (heart\nHeart 中 heart\n\n heart\n" * 300_000, encoding="utf-8")
+    path.write_text("heart heart (heart\nHeart 中 heart\n\n heart\n" * 200_000, encoding="utf-8")
     corpus = open_corpus([path])
     counts = count_words(corpus, splitter)
-    assert counts.counts["Ġheart"] == 900_000 and counts.counts["heart"] == 600_000
-    assert splitter.count_words(counts.counts)["heart"] == 1_500_000
+    assert counts.counts["Ġheart"] == 600_000 and counts.counts["heart"] == 400_000
+    assert splitter.count_words(counts.counts)["heart"] == 1_000_000
     parallel = count_words_in_parallel(corpus, splitter, 2)
     assert list(parallel.counts.items()) == list(counts.counts.items())
     assert (parallel.lines, parallel.bytes) == (counts.lines, counts.bytes)

@@ -325,9 +325,8 @@ ATTENTION = AttentionSettings(contexts=20, passes=80, length=16, batch=1, lr=0.0
     ("name", "settings", "bound"),
     [
         ("roberta", DISTIL, 0.8),
-        ("gpt2", ATTENTION, 0.7),
         *mark_slow((name, DISTIL, 0.8) for name in ("modernbert", "xlm-roberta", "gpt2")),
-        *mark_slow((name, ATTENTION, 0.7) for name in ("bert", "roberta")),
+        *mark_slow((name, ATTENTION, 0.7) for name in ("bert", "roberta", "gpt2")),
     ],
 )
 def test_the_embedding_of_a_known_token_is_recovered(name, settings, bound, folders, tmp_path):

@@ -22,7 +22,6 @@ from tests.material.byte_level import (
     read_gpt2_files,
     split_as,
 )
-from tests.material.nightly import mark_slow
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import (
     FAMILIES,
@@ -438,7 +437,8 @@ def test_a_space_before_the_first_word(prefix: bool) -> None:
 # On the merges of GPT-2
 
 
-@pytest.mark.parametrize("prefix", [False, *mark_slow([True])])
+@pytest.mark.slow
+@pytest.mark.parametrize("prefix", [False, True])
 def test_2000_words_are_whole_and_nothing_else_changes(shared: Path, prefix: bool) -> None:
     tokenizer, counts = build_gpt2(shared, prefix), count_abstracts(shared, prefix)
     plan = plan_for(tokenizer, counts, "exact-word", max_added=2000, **BY_WORDS)

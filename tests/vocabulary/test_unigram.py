@@ -577,12 +577,10 @@ def test_2000_words_are_whole_and_only_longer_words_with_them_change(
     assert found.missed > 0  # words in parentheses
 
 
-def test_departures_are_counted_on_a_text(
-    real: tuple[Tokenizer, Counter[str], VocabularyPlan], tmp_path: Path
-) -> None:
+def test_departures_are_counted_on_a_text(shared: Path, tmp_path: Path) -> None:
     from vocadapt.text.corpus import open_corpus
 
-    tokenizer, _, _ = real
+    tokenizer = read_real(shared)
     adapted = FAMILY.add_exact_words(tokenizer, ["▁tachycardia"])
     text = tmp_path / "text.txt"
     text.write_text("tachycardia, tachycardias (tachycardia) x\n" * 3, encoding="utf-8")
@@ -592,6 +590,7 @@ def test_departures_are_counted_on_a_text(
     assert (found.added_words, found.missed, found.within, found.other) == (6, 3, 0, 0)
 
 
+@pytest.mark.slow
 def test_forms_of_a_word_share_the_main_one(
     real: tuple[Tokenizer, Counter[str], VocabularyPlan],
 ) -> None:
@@ -601,6 +600,7 @@ def test_forms_of_a_word_share_the_main_one(
     assert len({token.casefold() for token in plan.added_tokens}) == 2_000
 
 
+@pytest.mark.slow
 def test_a_combination_at_a_fixed_size_on_a_real_model(
     real: tuple[Tokenizer, Counter[str], VocabularyPlan],
 ) -> None:
@@ -621,6 +621,7 @@ def test_a_combination_at_a_fixed_size_on_a_real_model(
     assert sizes["after"] < 0.9 * sizes["before"]
 
 
+@pytest.mark.slow
 def test_no_token_of_the_real_model_is_reported_that_a_text_has(
     real: tuple[Tokenizer, Counter[str], VocabularyPlan],
 ) -> None:

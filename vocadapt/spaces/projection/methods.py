@@ -364,10 +364,14 @@ def fit_tsne(
 def _enable_compile_cache() -> bool:
     """Enable numba's disk cache for UMAP's functions; return whether they were compiled before.
 
-    If no folder is writable, they are compiled each time.
+    If no folder is writable, they are compiled each time. With NUMBA_DISABLE_JIT=1 nothing is
+    compiled.
     """
+    from numba import config
     from umap import layouts, umap_
 
+    if config.DISABLE_JIT:
+        return True
     slow = (
         umap_.smooth_knn_dist,
         umap_.compute_membership_strengths,
