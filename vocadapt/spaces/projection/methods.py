@@ -370,7 +370,7 @@ def _enable_compile_cache() -> bool:
     from numba import config
     from umap import layouts, umap_
 
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return True
     slow = (
         umap_.smooth_knn_dist,
