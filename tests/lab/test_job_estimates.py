@@ -65,7 +65,7 @@ def test_the_estimate_follows_the_latest_jobs_of_the_step(tmp_path):
     assert measure_start_up(workspace, "vectors") == STEPS["vectors"].start_up
 
 
-def projection(workspace, number, seconds, work=0.0, shown=4000, **status):
+def projection(workspace, number, seconds, work=0.0, shown=4000, ordered=20.0, **status):
     """A finished projection job of this machine, started up in 2 seconds, and its result."""
     name = f"made-{number}"
     target = workspace.folder("projections", name)
@@ -86,9 +86,11 @@ def projection(workspace, number, seconds, work=0.0, shown=4000, **status):
         "target": f"projections/{name}",
         "overwrite": False,
         "work": work,
+        "slowdown": ordered,
     }
     (folder / "spec.json").write_text(json.dumps(order), encoding="utf-8")
     ended = {"state": "done", "started": 100.0, "paced": 102.0, "updated": 102.0 + seconds}
+    ended["slowdown"] = 1.0
     write_status(folder, Status(**{**ended, **status}))
     return Job(folder)
 
@@ -172,7 +174,7 @@ def test_a_measured_speed_does_not_contain_the_load_of_its_time(tmp_path):
     busy = result(projection(workspace, 1, 30.0, slowdown=3.0))
     assert measure_speed(workspace, [(idle, 9.0)]) == MeasuredSpeed(9, 1, False)
     assert measure_speed(workspace, [(busy, 3.0)]) == MeasuredSpeed(9, 1, True)
-    assert MeasuredSpeed(9, 1, False).describe("job") == "measured in 1 job on this machine"
+    assert MeasuredSpeed(9, 1, False).describe("job") == "scaled from 1 job on this machine"
 
 
 def test_results_of_an_idle_machine_count_more_than_corrected_ones(tmp_path):
@@ -182,11 +184,10 @@ def test_results_of_an_idle_machine_count_more_than_corrected_ones(tmp_path):
     busy = result(projection(workspace, 1, 30.0, slowdown=3.0))
     found = measure_speed(workspace, [(busy, 1.0), (idle, 1.5), (idle, 2.0)])
     assert found == MeasuredSpeed(2, 2, False)
-    assert found.describe("job") == "the fastest of 2 jobs on this machine"
+    assert found.describe("job") == "scaled from the fastest of 2 jobs on this machine"
     found = measure_speed(workspace, [(busy, 1.0), (busy, 2.0), (busy, 9.0)])
     assert found == MeasuredSpeed(6, 3, True)
-    description = "the median of 3 jobs on this machine, corrected for the load of the machine"
-    assert found.describe("job").startswith(description)
+    assert "the median of 3 jobs on this machine, corrected for" in found.describe("job")
 
 
 def test_the_speed_of_another_machine_is_not_that_of_this_one(tmp_path):
@@ -214,24 +215,32 @@ def test_results_without_a_cost_model_do_not_change_the_speed(tmp_path):
     assert measure_slowness(workspace, "projection") == 1
 
 
-@pytest.mark.parametrize("value", ["much", None, -1, float("nan"), float("inf"), [1]])
+@pytest.mark.parametrize("value", ["much", None, -1, float("nan"), float("inf"), [1], 10**400])
 def test_a_request_with_other_numbers_counts_as_one_without(tmp_path, value):
     job = projection(Workspace(tmp_path), 0, 10.0, work=3.0)
     order = json.loads((job.folder / "spec.json").read_text())
-    (job.folder / "spec.json").write_text(json.dumps(order | {"work": value}))
+    (job.folder / "spec.json").write_text(json.dumps(order | {"work": value, "slowdown": value}))
     changed = Job(job.folder)
     try:
-        assert changed.work == 0.0
+        assert (changed.work, changed.slowdown) == (0.0, 1.0)
     except InputError:
         assert not changed.readable  # not strict JSON
 
 
-@pytest.mark.parametrize("value", ["much", None, -1, 0, [1]])
-def test_a_status_with_another_slowdown_counts_as_one_without(tmp_path, value):
-    job = projection(Workspace(tmp_path), 0, 10.0)
+@pytest.mark.parametrize("value", ["much", None, -1, 0, [1], 10**400])
+def test_without_a_slowdown_at_its_start_a_job_has_that_of_its_order(tmp_path, value):
+    """The status of an older version has none."""
+    job = projection(Workspace(tmp_path), 0, 10.0, ordered=3.0)
     file = job.folder / "status.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"slowdown": value}))
-    assert Job(job.folder).status().slowdown == 1.0
+    assert Job(job.folder).slowdown == 3.0
+
+
+@pytest.mark.parametrize(("ordered", "started"), [(1.0, 3.0), (3.0, 1.0)])
+def test_the_load_of_the_job_before_it_is_not_counted(tmp_path, ordered, started):
+    """At the order it is still running, at the start it is still in the load average."""
+    job = projection(Workspace(tmp_path), 0, 10.0, ordered=ordered, slowdown=started)
+    assert job.slowdown == 1.0
 
 
 def report(job, *points):

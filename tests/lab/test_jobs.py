@@ -134,6 +134,7 @@ def test_a_running_job_reports_its_progress(workspace, endless):
         time.sleep(0.05)
     status = job.status()
     assert 0 <= status.fraction < 1 and "words/s" in job.wait(1.5).message
+    assert status.slowdown >= 1  # the load is recorded
     time.sleep(1.2)
     seconds = [
         json.loads(line)["seconds"]

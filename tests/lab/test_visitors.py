@@ -231,7 +231,7 @@ def test_turns_do_not_depend_on_the_clock(lab, monkeypatch):
             pass
     queue = lab / shared_queue.FOLDER
     names = [workspace.root.parent.name for workspace in (ann, ben)]
-    starts = [queue / f"{name}.served" for name in names]
+    starts = [queue / f"{name}.last-start" for name in names]
     assert [file.read_text() for file in starts] == ["4", "3"]
     os.utime(starts[0], (1, 1))
     tickets = [queue / f"{name}.5.next" for name in names]

@@ -209,7 +209,7 @@ def test_a_workspace_without_models_offers_what_other_pages_offer(open_page, par
     assert picker.value == [other.selectbox(key="text_model").value] == ["demo-bert"]
     # Without a selection, the page asks for one; it does not deny that there are models.
     picker.set_value([]).run()
-    assert "**There is no model to compare.**" in texts(app)
+    assert "**Select a model to compare.**" in texts(app)
 
 
 def test_an_own_vocabulary_is_selected_before_the_model_of_the_demo(open_page, tmp_path, vocab):

@@ -2,6 +2,7 @@
 resumes after a cancel."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
+from vocadapt.ui.components.number_formats import NARROW
 from vocadapt.ui.pretraining import result
 from vocadapt.ui.pretraining.result import compare_added
 from vocadapt.ui.pretraining.view import (
@@ -369,7 +371,7 @@ def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_i
 
     timed = {"steps": 6, "seconds": 4.0, "tokens_per_second": 200.0}
     speed, found = estimated(**timed)
-    assert speed == pytest.approx(600) and found.startswith("measured in 1 pretraining")
+    assert speed == pytest.approx(600) and found.startswith("scaled from 1 pretraining")
     # Steps of one block are modeled as slower than the measured ones of 8 blocks.
     training = replace(request.further.training, batch=1)
     smaller = replace(request, further=replace(request.further, training=training))
@@ -399,6 +401,19 @@ def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretraine
     assert not any("larger than the text" in text for text in texts(app))
     app.number_input(key="batch_pretraining_quick").set_value(4096).run()
     assert any("larger than the text" in text for text in texts(app))
+
+
+def test_an_hour_on_a_busy_machine_is_an_hour_with_fewer_wordpieces(
+    open_page, pretrained, monkeypatch
+):
+    monkeypatch.setattr("vocadapt.ui.pretraining.view.estimate_slowdown", lambda: slowdown)
+    shown = {}
+    for slowdown in (1.0, 4.0):
+        app = open_page(PRETRAINING, pretrained, pretraining_budget="hours")
+        cost = next(text for text in texts(app) if text.startswith("About **"))
+        shown[slowdown] = int(re.search(r"· ([\d\s]+) wordpieces", cost)[1].replace(NARROW, ""))
+        assert ("4 × fewer now" in cost) == (slowdown > 1) and "About **60 min**" in cost
+    assert shown[1.0] == pytest.approx(4 * shown[4.0], rel=0.01)
 
 
 def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():

@@ -315,7 +315,7 @@ def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(task
         file.write_text(json.dumps(json.loads(file.read_text()) | {"job": job}))
         if job:
             spec = Spec("finetune", FinetuneStep(), {"model": "m"}).to_dict()
-            order = {"spec": spec, "target": f"runs/{name}", "overwrite": False}
+            order = {"spec": spec, "target": f"runs/{name}", "slowdown": 3.0, "overwrite": False}
             tasked.folder("jobs", job).mkdir(parents=True)
             strict_json.write(tasked.folder("jobs", job) / "spec.json", order)
             write_status(tasked.folder("jobs", job), Status(state="done", slowdown=3.0))
@@ -329,7 +329,7 @@ def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(task
     assert estimated() == modeled and "estimated" in modeled[1]
     make("mine", "20260101-000003-000000-finetune", training_seconds=3.0)
     speed, found = estimated()
-    assert speed == pytest.approx(30) and found.startswith("measured in 1 job on this machine")
+    assert speed == pytest.approx(30) and found.startswith("scaled from 1 job on this machine")
     # The form asks for shorter examples than those of the run.
     config = read_config(tiny_bert)
     chunked = replace(request.step.finetune, chunk=1)

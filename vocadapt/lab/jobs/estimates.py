@@ -44,8 +44,8 @@ def measure_start_up(workspace: Workspace, step: str) -> float:
     """
     # Resumed jobs are ignored, since they also load a checkpoint.
     start_ups = (
-        max(0.0, status.paced - status.started) / status.slowdown
-        for _, status in _iterate_jobs_of(workspace, step)
+        max(0.0, status.paced - status.started) / job.slowdown
+        for job, status in _iterate_jobs_of(workspace, step)
         if status.paced and not status.past
     )
     return median(list(islice(start_ups, MAX_JOBS)) or [STEPS[step].start_up])
@@ -55,7 +55,7 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
     """Return the ratio of actual to modeled seconds of work of the latest jobs of a step; 1 if there
     are none.
 
-    The actual seconds are divided by the slowdown when the step was started.
+    The actual seconds are divided by the slowdown of the job.
     """
     # The ratio of the sums, not the mean ratio: long jobs show the speed better than short ones.
     taken, expected, count = 0.0, 0.0, 0
@@ -65,7 +65,7 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
         seconds = status.updated - (status.paced or status.started)
         modeled = _find_work(job)
         if modeled > 0 and seconds >= MIN_SECONDS:
-            taken += seconds / status.slowdown
+            taken += seconds / job.slowdown
             expected, count = expected + modeled, count + 1
     if not count:
         return 1.0
@@ -77,8 +77,8 @@ class MeasuredSpeed:
     """Speed of this machine when it is idle, relative to the modeled speed, measured in earlier
     results.
 
-    n_results: number of results that it was computed from. is_corrected: whether the machine was
-    busy when their jobs were started.
+    n_results: number of results that it was computed from. is_corrected: whether they were made
+    while the machine was busy.
     """
 
     ratio: float
@@ -88,11 +88,11 @@ class MeasuredSpeed:
     def describe(self, noun: str) -> str:
         """Return how the speed was found; noun: what a result is called."""
         if self.n_results == 1:
-            found = f"measured in 1 {noun} on this machine"
+            found = f"scaled from 1 {noun} on this machine"
         elif self.is_corrected:
-            found = f"the median of {self.n_results} {noun}s on this machine"
+            found = f"scaled from the median of {self.n_results} {noun}s on this machine"
         else:
-            found = f"the fastest of {self.n_results} {noun}s on this machine"
+            found = f"scaled from the fastest of {self.n_results} {noun}s on this machine"
         if self.is_corrected:
             found += ", corrected for the load of the machine at that time"
         return found
@@ -135,16 +135,16 @@ def measure_speed(
 
 
 def find_slowdown(workspace: Workspace, artifact: Artifact | None) -> float | None:
-    """Return the slowdown of this machine when the job that made an artifact was started.
+    """Return the slowdown of the job that made an artifact.
 
     None if no job of this workspace made it, or a resumed one, which ran under two loads.
     """
     if artifact is None or not artifact.manifest.job:
         return None
     with suppress(InputError):
-        status = find_job(workspace, artifact.manifest.job).status()
-        if not status.past:
-            return status.slowdown
+        job = find_job(workspace, artifact.manifest.job)
+        if not job.status().past:
+            return job.slowdown
     return None
 
 

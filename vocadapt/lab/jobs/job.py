@@ -91,6 +91,16 @@ class Job:
         return int(self._read_number("threads", 0.0))
 
     @property
+    def slowdown(self) -> float:
+        """How many times longer work took under the load of the machine.
+
+        The smaller of the values when the job was ordered and when its step was started: at the
+        start, the load average may still contain the job before it.
+        """
+        ordered = self._read_number("slowdown", 1.0)
+        return min(ordered, read_status(self.folder).slowdown or ordered)
+
+    @property
     def command(self) -> str:
         """The command line of the step."""
         return build_command(self.spec, self.target)
@@ -216,7 +226,7 @@ class Job:
     def _read_number(self, name: str, default: float) -> float:
         """Return a positive number of the request; `default` if it has none."""
         value = self.order.get(name)
-        if isinstance(value, int | float) and 0 < value < float("inf"):
+        if isinstance(value, int | float) and 0 < value < 1e300:
             return float(value)
         return default
 

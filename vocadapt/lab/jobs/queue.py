@@ -22,6 +22,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
+from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
 from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
@@ -59,6 +60,7 @@ def start(
         "target": f"{spec.kind}/{name}",
         "overwrite": overwrite,
         "work": work,
+        "slowdown": estimate_slowdown(),
     }
     check_disk_space(target, spec.estimate_bytes())
     with _lock_jobs(workspace):

@@ -22,7 +22,8 @@ from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
 
 FOLDER = ".queue"  # locked while a job runs
-SERVED = ".served"  # ending of the file with the number of the last start of a visitor's job
+# Ending of the file with the number of the last start of a visitor's job.
+LAST_START = ".last-start"
 TRY_EVERY = 0.5  # seconds
 MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being made
 
@@ -31,11 +32,11 @@ MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being
 class Ticket:
     """A job that waits for its turn; tickets are sorted by their turns.
 
-    served: number of the last start of a job of the visitor, 0 if there was none. taken: time at
+    last_start: number of the last start of a job of the visitor, 0 if there was none. taken: time at
     which the ticket was taken, in nanoseconds since the machine started.
     """
 
-    served: int
+    last_start: int
     taken: int
     job: str
     file: Path
@@ -84,10 +85,10 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
                 turn = acquire_lock(queue)
             if turn is None:
                 time.sleep(TRY_EVERY)
-        starts = [_read_last_start(served) for served in queue.glob(f"*{SERVED}")]
-        served = queue / f"{visitor.name}{SERVED}"
+        starts = [_read_last_start(one) for one in queue.glob(f"*{LAST_START}")]
+        own = queue / f"{visitor.name}{LAST_START}"
         with suppress(OSError):  # a full disk: the visitor may get the next turn again
-            write_atomically(served, str(max(starts, default=0) + 1))
+            write_atomically(own, str(max(starts, default=0) + 1))
         file.unlink(missing_ok=True)
         # 3. Run.
         yield
@@ -125,8 +126,8 @@ def _list_tickets(queue: Path) -> list[Ticket]:
         visitor, taken, job = file.name.split(".", 2)
         with suppress(FileNotFoundError):  # its turn has come
             if is_locked(file):
-                served = _read_last_start(queue / f"{visitor}{SERVED}")
-                tickets.append(Ticket(served, int(taken), job, file))
+                last_start = _read_last_start(queue / f"{visitor}{LAST_START}")
+                tickets.append(Ticket(last_start, int(taken), job, file))
             elif time.time() - file.stat().st_mtime > MIN_AGE:
                 file.unlink(missing_ok=True)
     return sorted(tickets)
@@ -136,5 +137,5 @@ def _read_last_start(file: Path) -> int:
     """Return the number of the last start of a visitor's job; 0 if there was none."""
     try:
         return int(read_whole(file, 100))
-    except (InputError, ValueError):  # an older version wrote an empty file
+    except (InputError, ValueError):  # there is none, or it is damaged
         return 0

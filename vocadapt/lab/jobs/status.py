@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs.load import MAX_SLOWDOWN
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.file_cache import CachedReader
@@ -28,7 +29,7 @@ class Status:
     start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
     final states of earlier runs, with their times. `rejected`: whether the step failed because of
     its input, so that only other input helps. `slowdown`: how many times longer work took under the
-    load of the machine when the step was started.
+    load of the machine when the step was started; 0 if it was not recorded.
     """
 
     state: str = "waiting"
@@ -45,7 +46,7 @@ class Status:
     paced: float = 0.0
     past: tuple[tuple[str, float], ...] = ()
     rejected: bool = False
-    slowdown: float = 1.0
+    slowdown: float = 0.0
 
     @property
     def alive(self) -> bool:
@@ -93,14 +94,11 @@ def read_status(folder: Path) -> Status:
 def _parse_status(path: Path) -> Status:
     content = strict_json.read(path)
     known = {entry.name for entry in fields(Status)} & content.keys()
-    if not _is_positive_number(content.get("slowdown")):
+    slowdown = content.get("slowdown")
+    if not isinstance(slowdown, int | float) or not 1 <= slowdown <= MAX_SLOWDOWN:
         known.discard("slowdown")
     past = tuple((str(state), float(when)) for state, when in content.get("past", ()))
     return Status(**{name: content[name] for name in known} | {"past": past})
-
-
-def _is_positive_number(value: object) -> bool:
-    return isinstance(value, int | float) and 0 < value < float("inf")
 
 
 _STATUSES = CachedReader(_parse_status)

@@ -81,7 +81,13 @@ class PretrainedModel:
 
     def _find_saved_settings(self) -> Mapping[str, Any]:
         settings = self.artifact.manifest.settings
-        found: Mapping[str, Any] = settings.get("further") or settings["recipe"]["further"]
+        try:
+            found: Mapping[str, Any] = settings.get("further") or settings["recipe"]["further"]
+        except (KeyError, TypeError):
+            raise InputError(
+                f"The manifest of {self.name} lacks the settings of its pretraining.",
+                f"Delete {self.name}, and create it again.",
+            ) from None
         return found
 
     @property

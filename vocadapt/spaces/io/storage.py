@@ -66,7 +66,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
     """
     # 1. Both files must be there.
     remedy = "Give a folder of word vectors that were trained or imported here."
-    check_path(folder)
+    folder = check_path(folder)
     if not os.path.isdir(folder):
         raise InputError(
             f"{folder} is a file: word vectors are a folder with {VECTORS} and {WORDS}.",

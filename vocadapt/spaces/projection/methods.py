@@ -370,13 +370,13 @@ def _enable_compile_cache() -> bool:
     from numba import config
     from umap import layouts, umap_
 
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return True
     slow = (
         umap_.smooth_knn_dist,
         umap_.compute_membership_strengths,
         layouts._nb_optimize_layout_euclidean_single_epoch,
     )
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return True
     for function in slow:
         if function.nopython_signatures:  # compiled in this process
             return True

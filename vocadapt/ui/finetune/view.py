@@ -13,7 +13,12 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.artifacts.tasks import find_task
-from vocadapt.lab.jobs.estimates import MIN_SECONDS, measure_speed, measure_start_up
+from vocadapt.lab.jobs.estimates import (
+    MIN_SECONDS,
+    find_slowdown,
+    measure_speed,
+    measure_start_up,
+)
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
@@ -341,8 +346,8 @@ def estimate_pace(
     runs: Sequence[RunSet],
 ) -> tuple[float, str]:
     """Return examples per second on an idle machine and their source: the speed of the latest runs
-    of this model on this task, else on tasks of this kind, else estimated from the size of the
-    model.
+    of this model on this task, else of the latest run on a task of this kind, else estimated from
+    the size of the model.
 
     Only runs that trained the same layers in jobs of this workspace are compared.
     """
@@ -356,9 +361,12 @@ def estimate_pace(
         if one.model in given
         and one.kind == request.task.kind
         and has_same_trained_layers(one, request)
+        and one.training_seconds >= MIN_SECONDS  # short trainings do not show the speed
+        and find_slowdown(workspace, one.artifact) is not None
     ]
     same_task = [one for one in same_kind if one.task == request.task.name]
-    for comparable in (same_task, same_kind):
+    # Of the other tasks only one is read.
+    for comparable in (same_task, same_kind[:1]):
         ratios = compute_speed_ratios(workspace, comparable, request.task, config)
         found = measure_speed(workspace, ratios)
         if found:
@@ -368,17 +376,15 @@ def estimate_pace(
 
 def compute_speed_ratios(
     workspace: Workspace, runs: Sequence[RunSet], task: Task, config: Mapping[str, Any]
-) -> Iterator[tuple[Artifact, float]]:
+) -> Iterator[tuple[Artifact | None, float]]:
     """Yield the results of jobs, each with its measured speed divided by its modeled speed; those
     whose task or settings cannot be read are left out.
 
     task: the one of the form, which need not be read again. config: of the model.
     """
     for one in runs:
-        # Short trainings do not show the speed.
-        if one.artifact is None or one.training_seconds < MIN_SECONDS:
-            continue
-        with suppress(InputError, KeyError):  # a task that was given as files has no folder
+        # A task that was given as files has no folder, and files may have been removed.
+        with suppress(InputError, KeyError, OSError):
             trained_on = task
             if one.task != task.name:
                 folder = workspace.root / one.inputs["task"].paths[0]

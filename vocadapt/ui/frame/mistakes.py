@@ -34,8 +34,7 @@ def show_errors() -> Iterator[None]:
 
 
 def replace_error_message() -> None:
-    """Let Streamlit call `draw_unexpected_error` where a page, or a part of it, ends by an
-    exception.
+    """Let Streamlit call `draw_unexpected_error` if an exception stops a page or a part of it.
 
     Its own message names a cloud service that the lab does not run in. It still logs the traceback.
     """

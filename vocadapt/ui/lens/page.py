@@ -26,7 +26,7 @@ def draw(workspace: Workspace) -> None:
         )
     if not models:
         pickers.draw_empty_state(
-            "There is no model to compare.",
+            "Select a model to compare.",
             (
                 "Select one under *Models*, or type a folder on this machine or a hub name that was"
                 " used here before, or add a `vocab.txt` file. Models that you adapt are listed"

@@ -247,9 +247,11 @@ def draw_cost(
     wordpieces, known = estimate_wordpieces(request, workspace)
     per_second, pace = estimate_pace(workspace, request, made)
     basis = f"at {count(round(per_second))} per second on an idle machine, {pace}"
-    if training.budget == "hours":
-        # A busy machine trains on fewer wordpieces in the same time.
-        per_second /= estimate_slowdown()
+    slowdown = estimate_slowdown()
+    if training.budget == "hours" and slowdown > 1:
+        # The time is fixed: a busy machine trains on fewer wordpieces in it.
+        per_second /= slowdown
+        basis += f", {slowdown:g} × fewer now because this machine is busy"
     found = estimate_pretraining_cost(wordpieces, training, per_second, pace)
     seconds = estimate_job_seconds(workspace, "continued", found.seconds)
     time = format_estimate_bold(seconds)
@@ -265,15 +267,15 @@ def draw_cost(
 
 
 def describe_large_batch(found: PretrainingCost, settings: MaskedSettings) -> str:
-    """State how often one step passes over a text that has fewer blocks than a batch, and the batch
-    size with which no block is repeated within a step.
+    """State how often one step passes over a text that has fewer blocks than a batch, and the
+    largest batch size with which a step is at most one pass.
     """
     blocks = found.tokens_per_epoch // settings.length
     epochs = found.tokens_per_step / found.tokens_per_epoch
     return (
         f"A batch is larger than the text: a step trains on {count_noun(settings.batch, 'block')},"
         f" and the text has {count(blocks)}. One step passes over the text {epochs:.2f} times. With"
-        f" a batch size of at most {count(blocks)}, no block is repeated within a step."
+        f" a batch size of at most {count(blocks)}, a step is at most one pass over the text."
     )
 
 
@@ -294,7 +296,7 @@ def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tu
 def estimate_pace(
     workspace: Workspace, request: PretrainingRequest, made: Sequence[PretrainedModel]
 ) -> tuple[float, str]:
-    """Return wordpieces per second on an idle machine and their source: the fastest of the latest
+    """Return wordpieces per second on an idle machine and their source: the speed of the latest
     pretrainings of this model in this stage by jobs of this workspace, else estimated from the size
     of the model.
     """

@@ -24,7 +24,7 @@ def draw(workspace: Workspace) -> None:
         corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
     if not models:
         pickers.draw_empty_state(
-            "There is no model to compare.",
+            "Select a model to compare.",
             (
                 "Select one under *Models*, or type a folder on this machine or a hub name that was"
                 " used here before, or add a `vocab.txt` file. The first one can be reduced; the"

@@ -44,8 +44,8 @@ MEASURED_GAINS = (
 
 
 def summarize_gains(gains: Sequence[MeasuredGain] = MEASURED_GAINS) -> str:
-    """Return in one sentence how many means and intervals are above zero, and how many intervals
-    are below: whether new words helped.
+    """Return a sentence that states in how many settings the mean and the interval are above zero,
+    and in how many the interval is below.
     """
     above = sum(one.gain > 0 for one in gains)
     intervals_above = sum(one.low > 0 for one in gains)
