@@ -32,8 +32,8 @@ MIN_AGE = 60.0  # seconds; a younger ticket without a lock is perhaps just being
 class Ticket:
     """A job that waits for its turn; tickets are sorted by their turns.
 
-    last_start: number of the last start of a job of the visitor, 0 if there was none. taken: time at
-    which the ticket was taken, in nanoseconds since the machine started.
+    last_start: number of the last start of a job of the visitor, 0 if there was none. taken: time
+    at which the ticket was taken, in nanoseconds since the machine started.
     """
 
     last_start: int
