@@ -117,7 +117,7 @@ def test_mistakes_are_refused(
     said = refused("pack", "apply", "--model", other, "--pack", pack, "--out", out)
     assert "was made for tiny-bert" in said and "not for other" in said
     said = refused("pack", "make", "--model", tiny_bert, "--adapted", tiny_bert, "--out", out)
-    assert "Base model and Adapted model are the same" in said
+    assert "The base model and the adapted model are the same" in said
     said = refused("pack", "make", "--model", tiny_bert, "--adapted", other, "--out", out)
     assert "it has no vocadapt.json" in said
     said = refused(

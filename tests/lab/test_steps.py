@@ -643,6 +643,6 @@ def test_a_model_and_its_base_must_differ_also_by_another_path(tmp_path, tiny_be
     link = tmp_path / "link"
     link.symlink_to(tiny_bert)
     spec = Spec("make-pack", MakePackStep(), {"model": str(tiny_bert), "adapted": str(link)})
-    with pytest.raises(InputError, match="Base model and Adapted model are the same"):
+    with pytest.raises(InputError, match="The base model and the adapted model are the same"):
         run_step(spec, tmp_path / "pack")
     assert not (tmp_path / "pack").exists()

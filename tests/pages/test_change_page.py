@@ -183,7 +183,7 @@ def test_all_of_it_stands_in_the_address(open_page, seeded):
     assert app.selectbox(key="change_order").value == "frequency"
     assert figures(app)["Words compared"] == "39"
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
-    assert any("It needs the same candidates" in text for text in texts(app))
+    assert any("it needs the same candidates" in text for text in texts(app))
 
 
 def test_a_linked_range_is_no_warning_on_the_console(open_page, seeded, monkeypatch):

@@ -378,4 +378,4 @@ def test_the_measured_gains_in_a_sentence():
 
 def test_fewer_words_than_the_most_frequent_ones_are_counted():
     said = [one.says for one in advice_on({"the": 9_000, "hypertension": 25}).findings]
-    assert any("could be added (1, at most 1,000) would save" in says for says in said)
+    assert any("Adding the 1 most frequent word that the model lacks" in says for says in said)

@@ -272,8 +272,8 @@ RULES: tuple[Rule, ...] = (
         "hardly worth it, because the model knows nearly all frequent words of this text",
         lambda f: f.top_saved < MIN_SAVED and not f.task_needs_words,
         lambda f: (
-            f"Adding the {min(TOP, f.gain(0).words):,} most frequent words that the model lacks"
-            f" would save {format_fraction(f.top_saved)} of the tokens."
+            f"Adding the {min(TOP, f.gain(0).words):,} most frequent word{'s' * (f.gain(0).words != 1)}"
+            f" that the model lacks would save {format_fraction(f.top_saved)} of the tokens."
         ),
         f"Below {format_fraction(MIN_SAVED)} the text is similar to general texts, which save at most .015.",
     ),
