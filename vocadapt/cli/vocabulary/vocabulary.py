@@ -68,7 +68,14 @@ from vocadapt.vocabulary.overlap import (
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 
-CELL = ("heuristic", "keep", "vocabulary", "tokens", "growth", "growth_in_sample")  # of the study; sd follows
+CELL = (
+    "heuristic",
+    "keep",
+    "vocabulary",
+    "tokens",
+    "growth",
+    "growth_in_sample",
+)  # of the study; sd follows
 LISTED = 20  # unreachable tokens that are named
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
@@ -239,9 +246,7 @@ def _render_comparison(
 def _count_words(options: Options, opened: LanguageModel, progress: Progress) -> WordCounts:
     """Count the words of --corpus, or load their counts from --workspace."""
     root = Workspace(Path(options.workspace)).root if options.workspace else None
-    return load_or_count_words(
-        root, read_texts(options, options.corpus), opened.splitter, progress
-    )
+    return load_or_count_words(root, read_texts(options, options.corpus), opened.splitter, progress)
 
 
 def _study(options: Options) -> Answer[StudyAnswer]:

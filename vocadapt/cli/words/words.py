@@ -103,7 +103,9 @@ def _count(options: Options) -> Answer[CountAnswer]:
     }
     facts = dict(numbers)
     if counts.identical.times:
-        line = f"{counts.identical.times:,} times: {escape_invisible(counts.identical.most_frequent)}"
+        line = (
+            f"{counts.identical.times:,} times: {escape_invisible(counts.identical.most_frequent)}"
+        )
         facts["most_frequent_line"] = line
     return Answer(numbers, format_facts(facts))
 
