@@ -18,7 +18,13 @@ from vocadapt.recipe import Recipe
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.frame.cache import STAMPS, model_of, model_stamp, space_of
-from vocadapt.vocabulary.growth.growth import ExtensionCurve, Reducer, measure_extension_curve
+from vocadapt.vocabulary.growth.growth import (
+    ExtensionCurve,
+    Growth,
+    Reducer,
+    measure_extension_curve,
+    measure_growth_curves,
+)
 from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost
 from vocadapt.vocabulary.lens import (
     Change,
@@ -53,7 +59,7 @@ def plan_of(
     """
     # A text that is used only for training does not change the plan.
     corpus = corpus if "counts" in recipe.needs else None
-    counts = counts_of(corpus, model, root) if corpus else None
+    counts = words_of(corpus, model_of(model).splitter, root) if corpus else None
     if corpus and counts is None:
         raise InputError(
             f"{corpus.name} has no word counts for {model} yet.",
@@ -80,7 +86,8 @@ def _plan(
 
 def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
     """Return the effect of a growing extension on a text, up to the size of the recipe."""
-    plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
+    plan = plan_of(recipe, model, None, None, corpus, root)
+    counts = words_of(corpus, model_of(model).splitter, root)
     assert counts is not None  # checked by `plan_of`
     return _extension(recipe, model_of(model), corpus, plan, counts)
 
@@ -98,18 +105,39 @@ def _extension(
     return measure_extension_curve(_plan, _counts.choosing, held_out=_counts.held_out)
 
 
-def cost_of(plan: VocabularyPlan, counts: WordCounts) -> PlanCost:
-    """Return what a plan costs a text, or saves."""
-    return _cost(plan, counts)
+def cost_of(
+    recipe: Recipe,
+    model: str,
+    vectors: Artifact | None,
+    target: str | None,
+    corpus: Artifact,
+    root: Path,
+) -> PlanCost | None:
+    """Return what the plan of a recipe costs a text, or saves; None without word counts.
+
+    Raises what `plan_of` raises.
+    """
+    counts = words_of(corpus, model_of(model).splitter, root)
+    if counts is None:
+        return None
+    plan = plan_of(recipe, model, vectors, target, corpus, root)
+    target_model = model_of(target) if target else None
+    return _cost(recipe, model_of(model), vectors, target_model, corpus, plan, counts)
 
 
 @st.cache_resource(
-    max_entries=8,
-    show_spinner="Tokenizing the text with the new vocabulary …",
-    hash_funcs={VocabularyPlan: id, WordCounts: id},
+    max_entries=8, show_spinner="Tokenizing the text with the new vocabulary …", hash_funcs=STAMPS
 )
-def _cost(plan: VocabularyPlan, counts: WordCounts) -> PlanCost:
-    return measure_plan_cost(plan, counts.choosing, counts.held_out)
+def _cost(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact | None,
+    target: LanguageModel | None,
+    corpus: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> PlanCost:
+    return measure_plan_cost(_plan, _counts.choosing, _counts.held_out)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
@@ -208,6 +236,22 @@ def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Red
     reducer = Reducer(model.vocabulary, _counts.choosing, _counts.held_out)
     _ = reducer.tokens  # tokenize the text now, while the spinner is shown
     return reducer
+
+
+def growth_curves_of(
+    corpus: Artifact, model: LanguageModel, reducer: Reducer
+) -> dict[str, tuple[Growth, ...]]:
+    """Return the growth under each heuristic, from the whole vocabulary to the smallest possible."""
+    return _growth_curves(corpus, model, reducer)
+
+
+@st.cache_resource(
+    max_entries=16, show_spinner="Reducing the vocabulary to many sizes …", hash_funcs=STAMPS
+)
+def _growth_curves(
+    corpus: Artifact, model: LanguageModel, _reducer: Reducer
+) -> dict[str, tuple[Growth, ...]]:
+    return measure_growth_curves(_reducer)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …", hash_funcs=STAMPS)

@@ -30,12 +30,14 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
     ReductionSettings,
+    compute_min_keep_fraction,
     count_removed,
     rank_removable,
 )
 
 STEPS = 9  # default number of sizes above 0; each is half of the next larger one
 RARE = 20  # occurrences below which an embedding is hardly trained
+SIZES = 9  # of a growth curve
 KEEPS = (0.75, 0.5, 0.25)
 SEEDS = (1, 2, 3)
 
@@ -247,6 +249,23 @@ def measure_growth_over_seeds(
         max(run.unknown for run in runs),
         float(growths.std(ddof=1)) if len(runs) > 1 else None,
     )
+
+
+def measure_growth_curves(
+    reducer: Reducer, seeds: Sequence[int] = SEEDS
+) -> dict[str, tuple[Growth, ...]]:
+    """Measure the growth under every heuristic at SIZES sizes, from the whole vocabulary to the
+    smallest possible.
+    """
+    least = min(1.0, np.ceil(1000 * compute_min_keep_fraction(reducer.vocabulary)) / 1000)
+    keeps = np.linspace(1.0, least, SIZES).tolist()
+    return {
+        name: tuple(
+            measure_growth_over_seeds(reducer, ReductionSettings(name, keep), seeds)
+            for keep in keeps
+        )
+        for name in REDUCTIONS
+    }
 
 
 def compute_parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> float:

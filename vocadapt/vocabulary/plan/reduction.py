@@ -132,6 +132,11 @@ def rank_removable(
     return np.array([vocabulary.ids[token] for token in ordered], dtype=np.int64)
 
 
+def name_heuristic(name: str) -> str:
+    """Return which tokens a heuristic removes first, in words."""
+    return REDUCTIONS[name].title or name
+
+
 def list_text_free() -> list[str]:
     """Return the names of the heuristics that need no text."""
     return [name for name, reduction in REDUCTIONS.items() if not reduction.needs_counts]

@@ -85,9 +85,10 @@ class TrimFigures:
 
     def _measure_text(self) -> TextNumbers:
         """Return the figures of the text, with fractions."""
+        fraction = self.changed_pretokens / self.pretokens if self.pretokens else 0.0
         return {
             "coverage": self.coverage,
-            "changed_pretokens_fraction": self.changed_pretokens / max(self.pretokens, 1),
+            "changed_pretokens_fraction": fraction,
             "tokens": self.tokens,
             "kept_tokens": self.kept_tokens,
             "tokens_after": self.tokens_after,
