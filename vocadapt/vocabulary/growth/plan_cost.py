@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.growth.word_tokenizations import compute_saved_fraction, tokenize_text
+from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 
 class CostNumbers(TypedDict):
@@ -77,6 +81,34 @@ def measure_plan_cost(
     if held_out:
         before, after, unknown = _measure(plan, held_out)
     return PlanCost(before, after, in_sample, unknown, bool(held_out))
+
+
+def measure_savings(
+    plan: VocabularyPlan,
+    splitter: Splitter,
+    counts: Mapping[str, int],
+    held_out: Mapping[str, int],
+) -> PlanCost:
+    """Measure what the words of word vectors save.
+
+    The vectors, whose counts choose the words, were trained on all lines. So the same number of
+    words is chosen again from the plan's candidates, by the lines that are not held out, and
+    measured on those that are.
+    """
+    # 1. The candidates, and the words among them that these lines choose.
+    base = plan.base
+    rest = (word for reason in (OVER_LIMIT, TOO_RARE) for word in plan.left_out.get(reason, ()))
+    main = [base.body(word.token) for word in plan.added if not word.form_of]
+    candidates = {base.fold_word(word) for word in (*main, *rest)}
+    groups = group_word_forms(base, splitter, counts)
+    words = [group for group in groups if base.fold_word(group.word) in candidates][: len(main)]
+    # 2. What they save in both parts.
+    chosen_on = tokenize_text(base, counts)
+    measured = tokenize_text(base, held_out) if held_out else chosen_on
+    before = measured.statistics.tokens
+    after = round((1 - compute_saved_fraction(words, measured)) * before)
+    in_sample = -compute_saved_fraction(words, chosen_on)
+    return PlanCost(before, after, in_sample, is_held_out=bool(held_out))
 
 
 def _measure(plan: VocabularyPlan, counts: Mapping[str, int]) -> tuple[int, int, int]:
