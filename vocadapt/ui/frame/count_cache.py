@@ -25,7 +25,7 @@ from vocadapt.vocabulary.growth.growth import (
     measure_extension_curve,
     measure_growth_curves,
 )
-from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost
+from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost, measure_savings
 from vocadapt.vocabulary.lens import (
     Change,
     Counts,
@@ -39,7 +39,7 @@ from vocadapt.vocabulary.lens import (
     refines,
 )
 from vocadapt.vocabulary.overlap import Profile, profile
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
 MAX_SPLIT_WORDS = 40  # length of the list of words split worst
@@ -138,6 +138,32 @@ def _cost(
     _counts: WordCounts,
 ) -> PlanCost:
     return measure_plan_cost(_plan, _counts.choosing, _counts.held_out)
+
+
+def savings_of(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact,
+    text: Artifact,
+    plan: VocabularyPlan,
+    counts: WordCounts,
+) -> PlanCost:
+    """Return what the added words of word vectors save in the text of these vectors."""
+    return _savings(recipe.vocabulary, model, vectors, text, plan, counts)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text with the new words …", hash_funcs=STAMPS
+)
+def _savings(
+    settings: PlanSettings,
+    model: LanguageModel,
+    vectors: Artifact,
+    text: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> PlanCost:
+    return measure_savings(_plan, model.splitter, _counts.choosing, _counts.held_out)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:

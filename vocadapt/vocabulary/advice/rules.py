@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.progress import percent
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.vocabulary.growth.word_tokenizations import (
     ENOUGH_OCCURRENCES,
     FEW_OCCURRENCES,
@@ -66,7 +67,8 @@ MIN_ADDED = 100
 MIN_SPLIT_ENTITIES, MIN_JOINED = 0.25, 0.10
 MAX_RARE = 0.5  # fraction of the words that could be added
 
-# The forecast.
+# The forecast: the alignment that it is for, and its coefficients.
+FORECAST_ALIGNMENT = AlignmentSettings()
 INTERCEPT, SLOPE = -11.783, 1.509
 # Half of the 95 % interval of the logit: Student's t with 18 degrees of freedom, 2.10, times .202,
 # the error on a text that was left out; 19 of the 20 runs are within it.
