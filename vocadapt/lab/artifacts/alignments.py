@@ -88,20 +88,17 @@ def load_score_lines(alignments: list[Artifact]) -> list[dict[str, Any]]:
 
 
 def find_saved_scores(
-    vectors: Path, model: LanguageModel, settings: AlignmentSettings, folds: int = 0
+    vectors: Path, model: LanguageModel, settings: AlignmentSettings
 ) -> dict[str, Any] | None:
     """Return the newest evaluation of an alignment in the workspace of its vectors; None if there is
     none, or if the vectors are not in a workspace.
-
-    folds: number of folds of the evaluation; 0 for any.
     """
     workspace = find_workspace_of_vectors(vectors)
     if workspace is None:
         return None
     alignments = list_alignments(workspace, open_artifact(vectors.resolve()), model)
     for line in load_score_lines(alignments):
-        has_folds = folds in (0, line["held_out"]["folds"])
-        if has_folds and build_settings(AlignmentSettings, line["settings"]) == settings:
+        if build_settings(AlignmentSettings, line["settings"]) == settings:
             return line
     return None
 

@@ -303,12 +303,12 @@ def _describe_source(context: StepContext) -> Numbers:
 def _evaluate_alignment(
     context: StepContext, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
 ) -> Numbers:
-    """Return the held-out quality of the alignment: its saved evaluation with FOLDS folds, or a new
-    one; only a verdict if there are too few anchors.
+    """Return the held-out quality of the alignment: its saved evaluation, which the page Alignment
+    shows, or a new one with as many folds; only a verdict if there are too few anchors.
     """
     if "vectors" in context.spec.inputs:
         vectors = Path(context.spec.inputs["vectors"][0])
-        saved = find_saved_scores(vectors, context.model, settings, FOLDS)
+        saved = find_saved_scores(vectors, context.model, settings)
         if saved is not None:
             held_out = saved["held_out"]
             return {
