@@ -303,17 +303,17 @@ def test_the_model_has_the_evaluation_of_its_alignment(seeded):
     assert numbers["folds"] == 3
 
 
-@pytest.mark.parametrize("method", ["least-squares", "orthogonal"])
+@pytest.mark.parametrize("normalized", [False, True])
 def test_a_forecast_stands_beside_a_measurement_of_its_own_method(
-    open_page, seeded, tmp_path, method
+    open_page, seeded, tmp_path, normalized
 ):
     root = tmp_path / "other"
     shutil.copytree(seeded.root, root)
     path = root / "models" / "trials-model" / "manifest.json"
     manifest = json.loads(path.read_text())
-    manifest["settings"]["recipe"]["alignment"]["method"] = method
+    manifest["settings"]["recipe"]["alignment"]["unit"] = normalized
     path.write_text(json.dumps(manifest))
     app = open_page("adapt", root)
     assert not app.exception and not app.error
     shown = any("forecast by the advice" in block.value for block in app.markdown)
-    assert shown == (method == "least-squares")
+    assert shown is not normalized
