@@ -29,15 +29,13 @@ RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\
 class BpeVocabulary(MarkedVocabulary):
     """A BPE vocabulary.
 
-    merges: pairs of tokens, by rank. added: tokens that are matched before pre-tokenization,
-        special ones included.
+    merges: pairs of tokens, by rank.
     ignore_merges: whether a pre-token that is an entry is not merged.
     byte_fallback: whether a character without a token is spelled by its bytes.
     fuse_unknown: whether consecutive unknown characters are one unknown token.
     """
 
     merges: tuple[Merge, ...] = ()
-    added: frozenset[str] = frozenset()
     ignore_merges: bool = False
     byte_fallback: bool = False
     fuse_unknown: bool = False

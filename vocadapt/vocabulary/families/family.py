@@ -5,7 +5,6 @@ and tokenizes words. To add a family, derive both classes in a new module and ca
 `register_family`. No other module names a family.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,7 +84,7 @@ class TokenizerFamily(ABC):
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
         """Return the splitter of a tokenizer, which splits a text into words without marks."""
-        return Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
+        return Splitter.from_tokenizer(read_parts(tokenizer, ("normalizer", "pre_tokenizer")))
 
     def splits_exactly(self, tokenizer: Tokenizer) -> bool:
         """Return whether no token crosses the boundaries of the splitter's pre-tokens."""

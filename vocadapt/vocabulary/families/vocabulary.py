@@ -36,6 +36,7 @@ ROLES = ("pad", "unk", "cls", "sep", "mask")
 POSITIONS = ("word start", "continuation", "whole word", "special", "unused")
 # Why a token cannot be produced.
 SPECIAL = "a special token"
+FIXED = "special and added tokens"  # why a token is never removed
 NEVER_ONE_WORD = "the model's own normalizer and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model tokenizes"
@@ -123,6 +124,8 @@ class Vocabulary(Summarized, ABC):
     longest_word: characters of the longest word that is tokenized; longer ones are unknown.
     unknown: the unknown token; "" if the family has none.
     declared_roles: special tokens by role (of ROLES), as the model's files declare them.
+    added: added tokens that are matched before a text is split, special ones included; exact words,
+        which match what the splitter outputs, are not among them.
     """
 
     family: ClassVar[str]
@@ -132,6 +135,7 @@ class Vocabulary(Summarized, ABC):
     longest_word: int = sys.maxsize
     unknown: str = ""
     declared_roles: Mapping[str, str] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -295,6 +299,14 @@ class Vocabulary(Summarized, ABC):
         """Id of the special token of each role, without those that the vocabulary lacks."""
         return {role: self.ids[token] for role, token in self.roles.items() if token in self.ids}
 
+    @cached_property
+    def fixed_tokens(self) -> frozenset[str]:
+        """The tokens that no plan removes: special tokens, those with a role, and added tokens,
+        which chat templates and users write whether they are marked as special or not.
+        """
+        fixed = {*self.special, *self.added, *self.roles.values(), self.unknown}
+        return frozenset(fixed & self.ids.keys())
+
     def list_missing(self, *roles: str) -> list[str]:
         """Return the special tokens of these roles that the vocabulary lacks."""
         return [self.roles.get(role, role) for role in roles if role not in self.role_ids]
@@ -449,5 +461,9 @@ class Vocabulary(Summarized, ABC):
         if whole is None:
             whole = self.whole.intersection(changed)
         return replace(
-            self, tokens=changed, special=self.special.intersection(changed), whole=whole
+            self,
+            tokens=changed,
+            special=self.special.intersection(changed),
+            whole=whole,
+            added=self.added.intersection(changed),
         )

@@ -312,6 +312,12 @@ class WordPieceFamily(TokenizerFamily):
         words.
         """
         special, whole = split_added_tokens(tokenizer)
+        splitter = self.make_splitter(tokenizer)
+        added = {
+            token.content
+            for token in tokenizer.get_added_tokens_decoder().values()
+            if not _is_exact_word(token) or not splitter.leaves_unchanged(token.content)
+        }
         return WordPieceVocabulary(
             list_tokens(tokenizer),
             special=special,
@@ -319,6 +325,7 @@ class WordPieceFamily(TokenizerFamily):
             continuation=tokenizer.model.continuing_subword_prefix,
             unknown=tokenizer.model.unk_token,
             longest_word=tokenizer.model.max_input_chars_per_word,
+            added=frozenset(added),
         )
 
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
@@ -469,6 +476,11 @@ def build_tokenizer(
             ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
         )
     return tokenizer
+
+
+def _is_exact_word(token: AddedToken) -> bool:
+    """Return whether an added token matches as those of `add_exact_words` do."""
+    return all(getattr(token, name) == value for name, value in EXACT_WORD.items())
 
 
 def _read_flags(folder: Path) -> dict[str, bool]:

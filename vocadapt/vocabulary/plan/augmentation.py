@@ -64,7 +64,7 @@ class AugmentationMaterials:
         """The base without the removed tokens."""
         if self.kept is None:
             return self.base
-        stays = self.kept | self.base.special | {self.base.unknown}
+        stays = self.kept | self.base.fixed_tokens
         return self.base.with_tokens(token for token in self.base.tokens if token in stays)
 
     @cached_property

@@ -310,9 +310,7 @@ def _plan_trim(
         raise InputError("A trim needs the words of a text.", "Give a text.")
     text = tokenize_text(vocabulary, sources.counts or {}, sources.token_counts)
     keeps_characters = settings.characters == "all"
-    order, figures = select_trim(
-        vocabulary, splitter, text, settings.cover, settings.keep, keeps_characters
-    )
+    order, figures = select_trim(vocabulary, text, settings.cover, settings.keep, keeps_characters)
     return VocabularyPlan(vocabulary, (), settings=settings, order=order, trim=figures)
 
 
@@ -468,14 +466,15 @@ def _plan_order(
 ) -> VocabularyPlan:
     """Make the plan whose vocabulary is `order`, tokens of the target by id.
 
-    Raises InputError if a special token of the model is not among them.
+    Raises InputError if a special or added token of the model is not among them.
     """
-    special = vocabulary.special.difference(order)
-    lacking = sorted(special, key=vocabulary.ids.__getitem__)
+    fixed = vocabulary.fixed_tokens.difference(order)
+    lacking = sorted(fixed, key=vocabulary.ids.__getitem__)
     if lacking:
         raise InputError(
-            f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special tokens.",
-            "Choose a target with the same special tokens as the model.",
+            f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special and"
+            " added tokens.",
+            "Choose a target with the same special and added tokens as the model.",
         )
     added = _describe_added(vocabulary, order, sources)
     whole = sources.target.whole.intersection(order) if sources.target else None

@@ -64,29 +64,19 @@ class ChangedLines:
 
 def compile_added_tokens(tokenizer: Tokenizer) -> re.Pattern[str]:
     """Return a pattern that matches every line to be tokenized as a whole: every line with an added
-    token that is not a pre-token.
-
-    Exact words are pre-tokens, so the pattern does not contain them.
+    token. Exact words are pre-tokens, so the pattern does not contain them.
     """
     family = family_of(tokenizer)
     if not family.splits_exactly(tokenizer):
         return EVERY_LINE
-    vocabulary, splitter = family.read_vocabulary(tokenizer), family.make_splitter(tokenizer)
-    added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
-    hidden = [
-        token
-        for token in added
-        if token not in vocabulary.whole
-        or vocabulary.explain_unreachable(token, splitter, exact=True) is not None
-    ]
     # Skip a token that contains another one, which already matches: "   " contains "  ".
     shortest: list[str] = []
-    for token in sorted(filter(None, hidden), key=len):
+    for token in sorted(filter(None, family.read_vocabulary(tokenizer).added), key=len):
         if not any(part in token for part in shortest):
             shortest.append(token)
     if not shortest:
         return NO_LINE
-    flags = re.IGNORECASE if splitter.lowercase else re.NOFLAG
+    flags = re.IGNORECASE if family.make_splitter(tokenizer).lowercase else re.NOFLAG
     return re.compile("|".join(map(re.escape, shortest)), flags)
 
 
