@@ -6,7 +6,7 @@ files, and no code of a model is run.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.checks.config_rules import read_config
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.embedding_matrix.stored import read_embeddings
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import (
@@ -101,9 +101,7 @@ class ModelFolder(Summarized):
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
         matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
-        return EmbeddingSpace(
-            tokens, matrix, name=self.name, kinds=self.vocabulary.find_kinds(tokens, tokens)
-        )
+        return EmbeddingSpace(tokens, matrix, name=self.name, kinds=self._find_kinds(tokens))
 
     @cached_property
     def word_space(self) -> EmbeddingSpace:
@@ -113,7 +111,11 @@ class ModelFolder(Summarized):
         names, tokens = self.vocabulary.names, self.vocabulary.tokens
         if names == tokens:
             return self.space
-        return replace(self.space, words=names, kinds=self.vocabulary.find_kinds(names, tokens))
+        return replace(self.space, words=names, kinds=self._find_kinds(names))
+
+    def _find_kinds(self, names: Sequence[str]) -> TokenKinds:
+        """Return the kinds of all tokens, which a space contains under these names."""
+        return self.vocabulary.find_kinds(names, self.vocabulary.tokens, self.splitter)
 
     @property
     def dim(self) -> int:

@@ -3,7 +3,7 @@
 TokenKinds lists the words that are special tokens or parts of words.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,11 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
+def is_any_word(word: str) -> bool:
+    """Return True: without a tokenizer, every word counts as one that a text can contain."""
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class TokenKinds:
     """Which words of a space are special tokens, continuations of a word, or placeholders.
@@ -29,6 +34,8 @@ class TokenKinds:
     continuations: tokens that continue a word; placeholders: tokens that no text contains.
     bodies: texts of the continuations without their mark. continuation_name: their name in
     messages.
+    is_produced: whether the model's tokenizer produces a word of the space for some text; words
+    that it never produces have untrained embeddings.
     """
 
     special: frozenset[str] = frozenset()
@@ -36,6 +43,7 @@ class TokenKinds:
     placeholders: frozenset[str] = frozenset()
     bodies: Mapping[str, str] = field(default_factory=dict)
     continuation_name: str = "continuations"
+    is_produced: Callable[[str], bool] = is_any_word
 
     def body(self, word: str) -> str:
         """Return the text of a word without the mark of a continuation."""

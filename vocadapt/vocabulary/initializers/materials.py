@@ -297,11 +297,17 @@ class Materials:
         """Common tokens, by id: old tokens that keep their embedding and have a vector in the
         target space.
 
-        Special and [unused] tokens are excluded. Raises InputError if there are none.
+        Special and [unused] tokens, and those that the tokenizer never produces, are excluded.
+        Raises InputError if there are none.
         """
         space, kept = self.similarity_space, frozenset(self.plan.kept)
         trained = list_trained_tokens(self.plan, self.model)
-        common = tuple(token for token in trained if token in kept and has_vector(space, token))
+        is_produced = self.model.kinds.is_produced
+        common = tuple(
+            token
+            for token in trained
+            if token in kept and has_vector(space, token) and is_produced(token)
+        )
         if not common:
             raise InputError(
                 f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in"

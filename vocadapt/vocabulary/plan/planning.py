@@ -7,6 +7,7 @@ also gives each old token with a word vector a new embedding (their "most radica
 tokens of a text (`trimming`).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +15,10 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
+from vocadapt.vocabulary.families.vocabulary import (
+    NEVER_ONE_WORD,
+    NEVER_PRODUCED,
+)
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     OF_MODEL,
@@ -245,23 +249,25 @@ def split_addable_words(
     vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str], exact: bool = True
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Split words that the model lacks into those that can be added, in order, and those that
-    cannot, by reason.
+    cannot, by reason. The tokenizer may also never produce a word that is in the vocabulary.
 
     exact: they would be exact-word tokens instead of WordPiece entries.
     """
     reachable = list[str]()
-    refused: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
+    refused: defaultdict[str, list[str]] = defaultdict(list)
     for word in words:
-        if not vocabulary.lacks_word(word):
-            continue
         token = vocabulary.spell(word)
+        if not vocabulary.lacks_word(word):
+            if token in vocabulary and not vocabulary.produces(token, splitter):
+                refused[NEVER_PRODUCED].append(word)
+            continue
         reason = vocabulary.explain_unreachable(token, splitter, exact)
         if vocabulary.notation.continuation and vocabulary.continues(token):
             reason = NEVER_ONE_WORD
         if reason is None:
             reachable.append(word)
         else:
-            refused.setdefault(reason, []).append(word)
+            refused[reason].append(word)
     return tuple(reachable), {reason: tuple(found) for reason, found in refused.items()}
 
 
