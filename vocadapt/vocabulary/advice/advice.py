@@ -276,7 +276,7 @@ def _measure(
     )
     # 2. Measure the gain of adding the others, by their minimum number of occurrences.
     addable, _ = split_addable_words(vocabulary, splitter, frequent)
-    words = [frequent[word] for word in addable]
+    words = [frequent[word] for word in addable if frequent[word].stands_alone]
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
         if floor > min_count or not gains:

@@ -22,6 +22,7 @@ from vocadapt.vocabulary.families.vocabulary import (
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     OF_MODEL,
+    PART_OF_WORDS,
     AugmentationMaterials,
     Proposal,
     propose,
@@ -116,6 +117,13 @@ def plan_from_words(
     # 1. Select the new words, most frequent first, up to the maximum. Forms of one word count once.
     settings = settings or PlanSettings()
     reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
+    forms = group_word_forms(vocabulary, splitter, counts or {})
+    parts = {vocabulary.fold_word(word.word) for word in forms if not word.stands_alone}
+    if parts:
+        refused[PART_OF_WORDS] = tuple(
+            word for word in reachable if vocabulary.fold_word(word) in parts
+        )
+        reachable = tuple(word for word in reachable if vocabulary.fold_word(word) not in parts)
     if not reachable:
         lacking = sum(map(len, refused.values()))
         raise InputError(
@@ -156,7 +164,7 @@ def plan_from_words(
     )
     if not exact:
         return _with_intermediate_tokens(plan)
-    return add_forms(plan, group_word_forms(vocabulary, splitter, counts or {}))
+    return add_forms(plan, forms)
 
 
 def _mark_forms(vocabulary: Vocabulary, added: Iterable[AddedWord]) -> tuple[AddedWord, ...]:
