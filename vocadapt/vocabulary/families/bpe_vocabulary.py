@@ -209,7 +209,8 @@ class BpeVocabulary(MarkedVocabulary):
         changed = tuple(tokens)
         known = frozenset(changed)
         if whole is None:
-            whole = self.whole.intersection(known).union(known.difference(self.ids))
+            whole = self.whole.union(known.difference(self.ids))
+        whole = whole.intersection(known)
         # 1. Keep the merges of old tokens that keep their place and that merges still make.
         stays = self._list_in_place(changed)
         if not stays.issuperset(self.ids):

@@ -122,6 +122,14 @@ class TokenizerFamily(ABC):
         """
         return None
 
+    def prepare_exact_words(self, tokenizer: Tokenizer) -> Tokenizer | None:
+        """Return a copy that is ready for exact words, with the same tokens and ids; None if exact
+        words need no preparation.
+
+        `check_exact_words` accepts the copy, so a text must show that its tokens are the same.
+        """
+        return None
+
     @abstractmethod
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole word, is one token with the next

@@ -478,12 +478,12 @@ class Vocabulary(Summarized, ABC):
         """
         changed = tuple(tokens)
         if whole is None:
-            whole = self.whole.intersection(changed)
+            whole = self.whole
         return replace(
             self,
             tokens=changed,
             special=self.special.intersection(changed),
-            whole=whole,
+            whole=whole.intersection(changed),
             added=self.added.intersection(changed),
         )
 

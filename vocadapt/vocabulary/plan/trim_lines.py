@@ -47,7 +47,7 @@ class AddedTokenLines:
 
 @dataclass(frozen=True)
 class ChangedLines:
-    """Number of lines of a text, and of those that a trim changes, without blank lines."""
+    """Number of lines of a text, and of those whose tokens change, without blank lines."""
 
     lines: int
     changed: int
@@ -86,11 +86,11 @@ def read_added_token_lines(
     """Count the pre-tokens and the tokens of the lines with an added token."""
     pattern, names = compile_added_tokens(tokenizer), list_tokens(tokenizer)
     pretokens, tokens = Counter[str](), Counter[str]()
-    for lines, fraction in _read_lines(corpus):
+    for lines, fraction in read_lines(corpus):
         found = list(filter(pattern.search, lines))
         for line in found:
             pretokens.update(splitter.pretokens(line))
-        for line_tokens in _tokenize(tokenizer, names, found):
+        for line_tokens in tokenize_lines(tokenizer, names, found):
             tokens.update(line_tokens)
         progress(fraction, "looking for added tokens in the text")
     return AddedTokenLines(pretokens, tokens)
@@ -112,11 +112,11 @@ def count_changed_lines(
     old_names, new_names = list_tokens(before), list_tokens(after)
     finder = PretokenFinder(family_of(before).make_splitter(before), plan.trim.changed)
     n_lines = n_changed = 0
-    for lines, fraction in _read_lines(corpus):
+    for lines, fraction in read_lines(corpus):
         # 1. Compare the tokens of lines with an added token.
         with_added = list(filter(pattern.search, lines))
-        old = _tokenize(before, old_names, with_added)
-        new = _tokenize(after, new_names, with_added)
+        old = tokenize_lines(before, old_names, with_added)
+        new = tokenize_lines(after, new_names, with_added)
         n_changed += sum(one != other for one, other in zip(old, new, strict=True))
         # 2. In all other lines, look for pre-tokens that change.
         n_changed += sum(finder.find([line for line in lines if not pattern.search(line)]))
@@ -125,7 +125,7 @@ def count_changed_lines(
     return ChangedLines(n_lines, n_changed)
 
 
-def _tokenize(
+def tokenize_lines(
     tokenizer: Tokenizer, names: Sequence[str], lines: Sequence[str]
 ) -> Iterator[list[str]]:
     """Yield the tokens of each line, without special tokens around it.
@@ -136,7 +136,7 @@ def _tokenize(
         yield [names[i] for i in encoding.ids]
 
 
-def _read_lines(corpus: Corpus) -> Iterator[tuple[list[str], float]]:
+def read_lines(corpus: Corpus) -> Iterator[tuple[list[str], float]]:
     """Yield the lines of each passage that are not blank, and the fraction read so far."""
     for passage in corpus.passages():
         lines = [line for line in split_lines(passage.text) if not line.isspace() and line]
