@@ -43,7 +43,8 @@ CASING = option(
     "--casing",
     default="",
     choices=CASINGS,
-    help="casing of a bare vocab.txt (default: inferred from its tokens)",
+    help="casing of a bare vocab.txt, or of a folder that does not state it (default: inferred from"
+    " its tokens)",
 )
 CORPUS = option("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
 # The options of every command that reads text. --seed has another meaning in some commands.

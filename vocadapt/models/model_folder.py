@@ -5,6 +5,7 @@ the splitter or the embeddings takes a fraction of a second. Weights are read on
 files, and no code of a model is run.
 """
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +25,14 @@ from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import (
     Vocabulary,
+    explain_casing,
     family_of,
     read_roles,
     read_tokenizer,
     vocabulary_of,
 )
 
+LOG = logging.getLogger(__name__)
 GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # folder names that identify no model
 SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # in the path of a cached hub model
 
@@ -39,7 +42,8 @@ class ModelFolder(Summarized):
     """The files of a local model, each read on first use.
 
     path: a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no embeddings.
-    lowercase: whether a bare vocab.txt is uncased; None to infer it.
+    lowercase: whether a bare vocab.txt, or a folder that does not state it, is uncased; None to
+        infer it.
     """
 
     path: Path
@@ -66,7 +70,17 @@ class ModelFolder(Summarized):
     @cached_property
     def fast_tokenizer(self) -> Tokenizer:
         """The tokenizer of the tokenizers library, without truncation."""
-        return read_tokenizer(self.path, self.lowercase)
+        tokenizer = read_tokenizer(self.path, self.lowercase)
+        if self.casing_note:
+            LOG.warning("%s: %s", self.name, self.casing_note)
+        return tokenizer
+
+    @cached_property
+    def casing_note(self) -> str:
+        """How the casing of the folder was inferred, and what another reading would change; "" if
+        there is no doubt.
+        """
+        return explain_casing(self.path, self.lowercase)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

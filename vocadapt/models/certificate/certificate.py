@@ -181,6 +181,8 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
         if str(special.get(name)) != str(token)
     ]
     detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
+    if edit.before.casing_note:
+        detail += f". {edit.before.casing_note}"
     return moved == 0 and not wrong, detail
 
 
