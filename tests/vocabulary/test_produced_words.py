@@ -15,7 +15,7 @@ from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import NEVER_PRODUCED, Vocabulary
+from vocadapt.vocabulary.families.vocabulary import ERASED, NEVER_PRODUCED, TOO_LONG, Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily, build_tokenizer
 from vocadapt.vocabulary.initializers.initialize import Materials
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -80,3 +80,15 @@ def test_every_word_of_a_model_that_stands_alone_is_produced(tmp_path: Path, nam
     assert words
     space = build_space(tuple(words))
     assert find_anchors(space, model.word_space).words == tuple(words)
+
+
+def test_words_that_are_erased_or_too_long_are_refused_with_the_reason() -> None:
+    """Neither reaches the tokenizers library: one has no text, the other is the unknown token."""
+    vocabulary, splitter = build_model()
+    long = "acgt" * 26
+    words = ("tachycardia", "\u200c", "\u200b\u200d", long)
+    for exact in (True, False):
+        reachable, refused = split_addable_words(vocabulary, splitter, words, exact)
+        assert reachable == ("tachycardia",)
+        assert refused == {ERASED: ("\u200c", "\u200b\u200d"), TOO_LONG: (long,)}
+    assert vocabulary.tokenize(long) == ("[UNK]",)

@@ -19,6 +19,7 @@ from vocadapt.text.display import escape_invisible
 from vocadapt.vocabulary.families import FAMILIES
 from vocadapt.vocabulary.families.family import DEFAULT
 from vocadapt.vocabulary.families.vocabulary import (
+    ERASED,
     NEVER_ONE_WORD,
     NEVER_PRODUCED,
     SPACED,
@@ -82,7 +83,7 @@ WITH_VOCADAPT = (
     " architecture with transformers."
 )
 # Reasons why the tokenizer could not produce a candidate.
-UNREACHABLE_REASONS = (NEVER_ONE_WORD, NEVER_PRODUCED, SPACED, TOO_LONG)
+UNREACHABLE_REASONS = (ERASED, NEVER_ONE_WORD, NEVER_PRODUCED, SPACED, TOO_LONG)
 # Key in figures and records: why the departures from the exact-word rule were not counted.
 NOT_COUNTED = "departures_not_counted"
 MAX_WAYS = 3  # ways to compute new embeddings that the card lists

@@ -40,6 +40,7 @@ FIXED = "special and added tokens"  # why a token is never removed
 NEVER_ONE_WORD = "the model's own normalizer and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model tokenizes"
+ERASED = "the model's normalizer erases it"
 NEVER_PRODUCED = "in the vocabulary, but the tokenizer never produces it"
 
 

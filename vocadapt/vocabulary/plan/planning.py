@@ -16,6 +16,7 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import (
+    ERASED,
     NEVER_ONE_WORD,
     NEVER_PRODUCED,
 )
@@ -265,6 +266,9 @@ def split_addable_words(
     refused: defaultdict[str, list[str]] = defaultdict(list)
     for word in words:
         token = vocabulary.spell(word)
+        if not splitter.words(word):
+            refused[ERASED].append(word)
+            continue
         if not vocabulary.lacks_word(word):
             if token in vocabulary and not vocabulary.produces(token, splitter):
                 refused[NEVER_PRODUCED].append(word)
