@@ -15,7 +15,7 @@ SUFFIX = ".safetensors"
 # Supported dtypes of embeddings: numpy and torch can compute with them on any machine.
 NUMBERS = ("F64", "F32", "F16", "BF16")
 SAVE_AGAIN = "Download or save the model again."
-CONFIG = "config.json"
+CONFIG, GENERATION = "config.json", "generation_config.json"
 MAX_TOKENS = 10_000_000
 MAX_SHOWN = 60  # characters of a value in a message
 REMEDY = "Correct the file, or download the model again."
@@ -40,6 +40,10 @@ class ModelFiles(Protocol):
     @property
     def config(self) -> Mapping[str, Any]:
         """The content of config.json."""
+
+    @property
+    def generation(self) -> Mapping[str, Any]:
+        """The content of generation_config.json; empty if there is none."""
 
     @property
     def architecture(self) -> str:

@@ -16,9 +16,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
 from vocadapt.models.checks.config_rules import read_config
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.embedding_matrix.stored import read_embeddings
+from vocadapt.models.model_files import GENERATION
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
@@ -88,6 +90,12 @@ class ModelFolder(Summarized):
                 "Give a model folder or a hub name.",
             )
         return read_config(self.path)
+
+    @cached_property
+    def generation(self) -> Mapping[str, Any]:
+        """The content of generation_config.json; empty if there is none."""
+        file = self.path / GENERATION
+        return read_json_object(file) if file.is_file() else {}
 
     @cached_property
     def space(self) -> EmbeddingSpace:

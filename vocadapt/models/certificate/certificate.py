@@ -24,11 +24,11 @@ from vocadapt.models.certificate.comparisons import (
     BIT_EQUAL,
     DIFFERENT,
     compare_free_rows,
+    compare_named_tokens,
     compare_outputs,
     describe_tie,
     draw_sequences,
     find_padding_token,
-    is_same_special,
     list_token_tensor_names,
     view_bits,
 )
@@ -162,7 +162,7 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
 
 def check_token_ids(edit: Edit) -> tuple[bool, str]:
     """Check that kept tokens have the same ids, unless the plan moves tokens, and that the special
-    tokens are the same.
+    tokens are the same, and so are all tokens that config.json and generation_config.json name.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     # 1. Ids may change only if tokens were removed or reordered.
@@ -171,16 +171,17 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
         moved = sum(before.ids[token] != after.ids[token] for token in before.tokens)
         detail = f"{moved:,} of {len(before):,} ids changed"
 
-    # 2. Compare the special ids of config.json, and the special tokens of the tokenizer.
-    keys = [key for key in edit.before.config if key.endswith("_token_id")]
-    wrong = [key for key in keys if not is_same_special(edit, key)]
+    # 2. Compare the tokens that the config files name, and the special tokens of the tokenizer.
+    wrong, dropped = compare_named_tokens(edit)
     special = edit.after.tokenizer.special_tokens_map
     wrong += [
         name
         for name, token in edit.before.tokenizer.special_tokens_map.items()
         if str(special.get(name)) != str(token)
     ]
-    detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
+    detail += f", special tokens and ids in config files that differ: {', '.join(wrong) or 'none'}"
+    if dropped:
+        detail += f", removed tokens that are no longer named: {', '.join(dropped)}"
     return moved == 0 and not wrong, detail
 
 

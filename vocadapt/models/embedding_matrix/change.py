@@ -7,6 +7,7 @@ in every architecture; `resize_token_embeddings` of transformers does not guaran
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
+from vocadapt.models.config_ids import Rename, check_ids, make_renaming, rename_ids
 from vocadapt.models.embedding_matrix.padding import MatrixRows, count_rows
 from vocadapt.models.embedding_matrix.token_tensors import (
     list_token_tensors,
@@ -24,20 +25,25 @@ if TYPE_CHECKING:
 
 
 def change_network(
-    network: "transformers.PreTrainedModel", plan: VocabularyPlan, new: NewEmbeddings
+    model: ModelFolder,
+    network: "transformers.PreTrainedModel",
+    plan: VocabularyPlan,
+    new: NewEmbeddings,
 ) -> MatrixRows:
-    """Apply a plan and its new embeddings to a network; return the numbers of rows.
+    """Apply a plan and its new embeddings to the network of a model; return the numbers of rows.
 
-    Raises InputError if the config names an id without a token that a new token would take.
+    Raises InputError for ids in the model's files that cannot follow their tokens (`check_ids`).
     """
     embeddings = get_embeddings(network)
     rows = count_rows(len(plan.base), len(embeddings), len(plan.tokens), plan.order is None)
     width = embeddings.shape[1]
-    # 1. Rename the ids in the config.
-    if plan.order is None:
-        _check_free_ids(network, rows)
-    else:
-        _rename_ids(network, plan, rows)
+    # 1. Rename the ids in the configs.
+    check_ids(model, plan, rows)
+    if plan.order is not None:
+        _rename_padding(network, make_renaming(plan, rows))
+        for config in (network.config, getattr(network, "generation_config", None)):
+            if config is not None:
+                _rename_config(config, make_renaming(plan, rows))
 
     # 2. Change every tensor with an entry for each token.
     tensors = list_token_tensors(network)
@@ -119,48 +125,16 @@ def _update_sizes(
                 owner.vocab_size = rows.new_rows
 
 
-def _check_free_ids(network: "transformers.PreTrainedModel", rows: MatrixRows) -> None:
-    """Raise InputError if the config names a row without a token that a new token would take."""
-    for key, ids in _list_special_ids(network).items():
-        taken = [i for i in ids if rows.tokens <= i < rows.new_tokens]
-        if taken:
-            raise InputError(
-                f"config.json: {key} is {taken[0]:,}, which no token of the tokenizer has; the new"
-                " tokens would take this id.",
-                "Correct the id, or add that token to the tokenizer first.",
-            )
-
-
-def _list_special_ids(network: "transformers.PreTrainedModel") -> dict[str, list[int]]:
-    """Return the ids of special tokens in the configs of a network, by key."""
-    found: dict[str, list[int]] = {}
-    for config in _list_configs(network):
-        for key, value in config.to_dict().items():
-            if key.endswith("_token_id") and value is not None:
-                ids = value if isinstance(value, list) else [value]
-                found.setdefault(key, []).extend(i for i in ids if isinstance(i, int))
-    return found
-
-
-def _list_configs(network: "transformers.PreTrainedModel") -> list[Any]:
-    generation = getattr(network, "generation_config", None)
-    return [config for config in (network.config, generation) if config is not None]
-
-
-def _rename_ids(
-    network: "transformers.PreTrainedModel", plan: VocabularyPlan, rows: MatrixRows
-) -> None:
-    """Update the ids of special tokens in the configs, and the padding index of modules.
+def _rename_padding(network: "transformers.PreTrainedModel", rename: Rename) -> None:
+    """Update the padding index of modules.
 
     Raises InputError if positions are numbered after the id of the padding token, and it changes.
     """
     embeddings: Any = network.get_input_embeddings()
     padding = embeddings.padding_idx
-    new_padding = None
-    if padding is not None:
-        new_padding = _rename_id(padding, plan, rows)
-
-    # 1. RoBERTa numbers its positions after the id of the padding token: it must not move.
+    if padding is None:
+        return
+    # RoBERTa numbers its positions after the id of the padding token: it must not move.
     numbered = [
         module
         for module in network.modules()
@@ -168,39 +142,26 @@ def _rename_ids(
         and getattr(module, "weight", None) is not None
         and module.weight is not embeddings.weight
     ]
-    if numbered and padding != new_padding:
+    if numbered and rename(padding) != padding:
         raise InputError(
             f"{type(network).__name__} numbers its positions after the id of the padding token,"
             " which this plan moves.",
             "Keep the padding token at its id.",
         )
-
-    # 2. Rename all ids.
-    for config in _list_configs(network):
-        for key, value in config.to_dict().items():
-            if key.endswith("_token_id") and isinstance(value, int | list):
-                setattr(config, key, _rename_id(value, plan, rows))
     for module in network.modules():
-        if padding is not None and getattr(module, "padding_idx", None) == padding:
-            cast(Any, module).padding_idx = new_padding
+        if getattr(module, "padding_idx", None) == padding:
+            cast(Any, module).padding_idx = rename(padding)
 
 
-def _rename_id(
-    value: "int | list[int]", plan: VocabularyPlan, rows: MatrixRows
-) -> "int | list[int] | None":
-    """Return the new id of a token; for a list, such as the end tokens of a generation, new ids.
-
-    The id of a removed token becomes None. A row without a token moves with the others; an id
-    beyond the rows is unchanged.
-    """
-    if isinstance(value, list):
-        renamed = (_rename_id(old, plan, rows) for old in value)
-        return [new for new in renamed if isinstance(new, int)]
-    if value < 0 or value >= rows.rows:
-        return value
-    if value < rows.tokens:
-        return plan.after.ids.get(plan.base.tokens[value])
-    moved = value - rows.tokens + rows.new_tokens
-    if moved < rows.new_rows:
-        return moved
-    return None
+def _rename_config(config: Any, rename: Rename) -> None:
+    """Rename the ids in a config of transformers, and in the configs within it."""
+    content = config.to_dict()
+    renamed = rename_ids(content, rename).content
+    for key, value in renamed.items():
+        if value == content[key]:
+            continue
+        own = getattr(config, key)
+        if hasattr(own, "to_dict"):
+            _rename_config(own, rename)
+        else:
+            setattr(config, key, value)

@@ -14,11 +14,11 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.adapted_model import SEEN, write_record
+from vocadapt.models.config_ids import check_free_ids
 from vocadapt.models.embedding_matrix.padding import MatrixRows, count_rows
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.model_files import CONFIG, INDEX, SUFFIX, list_weight_files
+from vocadapt.models.model_files import CONFIG, GENERATION, INDEX, SUFFIX, list_weight_files
 from vocadapt.models.packs.base import (
     PACKS,
     keep_base,
@@ -48,7 +48,7 @@ from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 TOKENIZER = "tokenizer.json"
 EXACT_WORD = "exact-word"  # the tokenizer mode
 # Files of the base that are copied unchanged; the index still lists the same weight files.
-COPIED = ("generation_config.json", SEEN, INDEX)
+COPIED = (GENERATION, SEEN, INDEX)
 
 
 def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> PackedModel:
@@ -127,7 +127,7 @@ def write_packed_model(
     # 2. Write the weights: the files of the base with more rows, and the sizes in config.json.
     tensors = find_token_tensors(base)
     matrix = _count_rows(base, chosen, tensors)
-    _check_special_ids(base, matrix)
+    check_free_ids(base, matrix)
     weights = list_weight_files(base.path)
     _write_weights(weights, chosen, tensors, matrix, folder)
     _write_settings(base, matrix, folder)
@@ -199,19 +199,6 @@ def _count_rows(
     tokens = len(base.vocabulary)
     rows = next(iter(tensors.values())).stored.shape[0]
     return count_rows(tokens, rows, tokens + sum(len(one.used) for one in chosen), True)
-
-
-def _check_special_ids(base: LanguageModel, matrix: MatrixRows) -> None:
-    """Raise InputError if the config names a row without a token that a new token would take."""
-    for key, value in base.config.items():
-        ids = value if isinstance(value, list) else [value]
-        taken = [i for i in ids if type(i) is int and matrix.tokens <= i < matrix.new_tokens]
-        if key.endswith("_token_id") and taken:
-            raise InputError(
-                f"{show_path(base.path / CONFIG)}: {key} is {taken[0]:,}, which no token of the"
-                " tokenizer has; a new token would take this id.",
-                "Correct the id, or add that token to the tokenizer first.",
-            )
 
 
 def _write_weights(
