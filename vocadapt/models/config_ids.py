@@ -33,7 +33,7 @@ OTHER_VOCABULARIES = re.compile(r"(?:t2u|vocoder|codec|codebook|tts_codec)_.+")
 NO_IDS = ("alignment_heads", "dola_layers", "exponential_decay_length_penalty", "temperature")
 # Names of lists in config.json that hold ids of tokens; local_layer_ids and the like do not.
 LIKE_IDS = re.compile(r"(?:.+_)?(?:tokens?|words?|ids)(?:_.+)?")
-LAYER_IDS = re.compile(r".*(?:layer|hook|head|expert|block).*")
+NO_TOKEN_IDS = re.compile(r"num_.+|.*(?:layer|hook|head|expert|block).*")
 
 Json = Mapping[str, Any]
 Path = tuple[str, ...]  # keys of a value in a file
@@ -85,7 +85,7 @@ def find_unknown_lists(content: Json, file: str) -> dict[Path, list[int]]:
         key, value = path[-1], holder.get(path[-1])
         may_hold_ids = key not in NO_IDS
         if file == CONFIG:
-            may_hold_ids = bool(LIKE_IDS.fullmatch(key)) and not LAYER_IDS.fullmatch(key)
+            may_hold_ids = bool(LIKE_IDS.fullmatch(key)) and not NO_TOKEN_IDS.fullmatch(key)
         if may_hold_ids and not _holds_ids(key) and isinstance(value, list):
             numbers = list(_flatten(value))
             if numbers and all(type(number) is int for number in numbers):

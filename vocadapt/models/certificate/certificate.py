@@ -179,7 +179,7 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
         for name, token in edit.before.tokenizer.special_tokens_map.items()
         if str(special.get(name)) != str(token)
     ]
-    detail += f", special tokens and ids in config files that differ: {', '.join(wrong) or 'none'}"
+    detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
     if dropped:
         detail += f", removed tokens that are no longer named: {', '.join(dropped)}"
     return moved == 0 and not wrong, detail

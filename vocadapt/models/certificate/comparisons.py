@@ -12,6 +12,7 @@ from vocadapt.models.embedding_matrix.padding import MatrixRows
 from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
+from vocadapt.models.model_files import CONFIG
 
 if TYPE_CHECKING:
     import torch
@@ -43,7 +44,9 @@ def compare_named_tokens(edit: Edit) -> tuple[list[str], list[str]]:
         expected = rename_ids(old[file], lambda i: _name_kept(edit, i))
         found = rename_ids(new[file], lambda i: describe_id(edit.after, i)).content
         for path in list_ids(old[file]):
-            place, value = f"{file}: {'.'.join(path)}", _get_value(old[file], path)
+            place, value = ".".join(path), _get_value(old[file], path)
+            if file != CONFIG:
+                place = f"{place} in {file}"
             gone = expected.dropped.get(path, [])
             if isinstance(value, int):
                 gone, value = [], describe_id(edit.before, value)
