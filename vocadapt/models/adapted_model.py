@@ -186,9 +186,9 @@ def apply_plan(
     every layer if requested.
 
     Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast
-    to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
-    the embeddings gets the same new ones. Raises InputError for a model with another tensor that
-    has an entry for each token.
+    to the stored dtype. The output bias of a new token is 0; in an output layer that is not tied to
+    the embeddings, its weights and its bias are computed from those of old tokens. Raises
+    InputError for a model with another tensor that has an entry for each token.
     """
     # The tokenizers library assigns the ids of added tokens: each must be the id in the plan, or
     # the model would look up the embedding of another token.

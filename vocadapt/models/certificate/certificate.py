@@ -26,6 +26,7 @@ from vocadapt.models.certificate.comparisons import (
     compare_free_rows,
     compare_named_tokens,
     compare_outputs,
+    describe_output_norms,
     describe_tie,
     draw_sequences,
     find_padding_token,
@@ -323,17 +324,18 @@ def _find_text(token: str, splitter: Splitter) -> str | None:
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     """Check that the new embeddings have the hash that is in the record, and that the record lists
-    all added tokens.
+    all added tokens. The norms of new rows of an untied output layer are stated beside the old ones.
     """
     recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
+    norms = describe_output_norms(edit)
     if recorded is None:
-        return True, f"{len(edit.added):,} added embeddings, no record to compare them with"
+        return True, f"{len(edit.added):,} added embeddings, no record to compare them with{norms}"
     if unknown := set(edit.added) - set(tokens):
         return False, f"{len(unknown):,} of {len(edit.added):,} added tokens are not in the record"
     rows = get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)]
     if hash_embeddings(rows) != recorded:
         return False, f"the {len(tokens):,} new embeddings differ from those in the record"
-    return True, f"the {len(tokens):,} new embeddings are those in the record"
+    return True, f"the {len(tokens):,} new embeddings are those in the record{norms}"
 
 
 def check_position_classes(edit: Edit) -> tuple[bool, str]:

@@ -48,7 +48,7 @@ def compare_named_tokens(edit: Edit) -> tuple[list[str], list[str]]:
             if file != CONFIG:
                 place = f"{place} in {file}"
             gone = expected.dropped.get(path, [])
-            if isinstance(value, int):
+            if type(value) is int:
                 gone, value = [], describe_id(edit.before, value)
             else:
                 value = _get_value(expected.content, path)
@@ -102,6 +102,20 @@ def describe_tie(network: Any) -> str:
     if layers.is_tied(network):
         return "tied to the embeddings"
     return "not tied"
+
+
+def describe_output_norms(edit: Edit) -> str:
+    """Return the median norms of new and old rows of the output layer; "" if it is tied."""
+    network = edit.after.network
+    layer = layers.get_output_layer(network)
+    if layer is None or layers.is_tied(network) or not edit.added:
+        return ""
+    norms = layer.weight.detach().float().norm(dim=1)
+    new, old = (norms[edit.ids(edit.after, tokens)] for tokens in (edit.added, edit.kept))
+    medians = f"{float(new.median()):.3g}"
+    if len(old):
+        medians += f", of old ones {float(old.median()):.3g}"
+    return f"; median norm of the output rows of new tokens {medians}"
 
 
 def list_token_tensor_names(model: LanguageModel) -> set[str]:

@@ -4,6 +4,7 @@ The matrices are replaced in place, so that tied tensors stay tied and separate 
 in every architecture; `resize_token_embeddings` of transformers does not guarantee that.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
@@ -13,10 +14,13 @@ from vocadapt.models.embedding_matrix.token_tensors import (
     list_token_tensors,
     list_unused_outputs,
 )
-from vocadapt.models.layers import get_embeddings
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
 from vocadapt.models.model_files import read_headers
 from vocadapt.models.model_folder import ModelFolder
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
+from vocadapt.vocabulary.initializers.outputs import average_output_rows
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 if TYPE_CHECKING:
@@ -36,7 +40,6 @@ def change_network(
     """
     embeddings = get_embeddings(network)
     rows = count_rows(len(plan.base), len(embeddings), len(plan.tokens), plan.order is None)
-    width = embeddings.shape[1]
     # 1. Rename the ids in the configs.
     check_ids(model, plan, rows)
     if plan.order is not None:
@@ -47,8 +50,17 @@ def change_network(
 
     # 2. Change every tensor with an entry for each token.
     tensors = list_token_tensors(network)
-    for value in tensors.values():
-        value.data = change_tensor(value.detach(), plan, new, rows, width)
+    output = get_output_layer(network)
+    entries = compute_entries(
+        {name: value.detach() for name, value in tensors.items()},
+        embeddings.detach(),
+        output is not None and not is_tied(network),
+        plan,
+        new,
+        get_output_bias(network),
+    )
+    for name, value in tensors.items():
+        value.data = change_tensor(value.detach(), plan, new.tokens, rows, entries[name])
 
     # 3. Update the sizes that modules and configs state.
     if rows.new_rows != rows.rows:
@@ -56,15 +68,73 @@ def change_network(
     return rows
 
 
+def compute_entries(
+    tensors: "Mapping[str, torch.Tensor]",
+    embeddings: "torch.Tensor",
+    is_untied: bool,
+    plan: VocabularyPlan,
+    new: NewEmbeddings,
+    bias: "torch.Tensor | None" = None,
+) -> dict[str, Matrix | None]:
+    """Compute the entries of the new tokens in each tensor, (tokens, …) float32; None for zeros.
+
+    tensors: by name, each with an entry for each token; embeddings: the input embeddings among them.
+    is_untied: whether the output layer has weights of its own. Its rows are computed from its old
+    rows (`NewEmbeddings.make_output_rows`), and its biases are the means of those of the pieces.
+    bias: the output bias that the network adds, of which it may have copies; None if not known.
+    """
+    entries: dict[str, Matrix | None] = {}
+    for name, value in tensors.items():
+        if _is_copy(value, embeddings):
+            entries[name] = new.matrix
+        elif not is_untied:
+            entries[name] = None
+        elif value.ndim == 1 and bias is not None:
+            entries[name] = _compute_output_entries(bias.detach(), plan, new)
+        else:
+            entries[name] = _compute_output_entries(value, plan, new)
+    return entries
+
+
+def _compute_output_entries(
+    value: "torch.Tensor", plan: VocabularyPlan, new: NewEmbeddings
+) -> Matrix:
+    """Compute the entries of the new tokens in the weights or the biases of an output layer."""
+    old = value[: len(plan.base)].float().numpy().reshape(len(plan.base), -1)
+    output = EmbeddingSpace(plan.base.tokens, old, name="output layer")
+    make = new.make_output_rows
+    if value.ndim == 1 or make is None:
+        # A word has one entry in all its forms, as it has one embedding.
+        tokens = [plan.forms.get(token, token) for token in new.tokens]
+        rows = average_output_rows(plan, output, tokens)
+    else:
+        rows = make(output)
+    return rows.reshape(len(rows), *value.shape[1:])
+
+
+def _is_copy(one: "torch.Tensor", other: "torch.Tensor") -> bool:
+    """Return whether two tensors have the same bits, as tied matrices have."""
+    import torch
+
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.data_ptr() == other.data_ptr():
+        return True
+    return torch.equal(*(value.contiguous().view(torch.uint8) for value in (one, other)))
+
+
 def change_tensor(
-    value: "torch.Tensor", plan: VocabularyPlan, new: NewEmbeddings, rows: MatrixRows, width: int
+    value: "torch.Tensor",
+    plan: VocabularyPlan,
+    tokens: Sequence[str],
+    rows: MatrixRows,
+    entries: Matrix | None,
 ) -> "torch.Tensor":
     """Return a tensor with an entry for each token after a plan, (new rows, …), in its dtype.
 
-    value: (rows, …), before the plan. width: of the embeddings.
+    value: (rows, …), before the plan. entries: of the new `tokens`, (tokens, …); None for zeros.
 
-    Entries of kept tokens and of rows without a token are copied bit by bit. The entry of a new
-    token is its embedding if the tensor is a matrix of this width, and zeros otherwise.
+    Entries of kept tokens and of rows without a token are copied bit by bit.
 
     Example: tokens a b c → c a d: rows [A B C] become [C A 0], then [C A D].
     """
@@ -81,16 +151,15 @@ def change_tensor(
         changed[rows.new_tokens : rows.new_tokens + kept] = value[rows.tokens : rows.tokens + kept]
 
     # 2. Write the entries of new tokens.
-    if value.ndim == 2 and value.shape[1] == width:
-        ids = [plan.after.ids[token] for token in new.tokens]
-        changed[ids] = torch.from_numpy(new.matrix.copy()).to(value.dtype)
-    else:
-        changed[[plan.after.ids[token] for token in plan.added_tokens]] = 0
+    changed[[plan.after.ids[token] for token in plan.added_tokens]] = 0
+    if entries is not None:
+        ids = [plan.after.ids[token] for token in tokens]
+        changed[ids] = torch.from_numpy(entries.copy()).to(value.dtype)
     return changed
 
 
 def change_unused_outputs(
-    model: ModelFolder,
+    model: LanguageModel,
     plan: VocabularyPlan,
     new: NewEmbeddings,
     rows: MatrixRows,
@@ -102,12 +171,21 @@ def change_unused_outputs(
     from safetensors import safe_open
 
     stored = read_headers(model.path)
-    changed = {}
+    values = {}
     for name in list_unused_outputs(stored, unused, rows.rows):
         with safe_open(stored[name].file, "pt") as tensors:
-            value = tensors.get_tensor(name)
-        changed[name] = change_tensor(value, plan, new, rows, new.matrix.shape[1])
-    return changed
+            values[name] = tensors.get_tensor(name)
+    if not values:
+        return {}
+    embeddings = get_embeddings(model.network).detach()
+    is_untied = any(
+        value.ndim == 2 and not _is_copy(value, embeddings) for value in values.values()
+    )
+    entries = compute_entries(values, embeddings, is_untied, plan, new)
+    return {
+        name: change_tensor(value, plan, new.tokens, rows, entries[name])
+        for name, value in values.items()
+    }
 
 
 def _update_sizes(

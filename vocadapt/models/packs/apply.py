@@ -28,7 +28,7 @@ from vocadapt.models.packs.base import (
     restore_base,
 )
 from vocadapt.models.packs.make import identify_base
-from vocadapt.models.packs.pack import BaseIdentity, VocabularyPack, load_pack
+from vocadapt.models.packs.pack import OUTPUT, BaseIdentity, VocabularyPack, load_pack
 from vocadapt.models.packs.packed_record import PackedModel, build_record
 from vocadapt.models.packs.stored_weights import copy_tensors, read_header
 from vocadapt.models.packs.token_rows import (
@@ -129,7 +129,9 @@ def write_packed_model(
     matrix = _count_rows(base, chosen, tensors)
     check_free_ids(base, matrix)
     weights = list_weight_files(base.path)
-    _write_weights(weights, chosen, tensors, matrix, folder)
+    is_untied = any(one.role == OUTPUT for one in tensors.values())
+    ids = base.vocabulary.ids if is_untied else None
+    _write_weights(weights, chosen, tensors, matrix, ids, folder)
     _write_settings(base, matrix, folder)
 
     # 3. Write the files that restore the base, and the packs.
@@ -206,12 +208,13 @@ def _write_weights(
     chosen: list[PackRows],
     tensors: Mapping[str, TokenTensor],
     matrix: MatrixRows,
+    ids: Mapping[str, int] | None,
     folder: Path,
 ) -> None:
     """Write the weight files of the base, with the rows of the packs."""
     for file in files:
         own = {name: one for name, one in tensors.items() if one.stored.file == file}
-        tails = {name: build_tail(one, chosen, matrix) for name, one in own.items()}
+        tails = {name: build_tail(one, chosen, matrix, ids) for name, one in own.items()}
         shapes = {name: (matrix.new_rows, *one.stored.shape[1:]) for name, one in own.items()}
         copy_tensors(file, folder / file.name, read_header(file).with_shapes(shapes), tails)
 
