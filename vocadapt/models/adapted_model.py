@@ -89,8 +89,11 @@ class AdaptedModel(Summarized):
         # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
         save_network(self.network, self.base, folder, self._rename_id)
         copy_unused_tensors(self.base.path, folder, self.unused, self._change_unused())
-        save_tokenizer(self.base.tokenizer, self.tokenizer, folder)
-        save_tokenizer(self.base.tokenizer, self.base.fast_tokenizer, folder / BASE)
+        for tokenizer, place in (
+            (self.tokenizer, folder),
+            (self.base.fast_tokenizer, folder / BASE),
+        ):
+            save_tokenizer(self.base, self.base.tokenizer, tokenizer, place)
         copy_sentence_modules(self.base.path, folder)
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
@@ -222,10 +225,10 @@ def save_tokenizers(model: LanguageModel, folder: Path) -> None:
     """Write the tokenizer of a model; for an adapted model also the original tokenizer and the
     record.
     """
-    save_tokenizer(model.tokenizer, model.fast_tokenizer, folder)
+    save_tokenizer(model, model.tokenizer, model.fast_tokenizer, folder)
     before = open_base_model(model)
     if before is not None:
-        save_tokenizer(before.tokenizer, before.fast_tokenizer, folder / BASE)
+        save_tokenizer(before, before.tokenizer, before.fast_tokenizer, folder / BASE)
         shutil.copyfile(model.path / RECORD, folder / RECORD)
 
 

@@ -35,6 +35,10 @@ from vocadapt.models.certificate.comparisons import (
 )
 from vocadapt.models.certificate.edit import LINES, Edit
 from vocadapt.models.certificate.reload_process import build_input, reload_in_new_process
+from vocadapt.models.certificate.tokenizer_settings import (
+    compare_added_tokens,
+    compare_tokenizer_settings,
+)
 from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import is_extension_tensor
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 
 LOADING = "loading in other programs"
+MAX_NAMED = 5  # differences that a check names
 COSTS = {"outputs": 25.0, "reload": 25.0}  # relative to the other checks, measured
 
 
@@ -184,6 +189,16 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
     if dropped:
         detail += f", removed tokens that are no longer named: {', '.join(dropped)}"
     return moved == 0 and not wrong, detail
+
+
+def check_tokenizer_settings(edit: Edit) -> tuple[bool, str]:
+    """Check that every entry of the tokenizer's settings, its chat templates, added tokens,
+    truncation and padding are the same.
+    """
+    n_entries, wrong = compare_tokenizer_settings(edit)
+    wrong += compare_added_tokens(edit)
+    detail = f"{n_entries:,} entries and the flags of added tokens compared"
+    return not wrong, f"{detail}, that differ: {', '.join(wrong[:MAX_NAMED]) or 'none'}"
 
 
 def check_padding(edit: Edit) -> tuple[bool, str]:
@@ -417,6 +432,7 @@ def check_reload(edit: Edit) -> tuple[bool, str]:
 CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
     "kept embeddings": check_kept_embeddings,
     "token ids": check_token_ids,
+    "tokenizer settings": check_tokenizer_settings,
     "padding token": check_padding,
     "tied head": check_tied_head,
     "output bias": check_output_bias,

@@ -191,7 +191,7 @@ def _write_tokenizer(base: LanguageModel, chosen: list[PackRows], folder: Path) 
         added = tuple(AddedWord(token, ()) for one in chosen for token in one.tokens)
         plan = VocabularyPlan(base.vocabulary, added)
         tokenizer = adapt_tokenizer(base.fast_tokenizer, plan, EXACT_WORD)
-    save_tokenizer(base.tokenizer, tokenizer, folder)
+    save_tokenizer(base, base.tokenizer, tokenizer, folder)
     return tokenizer
 
 
