@@ -6,16 +6,26 @@ are nearly all ids, an unknown list of integers is refused by name; in config.js
 integers are mostly sizes of layers, only one whose name says that it holds ids.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
+from vocadapt.files import read_json_object, show_path
 from vocadapt.models.embedding_matrix.padding import MatrixRows
-from vocadapt.models.model_files import CONFIG, GENERATION, ModelFiles
+from vocadapt.models.model_files import (
+    ADDED_TOKENS,
+    CONFIG,
+    GENERATION,
+    SETTINGS,
+    ModelFiles,
+    list_chat_templates,
+)
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 # Keys of an id, of a list of ids, of a list of sequences of ids, or of an object from names to ids.
@@ -133,18 +143,35 @@ def check_free_ids(
                 )
 
 
-def find_named_tokens(model: ModelFiles, tokens: tuple[str, ...]) -> frozenset[str]:
-    """Return the tokens whose ids config.json or generation_config.json names.
+def find_named_tokens(
+    folder: FilePath, tokens: tuple[str, ...], candidates: tuple[str, ...]
+) -> frozenset[str]:
+    """Return the candidates that the files of a model name: by their ids in config.json or
+    generation_config.json, or by themselves in a chat template or in the tokenizer's settings.
 
     tokens: of the model, by id.
     """
-    return frozenset(
-        tokens[i]
-        for file, content in read_config_files(model).items()
-        for ids in (list_ids(content) | find_unknown_lists(content, file)).values()
-        for i in ids
-        if 0 <= i < len(tokens)
-    )
+    if not candidates:
+        return frozenset()
+    # 1. Ids.
+    named = set[str]()
+    for file in (CONFIG, GENERATION):
+        if (folder / file).is_file():
+            content = read_json_object(folder / file)
+            for ids in (list_ids(content) | find_unknown_lists(content, file)).values():
+                named.update(tokens[i] for i in ids if 0 <= i < len(tokens))
+
+    # 2. Tokens. The settings list all added tokens by id, which gives none of them a use.
+    texts = [
+        file.read_text(encoding="utf-8", errors="replace") for file in list_chat_templates(folder)
+    ]
+    for file in (SETTINGS, SPECIAL_MAP):
+        if (folder / file).is_file():
+            content = read_json_object(folder / file)
+            content.pop(ADDED_TOKENS, None)
+            texts.append(json.dumps(content, ensure_ascii=False))
+    named.update(token for token in candidates if any(token in text for text in texts))
+    return frozenset(named)
 
 
 def describe_dropped_ids(

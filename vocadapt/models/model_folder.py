@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
 from vocadapt.models.checks.config_rules import read_config
+from vocadapt.models.config_ids import find_named_tokens
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.embedding_matrix.stored import find_embeddings, read_embeddings
 from vocadapt.models.model_files import GENERATION
@@ -73,8 +74,10 @@ class ModelFolder(Summarized):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The tokens by id, and the special tokens that the files declare."""
+        vocabulary = vocabulary_of(self.fast_tokenizer)
         declared = read_roles(self.path, self.fast_tokenizer)
-        return replace(vocabulary_of(self.fast_tokenizer), declared_roles=declared)
+        named = find_named_tokens(self.path, vocabulary.tokens, vocabulary.reserved_tokens)
+        return replace(vocabulary, declared_roles=declared, named=named)
 
     @cached_property
     def splitter(self) -> Splitter:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Tokenizer
 
 from vocadapt.files import read_json_object, show_path
-from vocadapt.models.model_files import CONFIG
+from vocadapt.models.model_files import ADDED_TOKENS, CONFIG, SETTINGS, list_chat_templates
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import SAFE, convert_library_errors, run_quietly
 from vocadapt.models.saving import write_json
@@ -28,16 +28,15 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+FILE = "tokenizer.json"
 EXACT_CLASS = "TokenizersBackend"  # reads tokenizer.json without changes
 PARTS = ("normalizer", "pre_tokenizer", "model")
 # For some model types (Qwen2), AutoTokenizer of transformers 5 ignores the class in
 # tokenizer_config.json, unless `auto_map` names a class of custom code. It then skips this code,
 # which does not exist, and loads the class in tokenizer_config.json.
 NO_OTHER_CLASS = {"AutoTokenizer": [None, EXACT_CLASS]}
-# Entries of tokenizer_config.json that depend on the class or on ids.
+# Entries of tokenizer_config.json that depend on the class.
 CLASS_ENTRIES = ("tokenizer_class", "auto_map")
-ADDED_TOKENS = "added_tokens_decoder"
 # Attributes of a tokenizer whose defaults depend on its class.
 ATTRIBUTES = (
     "clean_up_tokenization_spaces",
@@ -46,7 +45,6 @@ ATTRIBUTES = (
     "split_special_tokens",
     "truncation_side",
 )
-CHAT_TEMPLATES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/*.jinja")
 LIMITS = ("truncation", "padding")  # parts of tokenizer.json that are off while a text is read
 
 
@@ -174,11 +172,6 @@ def read_settings(folder: Path, name: str) -> dict[str, Any]:
     """Read a JSON file of the tokenizer of a folder; {} if there is none."""
     file = folder / name
     return read_json_object(file) if file.is_file() else {}
-
-
-def list_chat_templates(folder: Path) -> list[Path]:
-    """List the chat templates of a folder that are files."""
-    return sorted(file for pattern in CHAT_TEMPLATES for file in folder.glob(pattern))
 
 
 def keep_tokens(value: Any, before: Vocabulary, after: Vocabulary) -> Any:

@@ -7,15 +7,13 @@ from typing import Any
 from vocadapt.models.certificate.edit import Edit
 from vocadapt.models.certificate.reload_process import RELOADED
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.model_files import ADDED_TOKENS, SETTINGS, list_chat_templates
 from vocadapt.models.transformers_tokenizer import (
-    ADDED_TOKENS,
     CLASS_ENTRIES,
     FILE,
     LIMITS,
-    SETTINGS,
     SPECIAL_MAP,
     keep_tokens,
-    list_chat_templates,
     read_settings,
 )
 

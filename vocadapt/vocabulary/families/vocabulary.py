@@ -123,6 +123,7 @@ class Vocabulary(Summarized, ABC):
     longest_word: characters of the longest word that is tokenized; longer ones are unknown.
     unknown: the unknown token; "" if the family has none.
     declared_roles: special tokens by role (of ROLES), as the model's files declare them.
+    named: tokens that the model's files name, in a config or a chat template: their ids are not free.
     """
 
     family: ClassVar[str]
@@ -132,6 +133,7 @@ class Vocabulary(Summarized, ABC):
     longest_word: int = sys.maxsize
     unknown: str = ""
     declared_roles: Mapping[str, str] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.tokens)
