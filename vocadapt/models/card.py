@@ -286,6 +286,9 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
     if reasons:
         counts = "; ".join(f"{excluded[reason]:,} ({reason})" for reason in reasons)
         limits.append(f"Excluded candidates: {counts}.")
+    for place, tokens in record.get("dropped_ids", {}).items():
+        names = ", ".join(map(format_code, tokens[:MAX_EXAMPLES]))
+        limits.append(f"{place} no longer names {len(tokens):,} removed tokens, such as {names}.")
     if plan.get("trim"):
         limits += _describe_trim(plan["trim"], record.get("lines", {}))
     elif plan.get("dropped", 0):

@@ -76,6 +76,7 @@ def _load_with_report(
 ) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
     """Load the network with the report of transformers on missing and unexpected tensors."""
     kind = get_network_class(model)
+    model.check_rows()
     # Use the dtype of the stored weights, which may differ from that in config.json.
     dtype = DTYPES.get(find_embeddings(model)[1].dtype, "auto")
     check_network(model.path, model.config, read_headers(model.path))

@@ -17,9 +17,12 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
 from vocadapt.models.checks.config_rules import read_config
+from vocadapt.models.config_ids import find_named_tokens
 from vocadapt.models.config_sizes import count_positions
-from vocadapt.models.embedding_matrix.stored import read_embeddings
+from vocadapt.models.embedding_matrix.stored import find_embeddings, read_embeddings
+from vocadapt.models.model_files import GENERATION
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
@@ -85,8 +88,10 @@ class ModelFolder(Summarized):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The tokens by id, and the special tokens that the files declare."""
+        vocabulary = vocabulary_of(self.fast_tokenizer)
         declared = read_roles(self.path, self.fast_tokenizer)
-        return replace(vocabulary_of(self.fast_tokenizer), declared_roles=declared)
+        named = find_named_tokens(self.path, vocabulary.tokens, vocabulary.reserved_tokens)
+        return replace(vocabulary, declared_roles=declared, named=named)
 
     @cached_property
     def splitter(self) -> Splitter:
@@ -104,16 +109,29 @@ class ModelFolder(Summarized):
         return read_config(self.path)
 
     @cached_property
-    def space(self) -> EmbeddingSpace:
-        """The input embeddings (tokens, width) float32, in the order of the token ids."""
-        rows = read_embeddings(self)
-        tokens = self.vocabulary.tokens
-        if len(tokens) > len(rows):
+    def generation(self) -> Mapping[str, Any]:
+        """The content of generation_config.json; empty if there is none."""
+        file = self.path / GENERATION
+        return read_json_object(file) if file.is_file() else {}
+
+    def check_rows(self) -> None:
+        """Raise InputError if the tokenizer has more tokens than the embedding matrix has rows.
+
+        Only the headers of the weights are read, so this can come before any work.
+        """
+        tokens, rows = len(self.vocabulary), find_embeddings(self)[1].shape[0]
+        if tokens > rows:
             raise InputError(
-                f"{self.path}: its tokenizer has {len(tokens)} tokens and its embedding matrix only"
-                f" {len(rows)} rows.",
+                f"{self.path}: its tokenizer has {tokens:,} tokens and its embedding matrix only"
+                f" {rows:,} rows.",
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The input embeddings (tokens, width) float32, in the order of the token ids."""
+        self.check_rows()
+        rows, tokens = read_embeddings(self), self.vocabulary.tokens
         matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
         return EmbeddingSpace(tokens, matrix, name=self.name, kinds=self._find_kinds(tokens))
 

@@ -99,6 +99,9 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
 
     preset: str
     filled_rows: NotRequired[int]
+    dropped_ids: NotRequired[
+        Annotated[dict[str, list[str]], "removed tokens that a config file named, by file and key"]
+    ]
     module: NotRequired[ModuleNumbers]
     rows_made_otherwise: NotRequired[int]
     workers: NotRequired[int]
@@ -236,6 +239,8 @@ def _measure_result(
     numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
     if adapted.matrix.free > 0:  # a padded matrix: new tokens take rows without a token first
         numbers["filled_rows"] = adapted.matrix.filled
+    if adapted.dropped_ids:
+        numbers["dropped_ids"] = adapted.dropped_ids
     if adapted.module is not None:
         numbers["module"] = adapted.module.to_dict(count_layers(context.model))
     if adapted.rows.fallbacks:

@@ -160,8 +160,9 @@ class BpeVocabulary(MarkedVocabulary):
 
     @property
     def reserved_tokens(self) -> tuple[str, ...]:
-        """Reserved tokens whose ids new tokens can take, by id."""
-        return tuple(filter(self.is_placeholder, self.tokens))
+        """Reserved tokens whose ids new tokens can take, by id: no file of the model names them."""
+        reserved = filter(self.is_placeholder, self.tokens)
+        return tuple(token for token in reserved if token not in self.named)
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the tokens from which merges make these tokens, directly or indirectly."""

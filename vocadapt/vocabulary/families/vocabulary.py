@@ -128,6 +128,7 @@ class Vocabulary(Summarized, ABC):
     declared_roles: special tokens by role (of ROLES), as the model's files declare them.
     added: added tokens that are matched before a text is split, special ones included; exact words,
         which match what the splitter outputs, are not among them.
+    named: tokens that the model's files name, in a config or a chat template: their ids are not free.
     """
 
     family: ClassVar[str]
@@ -138,6 +139,7 @@ class Vocabulary(Summarized, ABC):
     unknown: str = ""
     declared_roles: Mapping[str, str] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.tokens)
