@@ -42,14 +42,13 @@ class RealTokenizer:
     """A real tokenizer with the network that a tiny model of it has.
 
     end: tokens that end a text in generation_config.json, as the real model has them.
-    mode: the tokenizer mode that adds words to it.
+    rows: of the embedding matrix; 0 for the number of tokens.
     """
 
     network: str
     config: dict[str, Any]
     end: tuple[str, ...]
-    mode: str = "exact-word"
-    rows: int = 0  # of the embedding matrix; 0 for the number of tokens
+    rows: int = 0
     special_ids: dict[str, str] = field(default_factory=dict)
 
 

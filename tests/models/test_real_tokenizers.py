@@ -4,7 +4,6 @@ their tokenizer is lost.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +25,14 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.packs.apply import apply_pack
 from vocadapt.models.packs.make import make_pack
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.vocabulary.initializers.initialize import (
     InitializerSettings,
     Materials,
     NewEmbeddings,
     initialize,
 )
+from vocadapt.vocabulary.plan.exact_words import check_exact_words
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_from_words, plan_vocabulary
 
@@ -51,16 +52,15 @@ def change(
     return open_model(apply_plan(model, plan, none, "replacement").save(out))
 
 
-def add_words(model: LanguageModel, mode: str, out: Path) -> LanguageModel:
+def add_words(model: LanguageModel, corpus: Corpus, out: Path) -> LanguageModel:
+    """Add exact words, which are checked on a text where the tokenizer needs it, as Gemma does."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(WORDS), model.dim)).astype(np.float32)
     domain = EmbeddingSpace(WORDS, vectors)
-    exact = mode == "exact-word"
-    plan = plan_from_words(model.vocabulary, model.splitter, domain, exact=exact)
-    if not exact:
-        plan = replace(plan, whole=model.vocabulary.whole)
+    plan = plan_from_words(model.vocabulary, model.splitter, domain)
+    plan = check_exact_words(plan, model.fast_tokenizer, corpus)
     new = initialize(Materials(plan, model.space, domain), InitializerSettings("syntactic"))
-    return open_model(apply_plan(model, plan, new, mode).save(out))
+    return open_model(apply_plan(model, plan, new).save(out))
 
 
 def list_failed(before: LanguageModel, after: LanguageModel) -> dict[str, str]:
@@ -82,13 +82,14 @@ def check_every_change(
 ) -> None:
     before = open_model(build_real_model(source, real, place / "before"))
     # 1. Words are added, and added again by a pack.
-    adapted = add_words(before, real.mode, place / "adapted")
+    file = place / "text.txt"
+    file.write_text("\n".join(text), encoding="utf-8")
+    adapted = add_words(before, open_corpus([file]), place / "adapted")
     assert list_lost(before, adapted) == {}
     assert list_failed(before, adapted) == {}
     other = [line for line in text if not any(word in line for word in WORDS)]
-    if real.mode == "exact-word":
-        assert tokenize(adapted, other) == tokenize(before, other)
-        assert all(len(tokens) == 3 for tokens in tokenize(adapted, PHRASES))
+    assert tokenize(adapted, other) == tokenize(before, other)
+    assert all(len(tokens) == 3 for tokens in tokenize(adapted, PHRASES))
     apply_pack(before, make_pack(before, adapted, "medicine"), place / "packed")
     packed = open_model(place / "packed")
     assert list_lost(before, packed) == {}
@@ -106,7 +107,7 @@ def check_every_change(
 
 def test_modernbert_is_trimmed_without_a_loss(shared: Path, tmp_path: Path) -> None:
     source = shared / "data" / "tokenizers" / "modernbert"
-    text = read_abstracts(shared)[:20]
+    text = read_abstracts(shared)[:5]
     before = open_model(build_real_model(source, MODERNBERT, tmp_path / "before"))
     trimmed = change(before, PlanSettings("trim", cover=1.0), text, tmp_path / "trimmed")
     assert list_lost(before, trimmed) == {}
