@@ -271,6 +271,11 @@ BAD = {
     "deep.jsonl": (b"[" * 100_000, "line 1: nested more than"),
     "quote.csv": (b'text,id\n"open,1\nmore', "line 3: not valid csv"),
     "ragged.csv": (b"id,text\n1,a\n2\n", "fewer than 2 columns"),
+    "long.csv": (b"text,id\na,1\nfever, cough,2\n", "line 3 has 3 columns, the header 2"),
+    "quotes.csv": (b'id,text\n1,"Hot" flashes\n', "line 2: not valid csv"),
+    "twice.csv": (b"text,text\na,b\n", "two columns are called 'text'"),
+    "twice.tsv": (b"text\tid\ttext\na\tb\tc\n", "two columns are called 'text'"),
+    "none.jsonl": (b"{}\n", "line 1: there is no field"),
     "latin.csv": (b"text\ncaf\xe9\n", "position 8"),
 }
 
