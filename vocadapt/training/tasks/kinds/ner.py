@@ -249,11 +249,11 @@ class NamedEntities(TaskKind):
         return self.examples_from_lines([" ".join(typed["sentence"].split())], split)[0]
 
     def examples_from_lines(self, lines: Sequence[str], split: SplitWords) -> tuple[Example, ...]:
-        """Make a sentence of each line that has a word."""
+        """Make a sentence of each line, without words if it is blank."""
         words = [tuple(split(line)) for line in lines]
         if not any(words):
             raise InputError("The text has no words.", "Give a sentence on each line.")
-        return tuple(Sentence(own, None) for own in words if own)
+        return tuple(Sentence(own, None) for own in words)
 
     def format_predictions(
         self, examples: Sequence[Sentence], predictions: Sequence[Prediction], jsonl: bool = False
