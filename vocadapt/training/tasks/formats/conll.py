@@ -11,16 +11,18 @@ from vocadapt.errors import InputError
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.formats.table_rows import open_task_file, read_json_rows
 from vocadapt.training.tasks.tags import (
-    check_tag,
+    TagChecker,
     count_stray_insides,
     decode_spans,
     detect_scheme,
     encode_spans,
+    normalize_tag,
 )
 
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"
 INSIDE = "I without a B, read as the beginning of an entity"
+SCHEME = "scheme"
 EMPTY = "empty sentences, left out"
 SAME_FORM = "Give all tags a type, or none."
 REMEDY = (
@@ -31,8 +33,8 @@ REMEDY_JSON = 'Each line looks like {"words": ["No", "fever"], "tags": ["O", "B-
 
 
 def read_sentences(path: Path, iob2: bool = True) -> Split:
-    """Read sentences; with `iob2` the tags are converted to IOB2 from any scheme, else they are
-    unchanged.
+    """Read sentences; with `iob2` the tags are converted to IOB2 from any scheme, else only
+    normalized (`normalize_tag`).
 
     The number of columns of the first line applies to all: one means words without tags (predict
     only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
@@ -45,7 +47,12 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     read = _read_conll
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         read = _read_json
-    found = list(read(path))
+    checker = TagChecker()
+    found = list(read(path, checker))
+    checker.finish()
+    scheme = detect_scheme([sentence.tags for sentence in found if sentence.tags])
+    if scheme in ("BILOU", "IO"):
+        found = list(map(_normalize_tags, found))
     if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
         raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
     sentences = [sentence for sentence in found if sentence.words]
@@ -59,13 +66,19 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     }
     if not tagged:
         return Split(tuple(sentences), notes, path)
-    scheme = detect_scheme(tagged)
-    notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), "scheme": scheme}
-    notes[INSIDE] = 0 if scheme == "IOB1" else count_stray_insides(tagged)
+    notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), SCHEME: scheme}
+    notes[INSIDE] = 0 if scheme in ("IOB1", "IO") else count_stray_insides(tagged)
     # 3. The spans of every scheme as IOB2, which training and scores expect.
     if iob2:
         sentences = list(map(_convert_to_iob2, sentences))
     return Split(tuple(sentences), notes, path)
+
+
+def _normalize_tags(sentence: Sentence) -> Sentence:
+    if sentence.tags is None:
+        return sentence
+    tags = tuple(map(normalize_tag, sentence.tags))
+    return Sentence(sentence.words, tags, sentence.document)
 
 
 def _convert_to_iob2(sentence: Sentence) -> Sentence:
@@ -75,9 +88,9 @@ def _convert_to_iob2(sentence: Sentence) -> Sentence:
     return Sentence(sentence.words, tags, sentence.document)
 
 
-def _read_conll(path: Path) -> Iterator[Sentence]:
+def _read_conll(path: Path, checker: TagChecker) -> Iterator[Sentence]:
     """Read the sentences of CoNLL columns, and an empty one for each blank line too many."""
-    columns, document, blank_lines = Columns(path), "", 0
+    columns, document, blank_lines = Columns(path, checker), "", 0
     tagged_words: list[tuple[str, str]] = []
     with open_task_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
@@ -119,8 +132,9 @@ def _name_document(cells: list[str], number: int) -> str:
 class Columns:
     """Columns of a CoNLL file, as in its first line with a word."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, checker: TagChecker) -> None:
         self.path = path
+        self.checker = checker
         self.count = 0
         self.tab = False
         self.typed: dict[bool, int] = {}  # typed or bare → the first line
@@ -161,8 +175,8 @@ class Columns:
         return cells[0], tag, document
 
     def _read_tag(self, tag: str, place: str, number: int) -> str:
-        check_tag(tag, place)
-        if tag != "O":
+        self.checker.check(tag, place)
+        if tag != "O" and not self.checker.first_alone:
             self.typed.setdefault("-" in tag, number)
         if len(self.typed) > 1:
             raise InputError(
@@ -173,7 +187,7 @@ class Columns:
         return tag
 
 
-def _read_json(path: Path) -> Iterator[Sentence]:
+def _read_json(path: Path, checker: TagChecker) -> Iterator[Sentence]:
     for place, row in read_json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
         words, tags = _read_strings(row, "words", place), _read_strings(row, "tags", place)
         if words is None:
@@ -182,7 +196,7 @@ def _read_json(path: Path) -> Iterator[Sentence]:
             )
         if tags is not None and len(tags) != len(words):
             raise InputError(f"{place}: {len(words)} words, {len(tags)} tags.", REMEDY_JSON)
-        checked = None if tags is None else tuple(check_tag(tag, place) for tag in tags)
+        checked = None if tags is None else tuple(checker.check(tag, place) for tag in tags)
         yield Sentence(words, checked, str(row.get("document", "")))
 
 

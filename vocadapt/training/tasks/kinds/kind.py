@@ -144,6 +144,12 @@ class TaskKind(ABC):
             return ""
         return f"holds one class only ({next(iter(labels))}): a score on it says little."
 
+    def describe_splits(self, splits: Mapping[str, Split]) -> Iterable[str]:
+        """Describe how the files of a task are written, and where they differ; nothing if that is
+        usual.
+        """
+        return ()
+
     def name_outputs(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the head's outputs for the labels of training, sorted."""
         return tuple(labels)
