@@ -290,9 +290,9 @@ class LabeledTexts(TaskKind):
 
 
 def read_label(value: Any, place: str) -> str:
-    """Return a label as text: texts, integers and booleans are labels."""
+    """Return a label as text: texts, integers and booleans (`true`, as in JSON) are labels."""
     if isinstance(value, bool):
-        return str(int(value))
+        return json.dumps(value)
     if not isinstance(value, str | int):
         raise InputError(
             f"{place}: expected a label, found {value!r:.60}.",
