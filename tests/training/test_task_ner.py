@@ -9,7 +9,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence
-from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE, read_sentences
+from vocadapt.training.tasks.formats.conll import COMMENTS, EMPTY, INSIDE, NUMBERED, read_sentences
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.training.tasks.task import build_task
@@ -95,6 +95,46 @@ def test_every_scheme_comes_out_as_iob2(read, tags, iob2, scheme):
     # Without conversion only the letters of BILOU are replaced, and those of IO added.
     plain = {"BILOU": tags.replace("L", "E").replace("U", "S"), "IO": "I-PER I-PER I-LOC O I-Dx-1"}
     assert read(text, iob2=False).gold == (tuple(plain.get(scheme, tags).split()),)
+
+
+CLEAN = "Gout\tB-D\n#\tO\n\n#\tO\nfailure\tB-D\n"
+TWINS = {
+    "clean": (CLEAN, {}),
+    "-DOCSTART- without a blank line": ("-DOCSTART-\tO\n" + CLEAN, {}),
+    "-DOCSTART- between sentences": (CLEAN.replace("\n\n", "\n-DOCSTART- x\n"), {}),
+    "lines of blanks": (CLEAN.replace("\n\n", "\n  \n"), {}),
+    "lines of a tab": (CLEAN.replace("\n\n", "\n\t\n"), {}),
+    "comments": ("# id = 1\n" + CLEAN.replace("\n\n", "\n\n# id = 2\n"), {COMMENTS: 2}),
+    "comments with tabs": ("#\tid\t1\n# text\n" + CLEAN, {COMMENTS: 2}),
+    "comments between blanks": ("# id 1\n" + CLEAN.replace("\t", " "), {COMMENTS: 1}),
+    "numbers of words": ("1\tGout\tB-D\n2\t#\tO\n\n1\t#\tO\n2\tfailure\tB-D\n", {NUMBERED: 1}),
+    "numbers from 0": ("0 Gout B-D\n1 # O\n\n0 # O\n1 failure B-D\n", {NUMBERED: 1}),
+    "numbers that run on": ("1\tGout\tB-D\n2\t#\tO\n\n3\t#\tO\n4\tfailure\tB-D\n", {NUMBERED: 1}),
+    "numbers, lemmas and comments": (
+        "# id = 1\n1 Gout gout B-D\n2 # # O\n\n# id = 2\n1 # # O\n2 failure f B-D\n",
+        {NUMBERED: 1, COMMENTS: 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_a_file_is_read_as_its_clean_twin(read, kind):
+    text, notes = TWINS[kind]
+    split = read(text)
+    assert [(one.words, one.tags) for one in split.examples] == [
+        (("Gout", "#"), ("B-D", "O")),
+        (("#", "failure"), ("O", "B-D")),
+    ]
+    assert {
+        name: split.notes[name] for name in (COMMENTS, NUMBERED) if name in split.notes
+    } == notes
+
+
+def test_words_that_are_numbers_stay_words(read):
+    split = read("1\tCD\tO\n.\t.\tO\n\n1\tCD\tO\n2\tCD\tO\n")
+    assert [one.words for one in split.examples] == [("1", "."), ("1", "2")]
+    assert read("1\tCD\tO\n").examples[0].words == ("1",)
+    assert read(f"1\tx\tO\n{'9' * 5000}\tx\tO\n").examples[0].words[0] == "1"
 
 
 def test_schemes_of_a_task_are_reported(read, tmp_path):

@@ -1,9 +1,11 @@
-"""Reader of tagged words: CoNLL columns (the word first, the tag last; tab or spaces; 1 to 4
-columns) or JSON lines.
+"""Reader of tagged words: CoNLL columns (the word first, or after its number in the sentence; the tag
+last; tab or spaces) or JSON lines.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.formats.table_rows import open_task_file, read_json_rows
 from vocadapt.training.tasks.tags import (
+    TAG,
     TagChecker,
     count_stray_insides,
     decode_spans,
@@ -24,6 +27,10 @@ BLANK = " \t\r\n"
 INSIDE = "I without a B, read as the beginning of an entity"
 SCHEME = "scheme"
 EMPTY = "empty sentences, left out"
+COMMENTS = "comment lines (# …) before sentences, left out"
+NUMBERED = "column before the words, which numbers them, left out"
+INDEX = re.compile("[0-9]{1,9}")
+NUMBERED_LINES = 1000  # lines that show whether there is one
 SAME_FORM = "Give all tags a type, or none."
 REMEDY = (
     "Expected a word and its tag on each line (tab or blanks between), and a blank line after each"
@@ -38,7 +45,8 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
 
     The number of columns of the first line applies to all: one means words without tags (predict
     only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
-    document. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
+    document. Lines such as `# id = 7` before a sentence are comments, and a first column that numbers
+    the words is left out. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
     InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
     typed tags, and no sentence.
     """
@@ -47,8 +55,8 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     read = _read_conll
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         read = _read_json
-    checker = TagChecker()
-    found = list(read(path, checker))
+    checker, notes = TagChecker(), Counter[str]()
+    found = list(read(path, checker, notes))
     checker.finish()
     scheme = detect_scheme([sentence.tags for sentence in found if sentence.tags])
     if scheme in ("BILOU", "IO"):
@@ -60,18 +68,19 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
         raise InputError(f"{path}: holds no sentence.", REMEDY)
     # 2. Count what is reported of the split.
     tagged = [sentence.tags for sentence in sentences if sentence.tags is not None]
-    notes: dict[str, int | str] = {
+    counted: dict[str, int | str] = {
         "words": sum(len(sentence.words) for sentence in sentences),
         EMPTY: len(found) - len(sentences),
+        **notes,
     }
     if not tagged:
-        return Split(tuple(sentences), notes, path)
-    notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), SCHEME: scheme}
-    notes[INSIDE] = 0 if scheme in ("IOB1", "IO") else count_stray_insides(tagged)
+        return Split(tuple(sentences), counted, path)
+    counted |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), SCHEME: scheme}
+    counted[INSIDE] = 0 if scheme in ("IOB1", "IO") else count_stray_insides(tagged)
     # 3. The spans of every scheme as IOB2, which training and scores expect.
     if iob2:
         sentences = list(map(_convert_to_iob2, sentences))
-    return Split(tuple(sentences), notes, path)
+    return Split(tuple(sentences), counted, path)
 
 
 def _normalize_tags(sentence: Sentence) -> Sentence:
@@ -88,12 +97,17 @@ def _convert_to_iob2(sentence: Sentence) -> Sentence:
     return Sentence(sentence.words, tags, sentence.document)
 
 
-def _read_conll(path: Path, checker: TagChecker) -> Iterator[Sentence]:
+def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
     """Read the sentences of CoNLL columns, and an empty one for each blank line too many."""
     columns, document, blank_lines = Columns(path, checker), "", 0
     tagged_words: list[tuple[str, str]] = []
+    if _has_numbered_words(path, columns):
+        columns.are_numbered, notes[NUMBERED] = True, 1
     with open_task_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
+            if not tagged_words and columns.is_comment(line):
+                notes[COMMENTS] += 1
+                continue
             cells = columns.split(line)
             starts_document = cells[0].split(" ")[0] == DOCUMENT
 
@@ -118,6 +132,27 @@ def _read_conll(path: Path, checker: TagChecker) -> Iterator[Sentence]:
         yield _build_sentence(tagged_words, document, columns.tagged)
 
 
+def _has_numbered_words(path: Path, columns: "Columns") -> bool:
+    """Return whether the first of three or more columns numbers the words: from 0 or 1 in the first
+    sentence, of two words at least; in later ones from anew, or on.
+    """
+    expected: set[int] = {0, 1}
+    n_words = 0
+    with open_task_file(path) as source:
+        for line in islice(source.lines(), NUMBERED_LINES):
+            cells = columns.split(line)
+            if cells[0].startswith(("#", DOCUMENT)):
+                continue
+            if not any(cells):
+                expected |= {0, 1}
+                continue
+            if len(cells) < 3 or not INDEX.fullmatch(cells[0]) or int(cells[0]) not in expected:
+                return False
+            expected = {int(cells[0]) + 1}
+            n_words += 1
+    return n_words > 1
+
+
 def _build_sentence(tagged_words: list[tuple[str, str]], document: str, has_tags: bool) -> Sentence:
     words, tags = zip(*tagged_words, strict=True)
     return Sentence(words, tags if has_tags else None, document)
@@ -137,6 +172,7 @@ class Columns:
         self.checker = checker
         self.count = 0
         self.tab = False
+        self.are_numbered = False  # whether a column before the words numbers them
         self.typed: dict[bool, int] = {}  # typed or bare → the first line
 
     @property
@@ -153,10 +189,20 @@ class Columns:
             self.tab = "\t" in line
         return line.split("\t") if self.tab else re.split(r"[ \t]+", line.strip(BLANK))
 
+    def is_comment(self, line: str) -> bool:
+        """Return whether a line before a sentence is a comment such as `# id = 7`, not the word #."""
+        if not line.startswith(("# ", "#\t")):
+            return False
+        cells = self.split(line)
+        has_columns = not self.are_numbered and self.count in (0, len(cells))
+        return not (has_columns and TAG.fullmatch(cells[-1].strip(BLANK)))
+
     def read_word(self, cells: list[str], number: int) -> tuple[str, str, str]:
         """Return the word, its tag, and in four columns (BLUE) the document; raises InputError with
         the line.
         """
+        if self.are_numbered:
+            cells = cells[1:]
         self.count = self.count or len(cells)
         place = f"{self.path}: line {number:,}"
         if len(cells) != self.count:
@@ -187,7 +233,7 @@ class Columns:
         return tag
 
 
-def _read_json(path: Path, checker: TagChecker) -> Iterator[Sentence]:
+def _read_json(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
     for place, row in read_json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
         words, tags = _read_strings(row, "words", place), _read_strings(row, "tags", place)
         if words is None:

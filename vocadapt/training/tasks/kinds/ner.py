@@ -18,7 +18,14 @@ from vocadapt.training.tasks.examples import (
     Split,
     SplitWords,
 )
-from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE, SCHEME, read_sentences
+from vocadapt.training.tasks.formats.conll import (
+    COMMENTS,
+    EMPTY,
+    INSIDE,
+    NUMBERED,
+    SCHEME,
+    read_sentences,
+)
 from vocadapt.training.tasks.kinds.judgment import (
     AFTER,
     BEFORE,
@@ -65,7 +72,7 @@ class NamedEntities(TaskKind):
     default_scorer = "entity-strict"
     label_noun = "entity types"
     max_labels = 1000  # two outputs each per word
-    reported_notes = frozenset({INSIDE, EMPTY})
+    reported_notes = frozenset({INSIDE, EMPTY, COMMENTS, NUMBERED})
     head = TOKEN
     architecture = "ForTokenClassification"
     divides_sentences = True
