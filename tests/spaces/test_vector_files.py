@@ -11,7 +11,7 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import row_files, storage, tensors
-from vocadapt.spaces.io.case_folding import fold_case
+from vocadapt.spaces.io.case_folding import describe_capitals, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.space import EmbeddingSpace
@@ -507,6 +507,15 @@ def test_fold_for_a_cased_model_changes_nothing():
     got = fold_case(space, Splitter.bert(lowercase=False))
     assert got.space.words == tuple(word for word in space.words if word != "New-York")
     assert got.notes == ("1 of 6 words are split by the model: left out",)
+
+
+def test_capitals_are_reported_where_case_is_not_folded():
+    space = EmbeddingSpace(("Aspirin", "aspirin", "COVID"), ROWS[:3])
+    for splitter in (None, Splitter.bert()):
+        (note,) = describe_capitals(space, splitter)
+        assert note.startswith("2 of 3 words have capitals") and "fold their case" in note
+    assert describe_capitals(space, Splitter.bert(lowercase=False)) == []
+    assert describe_capitals(EmbeddingSpace(("a", "b"), ROWS[:2])) == []
 
 
 def test_folding_refuses_bad_input():
