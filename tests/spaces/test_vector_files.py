@@ -192,6 +192,7 @@ def test_words_may_contain_numbers(tmp_path, header):
         ("a 1 2 3\nb 1 2 3\nc 1 2 3 4\n", ["line 3"]),
         ("a 1 2 3\nb 1 2 3\n1 2 3\n", ["line 3"]),
         ("2 2\na .1 .2\nheart .3 .1 .2\n", ["line 3", "4 fields"]),
+        ("2 2\n 1 2\n 3 4\n", ["none of its 2 rows begins with a word"]),
         ("a 1 2 3\n\nb 1 x 3\n", ["line 3", "'x' among the numbers"]),
         ("a 1 2 3\nb 1 2_0 3\n", ["line 2", "'2_0'"]),
         ("2 3\na 1 2 3\nb 1 0x3 3\n", ["line 3", "'0x3'"]),

@@ -78,6 +78,7 @@ TABLES = {
         MERGED,
         LITERAL,
     ),
+    "a blank line first": ("a.csv", "\nid,text\n1,hot\n2,and cold\n3,rash\n", TWO_LINES, NO_NOTES),
     "blank lines": ("a.tsv", 'id\ttext\n\n1\t"Hot" flashes\n2\tcold\n\n3\trash', FLASHES, LITERAL),
 }
 

@@ -164,7 +164,7 @@ def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
     end = blank + 1 + 4 * dim
     if blank < 0 or end > len(head) or head[end : end + 1] not in (b"", b"\n"):
         return False
-    fields = head[start:].partition(b"\n")[0].split()[1:]
+    fields = head[blank:].partition(b"\n")[0].split()
     try:
         return len([float(field) for field in fields[-dim:]]) < dim
     except ValueError:

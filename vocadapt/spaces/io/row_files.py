@@ -136,6 +136,11 @@ class RowCollector:
         """
         if not self.read:
             raise InputError(f"{self.name}: the file contains no vectors.", "Check the file.")
+        if not self.words and self.only is None:
+            raise InputError(
+                f"{self.name}: none of its {self.read:,} rows begins with a word.",
+                "Check the file.",
+            )
         if not self.words:
             raise InputError(
                 f"{self.name}: none of its {self.read:,} words is among the selected words.",

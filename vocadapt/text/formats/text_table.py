@@ -86,7 +86,7 @@ def _detect_dialect(path: Path, max_line: int) -> Dialect:
     the whole file.
     """
     with open_text_file(path, max_line) as source:
-        header = next(source.lines(), "")
+        header = next((line for line in source.lines() if line != "\n"), "")
     separator = max(",;\t", key=header.count)
     if separator not in header:
         separator = ONE_COLUMN
