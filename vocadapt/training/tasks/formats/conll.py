@@ -134,7 +134,7 @@ def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterato
 
 def _has_numbered_words(path: Path, columns: "Columns") -> bool:
     """Return whether the first of three or more columns numbers the words: from 0 or 1 in the first
-    sentence, of two words at least; in later ones from anew, or on.
+    sentence, of two words at least; in later ones from there again, or on.
     """
     expected: set[int] = {0, 1}
     n_words = 0
