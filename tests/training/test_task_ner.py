@@ -133,7 +133,7 @@ def test_a_file_is_read_as_its_clean_twin(read, kind):
 def test_words_that_are_numbers_stay_words(read):
     split = read("1\tCD\tO\n.\t.\tO\n\n1\tCD\tO\n2\tCD\tO\n")
     assert [one.words for one in split.examples] == [("1", "."), ("1", "2")]
-    assert read("1\tCD\tO\n").examples[0].words == ("1",)
+    assert read("1\tCD\tO\n\n1\tCD\tO\n").examples[1].words == ("1",)
     assert read(f"1\tx\tO\n{'9' * 5000}\tx\tO\n").examples[0].words[0] == "1"
 
 

@@ -134,10 +134,10 @@ def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterato
 
 def _has_numbered_words(path: Path, columns: "Columns") -> bool:
     """Return whether the first of three or more columns numbers the words: from 0 or 1 in the first
-    sentence, of two words at least; in later ones from there again, or on.
+    sentence, in later ones again or on; one sentence has two words at least.
     """
     expected: set[int] = {0, 1}
-    n_words = 0
+    n_continued = 0
     with open_task_file(path) as source:
         for line in islice(source.lines(), NUMBERED_LINES):
             cells = columns.split(line)
@@ -148,9 +148,9 @@ def _has_numbered_words(path: Path, columns: "Columns") -> bool:
                 continue
             if len(cells) < 3 or not INDEX.fullmatch(cells[0]) or int(cells[0]) not in expected:
                 return False
+            n_continued += len(expected) == 1
             expected = {int(cells[0]) + 1}
-            n_words += 1
-    return n_words > 1
+    return n_continued > 0
 
 
 def _build_sentence(tagged_words: list[tuple[str, str]], document: str, has_tags: bool) -> Sentence:
