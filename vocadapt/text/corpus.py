@@ -23,15 +23,15 @@ from vocadapt.text.formats.articles import (
 )
 from vocadapt.text.formats.parquet import read_parquet
 from vocadapt.text.formats.readers import (
-    NO_ARTICLES,
-    Articles,
+    NO_NOTES,
     Block,
     Reader,
+    ReaderNotes,
     read_json_lines,
     read_plain_text,
-    read_text_table,
 )
 from vocadapt.text.formats.text_file import SNIFF, open_text_file, refuse_binary, split_lines
+from vocadapt.text.formats.text_table import read_text_table
 from vocadapt.text.language import LanguageProfile, build_language_profile
 from vocadapt.text.splitter import Splitter
 
@@ -131,7 +131,7 @@ class FileBlock(NamedTuple):
     read: int
     size: int
     fraction: float
-    articles: Articles
+    notes: ReaderNotes
 
     @property
     def where(self) -> str:
@@ -150,7 +150,7 @@ class Passage(NamedTuple):
     text: str
     read: int
     fraction: float
-    articles: Articles = NO_ARTICLES
+    notes: ReaderNotes = NO_NOTES
     where: str = ""  # the first file and its line numbers, for messages
 
 
@@ -218,9 +218,7 @@ class Corpus:
                 if not self.settings.reads_all:
                     text, numbers = filter_lines(text, numbers)
                 fraction = (bytes_before + block.position) / self.bytes
-                yield FileBlock(
-                    path, text, numbers, read, len(block.text), fraction, block.articles
-                )
+                yield FileBlock(path, text, numbers, read, len(block.text), fraction, block.notes)
                 number += read
             bytes_before += path.stat().st_size
 
@@ -379,7 +377,7 @@ def _join_blocks(parts: Sequence[FileBlock]) -> Passage:
         "".join(part.text for part in parts),
         sum(part.read for part in parts),
         parts[-1].fraction,
-        sum((part.articles for part in parts), NO_ARTICLES),
+        sum((part.notes for part in parts), NO_NOTES),
         where,
     )
 

@@ -118,7 +118,7 @@ def open_export(
         _check_expansion(source, size)
         check_disk_space(target, size)
         # 2. Unpack into a draft, which replaces the target when it is complete.
-        with convert_write_errors(target), _folder_draft(target) as draft:
+        with convert_write_errors(target), _folder_draft(target) as draft, _name_members(draft):
             for member in members:
                 _unpack(archive, member, draft)
             for path in list_outside_paths(draft):
@@ -229,3 +229,12 @@ def _folder_draft(target: Path) -> Iterator[Path]:
         if target.exists():  # an empty folder
             target.rmdir()
         os.rename(draft, target)
+
+
+@contextmanager
+def _name_members(draft: Path) -> Iterator[None]:
+    """Convert errors so that they name a file as a member: the draft is gone when they are read."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problem.replace(f"{draft}/", ""), error.remedy) from error

@@ -20,6 +20,7 @@ from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
+from vocadapt.text.formats.text_file import split_lines
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
@@ -201,7 +202,7 @@ def sample_lines(
     """
     rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
     for passage in corpus.passages():
-        for line in filter(None, map(str.strip, passage.text.splitlines())):
+        for line in filter(None, map(str.strip, split_lines(passage.text))):
             # The first lines fill the sample; line n then takes a random place among n, and is kept
             # if that is in the sample. So each line is kept with the same probability.
             place = of if not settings.lines or of < settings.lines else int(rng.integers(of + 1))

@@ -144,6 +144,12 @@ class TaskKind(ABC):
             return ""
         return f"holds one class only ({next(iter(labels))}): a score on it says little."
 
+    def describe_splits(self, splits: Mapping[str, Split]) -> Iterable[str]:
+        """Describe how the files of a task are written, and where they differ; nothing if that is
+        usual.
+        """
+        return ()
+
     def name_outputs(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the head's outputs for the labels of training, sorted."""
         return tuple(labels)
@@ -288,8 +294,9 @@ class TaskKind(ABC):
         """Make an example of what was typed into the fields `inputs`, none of them blank."""
 
     def examples_from_lines(self, lines: Sequence[str], split: SplitWords) -> tuple[Example, ...]:
-        """Make an example of each line of plain text; raises InputError if the kind cannot read
-        plain text, or if no line has a word.
+        """Make an example of each line of plain text, with an empty `full_text` if it has no word.
+
+        Raises InputError if the kind cannot read plain text, or if no line has a word.
         """
         raise InputError(
             f"Plain text cannot be read as {self.not_plain_text}.", self.plain_text_remedy
@@ -299,4 +306,7 @@ class TaskKind(ABC):
     def format_predictions(
         self, examples: Sequence[Any], predictions: Sequence[Prediction], jsonl: bool = False
     ) -> Iterator[str]:
-        """Yield predictions in the form of its prediction files; JSON lines if `jsonl`."""
+        """Yield predictions in the form of its prediction files; JSON lines if `jsonl`.
+
+        The prediction of an example without words is ().
+        """

@@ -38,6 +38,7 @@ from vocadapt.training.tasks.examples import (
     SplitWords,
 )
 from vocadapt.training.tasks.formats.squad import (
+    AMBIGUOUS,
     NOT_IN_CONTEXT,
     REPAIRED,
     find_nearest_occurrence,
@@ -85,7 +86,7 @@ class QuestionAnswering(TaskKind):
     )
     gold_form = ANSWERS
     default_scorer = "squad"
-    reported_notes = frozenset({REPAIRED, NOT_IN_CONTEXT})
+    reported_notes = frozenset({REPAIRED, AMBIGUOUS, NOT_IN_CONTEXT})
     head = QUESTION
     architecture = "ForQuestionAnswering"
     has_word_rule = True
