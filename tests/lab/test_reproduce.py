@@ -393,7 +393,7 @@ def test_the_file_of_the_trainings_is_the_study_that_was_planned(
         study = plan_trainings(find_table("fast-6.6"), given, scale).study
         assert study is not None
         path = tmp_path / "s.toml"
-        path.write_text(format_file(study), encoding="utf-8")
+        path.write_text(format_file(study, tmp_path), encoding="utf-8")
         planned, read = (expand(one, tmp_path) for one in (study, read_study(path)))
         assert [one.name for one in read.steps] == [one.name for one in planned.steps]
         first, whole = list_stages(study)

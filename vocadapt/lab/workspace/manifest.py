@@ -41,6 +41,9 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "searches": "search",
 }
 
+# Inputs without which nothing can be said of an artifact of a kind.
+NEEDED_INPUTS = {"alignments": ("vectors", "model"), "changes": ("before", "after")}
+
 
 class NewerFormatError(InputError):
     """An artifact, and so its workspace, was written by a newer version of vocadapt."""
@@ -71,10 +74,19 @@ class Input:
         first = Path(self.paths[0])
         name = first.name
         if not first.is_absolute():
-            name = " ".join(first.parts)
+            name = " ".join(part for part in first.parts if part != "..")
         if len(self.paths) > 1:
             name += f" and {len(self.paths) - 1} more"
         return name
+
+
+class Inputs(dict[str, Input]):
+    """The inputs of an artifact, by their role; raises InputError for one that is not recorded."""
+
+    def __missing__(self, role: str) -> Input:
+        raise InputError(
+            f"The manifest names no input {role!r}.", "Delete the artifact, and create it again."
+        )
 
 
 @dataclass(frozen=True)
@@ -107,6 +119,14 @@ class Manifest:
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
     format: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", Inputs(self.inputs))
+
+    def check_needed_inputs(self) -> None:
+        """Raise InputError if an input of NEEDED_INPUTS is not recorded."""
+        for role in NEEDED_INPUTS.get(self.kind, ()):
+            self.inputs[role]
 
     def save(self, folder: Path, lists_files: bool = True) -> None:
         """Write manifest.json, which must be the last file of an artifact.
@@ -230,7 +250,7 @@ def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
     for path in paths:
         check_path(path)
     try:
-        shown = tuple(_relative_to(path, root) for path in paths)
+        shown = tuple(name_path(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
             return Input(shown, compute_stamp(paths[0]))
         seen = compute_seen_stamp(paths)  # before reading, so that a change meanwhile is noticed
@@ -298,9 +318,21 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     return found
 
 
-def _relative_to(path: Path, root: Path | None) -> str:
-    """Return a path relative to the workspace if it is inside, else absolute."""
+def find_outer_root(root: Path) -> Path:
+    """Return the workspace that a workspace lies in, if it is the folder of a study or a search in
+    one; itself otherwise.
+    """
+    root = Path(os.path.abspath(root))
+    while root.parent.name in ARTIFACTS and os.path.isfile(root / MANIFEST):
+        root = root.parent.parent
+    return root
+
+
+def name_path(path: Path, root: Path | None) -> str:
+    """Return how a record in a workspace names a path: relative to the workspace if both lie in the
+    same (outer) one, as ../../models/m in a study; else absolute.
+    """
     path = path.resolve()
-    if root is not None and path.is_relative_to(root.resolve()):
-        return path.relative_to(root.resolve()).as_posix()
+    if root is not None and path.is_relative_to(find_outer_root(root).resolve()):
+        return Path(os.path.relpath(path, root.resolve())).as_posix()
     return str(path)
