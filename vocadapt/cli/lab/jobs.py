@@ -25,7 +25,7 @@ from vocadapt.cli.command import (
     setting_options,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import WORKSPACE
+from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import Canceled
 from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.housekeeping.renames import find_id
@@ -409,7 +409,7 @@ JOB = Command(_run_job, (option("folder", metavar="FOLDER", help="folder of a jo
 DEMO = Command(
     _demo,
     (
-        option(
+        output_option(
             "--out",
             metavar="DIR",
             help="folder in which to keep the workspace (default: a temporary folder)",

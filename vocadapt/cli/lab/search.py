@@ -23,6 +23,7 @@ from vocadapt.cli.options import (
     model_options,
 )
 from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.search.space import build_thesis_space, read_space
@@ -206,8 +207,10 @@ def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
         ),
         own,
         setting_options(StudyRun, *PLACE),
-        option("--out", metavar="DIR", help="folder to fill; run the command again to continue …"),
-        option(
+        output_option(
+            "--out", metavar="DIR", help="folder to fill; run the command again to continue …"
+        ),
+        output_option(
             "--workspace",
             metavar="W",
             default="workspace",

@@ -7,7 +7,7 @@ from typing import TypedDict, cast
 from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.lab.artifact_list import format_time
 from vocadapt.cli.tables import format_table
-from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import (
     copy_workspace,
@@ -303,12 +303,12 @@ RESTORE = Command(
 )
 EMPTY = Command(_empty, (WORKSPACE,))
 COPY = Command(
-    _copy, (option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
+    _copy, (output_option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
 )
 EXPORT = Command(
     _export,
     (
-        option("--out", metavar="FILE", required=True, help="zip file to write"),
+        output_option("--out", metavar="FILE", required=True, help="zip file to write"),
         OVERWRITE_FILE,
         WORKSPACE,
     ),
@@ -317,6 +317,6 @@ OPEN = Command(
     _unpack,
     (
         option("file", metavar="FILE", help="zip file written by workspace export"),
-        option("--out", metavar="DIR", required=True, help="new workspace"),
+        output_option("--out", metavar="DIR", required=True, help="new workspace"),
     ),
 )

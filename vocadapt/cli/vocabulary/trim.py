@@ -10,7 +10,6 @@ from vocadapt.cli.command import (
     Command,
     Options,
     exclusive,
-    option,
     read_settings,
     setting_options,
 )
@@ -28,6 +27,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
 from vocadapt.lab.steps.step import Spec
@@ -192,7 +192,7 @@ TRIM = Command(
         CORPUS,
         exclusive(setting_options(PlanSettings, "cover", "keep", shown_default=ONE_OF_TWO)),
         setting_options(PlanSettings, "characters"),
-        option(
+        output_option(
             "--token-map",
             metavar="FILE",
             help="write the kept tokens as a draft vocabulary of the original model, .json or"

@@ -16,7 +16,12 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, expand_path, open_file
 from vocadapt.lab.published.imports import FOLDER as PUBLISHED
 from vocadapt.lab.workspace.disk_space import check_disk_space, format_size
-from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft, open_folder_draft
+from vocadapt.lab.workspace.drafts import (
+    convert_write_errors,
+    move_draft,
+    open_file_draft,
+    open_folder_draft,
+)
 from vocadapt.lab.workspace.manifest import ARTIFACTS, NewerFormatError
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
 from vocadapt.lab.workspace.records import COUNTS, list_outside_paths
@@ -196,6 +201,4 @@ def _folder_draft(target: Path) -> Iterator[Path]:
     target = Path(os.path.abspath(target))
     with open_folder_draft(target) as draft:
         yield draft
-        if target.exists():  # an empty folder
-            target.rmdir()
-        os.rename(draft, target)
+        move_draft(draft, target)
