@@ -36,7 +36,7 @@ from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.sharing import Sharing
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import find_name
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, check_workspace_folder
 from vocadapt.progress import Progress
 from vocadapt.settings import MAX_COUNT
 
@@ -352,6 +352,8 @@ def _run_job(options: Options) -> Answer[WorkerAnswer]:
 
 def _demo(options: Options) -> Answer[DemoAnswer]:
     start = time.perf_counter()
+    if options.out:
+        check_workspace_folder(Path(options.out))
     with ExitStack() as stack:
         # Without --out the workspace is removed when its steps are done.
         folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))

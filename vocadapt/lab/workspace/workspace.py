@@ -65,6 +65,17 @@ def find_root(folder: Path) -> Path | None:
     return parent.parent
 
 
+def check_workspace_folder(folder: Path) -> None:
+    """Raise InputError for a folder with files in it, but none of the folders of a workspace."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        names = set(os.listdir(folder))
+        if names and names.isdisjoint((*list_kinds(), UPLOADS, TRASH)):
+            raise InputError(
+                f"{show_path(folder)} holds other files, and is no workspace.",
+                "Choose another place.",
+            )
+
+
 @dataclass(frozen=True)
 class Artifact:
     """A folder that a step wrote, its manifest, and its stamp, which changes when it is rebuilt."""
