@@ -161,12 +161,35 @@ def test_an_artifact_without_a_needed_input_hides_itself(kind, tmp_path):
     plant(workspace, f"{kind}/a/manifest.json", json.dumps(manifest))
     plant(workspace, f"{kind}/b/manifest.json", format_manifest(kind))
     assert [one.name for one in workspace.artifacts(kind)] == ["b"]
-    assert "names no input" in workspace.list_hidden()[f"{kind}/a"]
+    assert "no entry" in workspace.list_hidden()[f"{kind}/a"]
 
 
-def test_an_input_that_is_not_recorded_is_a_sentence():
-    with pytest.raises(InputError, match="names no input 'text'"):
-        Manifest("models", "a", {}).inputs["text"]
+def test_an_entry_that_is_not_recorded_is_a_sentence():
+    manifest = Manifest("models", "a", {})
+    for entries in (manifest.inputs, manifest.settings, manifest.numbers):
+        with pytest.raises(InputError, match="no entry 'text'"):
+            entries["text"]
+        with pytest.raises(KeyError):
+            entries["text"]
+        assert entries.get("text") is None
+
+
+def test_a_missing_file_hides_its_artifact_but_a_run_may_lack_its_weights(tmp_path):
+    workspace = Workspace(tmp_path)
+    for kind in ("models", "runs"):
+        for name in ("a", "b"):
+            folder = workspace.folder(kind, name)
+            folder.mkdir(parents=True)
+            (folder / "model.safetensors").write_text("")
+            Manifest(kind, name, {}).save(folder)
+        (workspace.root / kind / "a" / "model.safetensors").unlink()
+    assert [one.name for one in workspace.artifacts("models")] == ["b"]
+    assert "model.safetensors is missing" in workspace.list_hidden()["models/a"]
+    assert len(workspace.artifacts("runs")) == 2
+    manifest = json.loads(format_manifest("models"))
+    for path in ("/etc/passwd", "../../../w", "../b"):  # whether it exists is not told
+        plant(workspace, "models/a/manifest.json", json.dumps({**manifest, "files": [path]}))
+        assert "is missing" in workspace.list_hidden()["models/a"]
 
 
 def test_a_study_names_what_its_workspace_holds_relative_to_itself(tmp_path):

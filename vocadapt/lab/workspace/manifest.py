@@ -80,12 +80,18 @@ class Input:
         return name
 
 
-class Inputs(dict[str, Input]):
-    """The inputs of an artifact, by their role; raises InputError for one that is not recorded."""
+class MissingEntryError(InputError, KeyError):
+    """A manifest lacks an entry: it is damaged, comes from elsewhere, or is of another version."""
 
-    def __missing__(self, role: str) -> Input:
-        raise InputError(
-            f"The manifest names no input {role!r}.", "Delete the artifact, and create it again."
+    __str__ = InputError.__str__
+
+
+class Entries(dict[str, T]):
+    """Inputs, settings or numbers of an artifact; raises MissingEntryError for a missing one."""
+
+    def __missing__(self, name: str) -> T:
+        raise MissingEntryError(
+            f"The manifest has no entry {name!r}.", "Delete the artifact, and create it again."
         )
 
 
@@ -121,7 +127,10 @@ class Manifest:
     format: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", Inputs(self.inputs))
+        for name in ("settings", "inputs", "numbers"):
+            given = getattr(self, name)
+            if isinstance(given, Mapping):  # `load` refuses anything else
+                object.__setattr__(self, name, Entries(given))
 
     def check_needed_inputs(self) -> None:
         """Raise InputError if an input of NEEDED_INPUTS is not recorded."""
@@ -135,6 +144,18 @@ class Manifest:
         """
         files = sorted(files_in(folder)) if lists_files else []
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": files, "format": FORMAT})
+
+    def check_files(self, folder: Path) -> None:
+        """Raise InputError if a file that the step wrote is missing; runs may be kept without their
+        weights.
+        """
+        for name in () if self.kind == "runs" else self.files:
+            is_inside = not os.path.isabs(name) and ".." not in Path(name).parts
+            if not is_inside or not os.path.lexists(folder / name):
+                raise InputError(
+                    f"{show_path(name)} is missing in {folder.name}.",
+                    f"Delete {folder.name}, and create it again.",
+                )
 
     def list_foreign_files(self, folder: Path) -> list[str]:
         """Return the files of the folder that the step did not write."""

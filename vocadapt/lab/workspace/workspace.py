@@ -221,8 +221,10 @@ def open_artifact(folder: Path) -> Artifact:
 
 def _read_artifact(path: Path) -> Artifact:
     folder = path.parent
+    manifest = read_manifest(folder)
     check_named_paths(folder)
-    return Artifact(folder, read_manifest(folder), compute_stamp(folder))
+    manifest.check_files(folder)
+    return Artifact(folder, manifest, compute_stamp(folder))
 
 
 _ARTIFACTS = CachedReader(_read_artifact)  # pages list all artifacts several times per rerun
