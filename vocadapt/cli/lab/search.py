@@ -112,7 +112,9 @@ def _search(options: Options) -> Answer[SearchAnswer]:
     parts = ["\n".join(lines), importance, f"{note}{shown}", numbers["thesis"], numbers["note"]]
     if numbers["command"]:
         parts.append(numbers["command"])
-    return replace(answer, text="\n\n".join([*parts, answer.text]))
+    # As for a study with failed cells; a search that found nothing has no verdict to give.
+    is_failed = bool(numbers["failed"]) and not numbers["done"]
+    return replace(answer, text="\n\n".join([*parts, answer.text]), exit=int(is_failed))
 
 
 def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
