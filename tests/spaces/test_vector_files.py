@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import row_files, storage, tensors
@@ -614,3 +615,23 @@ def test_a_loaded_space_is_memory_mapped(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB
     tracemalloc.stop()
     assert space.matrix[1999, 499] == 1
+
+
+@pytest.mark.parametrize("size", [1e37, 1e-37, 1e16, 1e-16])
+def test_vectors_that_float32_cannot_square_are_refused(size, tmp_path):
+    words, matrix = ("heart", "lung"), np.array([[1, 2], [0.5, 1]], np.float32)
+    odd = EmbeddingSpace(words, (matrix * size).astype(np.float32), name="odd")
+    with pytest.raises(InputError, match="2 of 2 vectors are too long or too short"):
+        save_space(odd, tmp_path / "odd")
+    assert not (tmp_path / "odd").exists()
+    # One that an earlier version imported.
+    save_space(EmbeddingSpace(words, matrix), tmp_path / "v")
+    save_file({"vectors": odd.matrix}, tmp_path / "v" / "vectors.safetensors")
+    with pytest.raises(InputError, match="'heart', whose largest value"):
+        load_space(tmp_path / "v")
+
+
+def test_a_vector_of_zeros_and_values_near_one_are_kept(tmp_path):
+    matrix = np.array([[0, 0], [1e-6, 0], [1e6, 1]], np.float32)
+    save_space(EmbeddingSpace(("a", "b", "c"), matrix), tmp_path / "v")
+    assert (load_space(tmp_path / "v").matrix == matrix).all()
