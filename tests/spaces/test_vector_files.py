@@ -8,14 +8,13 @@ import zipfile
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import row_files, storage, tensors
 from vocadapt.spaces.io.case_folding import fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import load_space, save_space
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, check_magnitudes
 from vocadapt.text.splitter import Splitter
 
 WORDS = ("the", "Café", "心臓", "x")
@@ -622,16 +621,15 @@ def test_vectors_that_float32_cannot_square_are_refused(size, tmp_path):
     words, matrix = ("heart", "lung"), np.array([[1, 2], [0.5, 1]], np.float32)
     odd = EmbeddingSpace(words, (matrix * size).astype(np.float32), name="odd")
     with pytest.raises(InputError, match="2 of 2 vectors are too long or too short"):
-        save_space(odd, tmp_path / "odd")
-    assert not (tmp_path / "odd").exists()
-    # One that an earlier version imported.
-    save_space(EmbeddingSpace(words, matrix), tmp_path / "v")
-    save_file({"vectors": odd.matrix}, tmp_path / "v" / "vectors.safetensors")
-    with pytest.raises(InputError, match="'heart', whose largest value"):
-        load_space(tmp_path / "v")
+        check_magnitudes(odd)
+    save_space(odd, tmp_path / "odd")  # as an earlier version imported them
+    if size == 1e37:
+        with pytest.raises(InputError, match="such as that of 'heart'"):
+            _ = load_space(tmp_path / "odd").unit
 
 
-def test_a_vector_of_zeros_and_values_near_one_are_kept(tmp_path):
+def test_a_vector_of_zeros_and_values_near_one_are_kept():
     matrix = np.array([[0, 0], [1e-6, 0], [1e6, 1]], np.float32)
-    save_space(EmbeddingSpace(("a", "b", "c"), matrix), tmp_path / "v")
-    assert (load_space(tmp_path / "v").matrix == matrix).all()
+    space = EmbeddingSpace(("a", "b", "c"), matrix)
+    check_magnitudes(space)
+    assert space.unit.max(axis=1).tolist() == [0, 1, 1]

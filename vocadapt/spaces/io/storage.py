@@ -18,7 +18,6 @@ from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 VECTORS = "vectors.safetensors"
 WORDS = "words.txt"  # one word a line, in the order of the rows
 MAX_WORDS = 1 << 32  # bytes of words.txt
-MAX_VALUE = 1e15  # of a vector, and 1e-15: squares of both, and their sums, fit into float32
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -26,9 +25,8 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
     """Write a space into a folder, created if missing; dtype "float16" halves the file.
 
     Writes atomically. Raises InputError if the disk is full, if a word contains a line break, and
-    if numbers are too large or too small (see `check_magnitudes`), or too large for float16.
+    if numbers are too large for float16.
     """
-    check_magnitudes(space)
     # 1. Encode first, to refuse words or numbers that cannot be stored before writing anything.
     words = encode_word_lines(space.words, space.name)
     tensors = _build_tensors(space, dtype)
@@ -94,29 +92,9 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
                 "Train or import the vectors again.",
             )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
-    space = EmbeddingSpace(
+    return EmbeddingSpace(
         tuple(read_word_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
     )
-    check_magnitudes(space)
-    return space
-
-
-def check_magnitudes(space: EmbeddingSpace) -> None:
-    """Raise InputError for vectors whose squared length float32 cannot hold: cosines would be 0 or
-    infinite. A vector of zeros is allowed.
-    """
-    if not len(space) or not space.dim:
-        return
-    largest = np.maximum(space.matrix.max(axis=1), -space.matrix.min(axis=1))
-    is_odd = (largest > MAX_VALUE) | ((largest > 0) & (largest < 1 / MAX_VALUE))
-    if is_odd.any():
-        row = int(np.argmax(is_odd))
-        raise InputError(
-            f"{space.name}: {int(is_odd.sum()):,} of {len(space):,} vectors are too long or too short"
-            f" to compute with, such as that of {space.words[row]!r:.60}, whose largest value is"
-            f" {float(largest[row]):.2g}.",
-            "Multiply all vectors by one number, so that their values are near 1.",
-        )
 
 
 def _build_tensors(
