@@ -14,7 +14,7 @@ from vocadapt.spaces.io import row_files, storage, tensors
 from vocadapt.spaces.io.case_folding import describe_capitals, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import load_space, save_space
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, check_magnitudes
 from vocadapt.text.splitter import Splitter
 
 WORDS = ("the", "Café", "心臓", "x")
@@ -659,3 +659,22 @@ def test_a_loaded_space_is_memory_mapped(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB
     tracemalloc.stop()
     assert space.matrix[1999, 499] == 1
+
+
+@pytest.mark.parametrize("size", [1e37, 1e-37, 1e16, 1e-16])
+def test_vectors_that_float32_cannot_square_are_refused(size, tmp_path):
+    words, matrix = ("heart", "lung"), np.array([[1, 2], [0.5, 1]], np.float32)
+    odd = EmbeddingSpace(words, (matrix * size).astype(np.float32), name="odd")
+    with pytest.raises(InputError, match="2 of 2 vectors are too long or too short"):
+        check_magnitudes(odd)
+    save_space(odd, tmp_path / "odd")  # as an earlier version imported them
+    if size == 1e37:
+        with pytest.raises(InputError, match="such as that of 'heart'"):
+            _ = load_space(tmp_path / "odd").unit
+
+
+def test_a_vector_of_zeros_and_values_near_one_are_kept():
+    matrix = np.array([[0, 0], [1e-6, 0], [1e6, 1]], np.float32)
+    space = EmbeddingSpace(("a", "b", "c"), matrix)
+    check_magnitudes(space)
+    assert space.unit.max(axis=1).tolist() == [0, 1, 1]

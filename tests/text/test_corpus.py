@@ -4,6 +4,7 @@ helpful message."""
 import csv
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 
@@ -340,4 +341,24 @@ def test_a_named_file_without_a_known_suffix_is_plain_text_but_a_folder_skips_it
     (tmp_path / "stories.cor").write_text("one line\n", encoding="utf-8")
     assert list(open_corpus([tmp_path / "stories.cor"])) == ["one line"]
     with pytest.raises(InputError, match="none of the 1 files"):
+        open_corpus([tmp_path])
+
+
+def test_the_whole_machine_is_no_text():
+    with pytest.raises(InputError, match="whole machine"):
+        open_corpus(["/"])
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.txt").write_text("a")
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(InputError, match=r"closed: cannot be read \(Permission denied\)"):
         open_corpus([tmp_path])

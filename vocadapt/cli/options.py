@@ -8,6 +8,7 @@ from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 from vocadapt.cli.command import AddOption, Answer, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.run import run_step
@@ -50,7 +51,7 @@ CORPUS = option("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
 # The options of every command that reads text. --seed has another meaning in some commands.
 CORPUS_SETTINGS = setting_options(CorpusSettings)
 CORPUS_SETTINGS_WITHOUT_SEED = setting_options(CorpusSettings, other_flags=False)
-CHECKPOINTS = option(
+CHECKPOINTS = output_option(
     "--checkpoints",
     metavar="DIR",
     help="folder for checkpoints: if the command is interrupted, running it again resumes from them"
@@ -66,8 +67,8 @@ def model_options(required: bool = True, help: str = M) -> tuple[AddOption, ...]
 def destination_options(flag: str = "--out") -> tuple[AddOption, ...]:
     """Declare the options for where a command writes."""
     return (
-        option(flag, metavar="DIR", dest="out", help="output folder …"),
-        option(
+        output_option(flag, metavar="DIR", dest="out", help="output folder …"),
+        output_option(
             "--workspace",
             metavar="W",
             default="workspace",

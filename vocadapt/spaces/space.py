@@ -51,6 +51,10 @@ class TokenKinds:
 
 
 NO_KINDS = TokenKinds()
+MIN_VALUE, MAX_VALUE = (
+    1e-15,
+    1e15,
+)  # largest value of a vector: sums of its squares fit into float32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,10 +128,22 @@ class EmbeddingSpace(Summarized):
 
     @cached_property
     def unit(self) -> Matrix:
-        """The unit vectors (words, dim) float32; a zero row stays zero. Cached."""
+        """The unit vectors (words, dim) float32; a zero row stays zero. Cached.
+
+        Raises InputError for a vector that is so long that its square overflows.
+        """
         unit = normalize_rows(self.matrix)
+        if self.dim:
+            largest = self._find_largest()
+            # A vector that is too short counts as zero: models have rows that were never trained.
+            is_lost = (largest > MAX_VALUE) & (unit.max(axis=1) == 0) & (unit.min(axis=1) == 0)
+            _refuse_rows(self, largest, is_lost)
         unit.flags.writeable = False
         return unit
+
+    def _find_largest(self) -> Matrix:
+        """Return the largest absolute value of each vector (words,) float32."""
+        return np.asarray(np.maximum(self.matrix.max(axis=1), -self.matrix.min(axis=1)))
 
     @cached_property
     def half_squares(self) -> Matrix:
@@ -164,3 +180,25 @@ def normalize_rows(matrix: Matrix) -> Matrix:
     """Scale each row of a matrix (n, dim) float32 to length 1; a zero row stays zero."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0))
+
+
+def check_magnitudes(space: EmbeddingSpace) -> None:
+    """Raise InputError for vectors whose squared length float32 cannot hold: cosines would be 0 or
+    infinite. A vector of zeros is allowed.
+    """
+    if not len(space) or not space.dim:
+        return
+    largest = space._find_largest()
+    _refuse_rows(space, largest, (largest > MAX_VALUE) | ((largest > 0) & (largest < MIN_VALUE)))
+
+
+def _refuse_rows(space: EmbeddingSpace, sizes: Matrix, is_odd: NDArray[np.bool_]) -> None:
+    """Raise InputError, with the first word, if vectors are too long or too short."""
+    if not is_odd.any():
+        return
+    row = int(np.argmax(is_odd))
+    raise InputError(
+        f"{space.name}: {int(is_odd.sum()):,} of {len(space):,} vectors are too long or too short to"
+        f" compute with, such as that of {space.words[row]!r:.60} ({float(sizes[row]):.2g}).",
+        "Multiply all vectors by one number, so that their values are near 1.",
+    )

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -306,9 +307,7 @@ def _list_readable_files(path: Path) -> tuple[list[Path], int]:
     path = check_path(path)
     if not path.is_dir():
         return [path], 0
-    inside = sorted(
-        file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")
-    )
+    inside = sorted(_list_files(path))
     files = []
     for file in inside:
         # Detect the format by the suffix and, if that is ambiguous, by the first bytes.
@@ -323,6 +322,27 @@ def _list_readable_files(path: Path) -> tuple[list[Path], int]:
             f"Readable: {READABLE}.",
         )
     return files, len(inside) - len(files)
+
+
+def _list_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder, at every depth, without the hidden ones.
+
+    Raises InputError for a folder in it that cannot be read, and for the root of the file system.
+    """
+    if folder.resolve() == Path(folder.resolve().anchor):
+        raise InputError(f"{folder} is the whole machine.", "Give the folder of your texts.")
+
+    def refuse(error: OSError) -> None:
+        raise InputError(
+            f"{show_path(error.filename)}: cannot be read ({error.strerror}).",
+            "Change its permissions, or give single files.",
+        ) from error
+
+    for parent, _, names in os.walk(folder, onerror=refuse):
+        for name in names:
+            file = Path(parent, name)
+            if not name.startswith(".") and os.path.isfile(file):
+                yield file
 
 
 def _check_file(path: Path, settings: CorpusSettings) -> None:

@@ -25,7 +25,7 @@ from vocadapt.cli.command import (
     setting_options,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import WORKSPACE
+from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import Canceled
 from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.housekeeping.renames import find_id
@@ -36,7 +36,7 @@ from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.sharing import Sharing
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import find_name
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, check_workspace_folder
 from vocadapt.progress import Progress
 from vocadapt.settings import MAX_COUNT
 
@@ -352,6 +352,8 @@ def _run_job(options: Options) -> Answer[WorkerAnswer]:
 
 def _demo(options: Options) -> Answer[DemoAnswer]:
     start = time.perf_counter()
+    if options.out:
+        check_workspace_folder(Path(options.out))
     with ExitStack() as stack:
         # Without --out the workspace is removed when its steps are done.
         folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))
@@ -409,7 +411,7 @@ JOB = Command(_run_job, (option("folder", metavar="FOLDER", help="folder of a jo
 DEMO = Command(
     _demo,
     (
-        option(
+        output_option(
             "--out",
             metavar="DIR",
             help="folder in which to keep the workspace (default: a temporary folder)",

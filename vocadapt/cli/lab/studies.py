@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import WORKSPACE
+from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.given_settings import Given
@@ -316,7 +316,7 @@ def _format_time(seconds: float) -> str:
 
 PLACE = (
     option("file", metavar="FILE", help="file of a study, in TOML"),
-    option("--out", metavar="DIR", help="folder of the study (default: in the workspace)"),
+    output_option("--out", metavar="DIR", help="folder of the study (default: in the workspace)"),
     WORKSPACE,
 )
 PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
@@ -343,7 +343,9 @@ REPORT = Command(
     _report,
     (
         *PLACE,
-        option("--to", metavar="FILE", help="file to write (default: the name of the study)"),
+        output_option(
+            "--to", metavar="FILE", help="file to write (default: the name of the study)"
+        ),
         option(
             "--format",
             choices=tuple(ENDINGS),

@@ -27,6 +27,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
@@ -286,7 +287,7 @@ ZERO_SHOT = Command(
         ),
         setting_options(FinetuneSettings, *CHANGED, shown_default="the settings'"),
         setting_options(ZeroShotSettings, "seed", "limit"),
-        option(
+        output_option(
             "--out",
             metavar="DIR",
             required=True,

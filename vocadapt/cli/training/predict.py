@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, setting_options
 from vocadapt.cli.tables import format_facts, format_number, format_table
-from vocadapt.cli.workspace_options import OVERWRITE_FILE
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
@@ -193,7 +193,7 @@ PREDICT = Command(
             action="store_true",
             help="read FILE as plain text, one sentence or example per line",
         ),
-        option(
+        output_option(
             "--out",
             metavar="FILE",
             required=True,

@@ -31,7 +31,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import OVERWRITE_FILE
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -369,7 +369,7 @@ GATES = Command(
         *model_options(help="exBERT folder written by adapt --preset exbert-… or by pretrain"),
         CORPUS,
         setting_options(GateSettings),
-        option(
+        output_option(
             "--out",
             metavar="FILE",
             help="output file: .json as with --json, else tab-separated columns",

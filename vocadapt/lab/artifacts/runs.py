@@ -4,6 +4,7 @@ An artifact holds the runs of one model on one task, one per seed (and fold). It
 training examples, and the text of its model's word vectors or adaptation.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -243,7 +244,9 @@ def list_runs_and_errors(
     """Return all runs of a workspace, newest first, and the names of unreadable ones with the
     reason.
     """
-    found, unreadable = [], {}
+    found = []
+    hidden = workspace.list_hidden("runs")
+    unreadable = {name.partition("/")[2]: why for name, why in hidden.items()}
     for artifact in workspace.artifacts("runs"):
         try:
             found.append(opening(artifact))
@@ -367,9 +370,7 @@ def find_trained_model(folder: Path) -> Path | None:
     if artifact is None or "model" not in artifact.manifest.inputs:
         return None
     path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
-    if not (path / "tokenizer.json").is_file():
-        return None
-    return path
+    return path if os.path.isfile(path / "tokenizer.json") else None
 
 
 def find_corpus(folder: Path) -> Corpus | None:
@@ -404,7 +405,7 @@ def _find_artifact(folder: Path) -> Artifact | None:
     there is none.
     """
     for place in (folder, folder.parent):
-        if (place / MANIFEST).is_file():
+        if os.path.isfile(place / MANIFEST):
             with suppress(InputError):
                 return open_artifact(place)
             return None

@@ -67,7 +67,10 @@ class PretrainedModel:
     def masking_key(self) -> tuple[str, ...]:
         """What determines the masked tokens; losses are comparable only if it is equal."""
         manifest = self.artifact.manifest
-        training = self._find_saved_settings()["training"]
+        try:
+            training = self._find_saved_settings()["training"]
+        except InputError:  # unknown settings are those of this model only
+            return (self.artifact.stamp,)
         # The text of a demo model is not known: it is comparable with itself only.
         text = self.artifact.stamp
         if "text" in manifest.inputs:

@@ -1,5 +1,6 @@
 """The step that adapts a model: its sources, its report and its certificate."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -223,7 +224,7 @@ def check_model_step(context: StepContext, settings: ModelStep) -> None:
 def _find_usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:
     """Return the inputs that a recipe with these needs may use."""
     usable = set[str]().union(*(USABLE[need] for need in needs))
-    if "target" in needs and Path(context.spec.inputs["target"][0]).is_file():
+    if "target" in needs and os.path.isfile(context.spec.inputs["target"][0]):
         usable.add("text")  # a bare vocabulary: vectors of its tokens are trained on a text
     return usable
 

@@ -1,5 +1,6 @@
 """The step that fine-tunes a model: one run per seed (and fold), and their summary."""
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -185,7 +186,7 @@ def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
     folds = 0
     if file := context.spec.one("task"):
         path = Path(file)
-        folds = read_task_file(path / TASK if path.is_dir() else path).folds
+        folds = read_task_file(path / TASK if os.path.isdir(path) else path).folds
     if not folds:
         raise InputError("The task has no folds.", "Choose no fold.")
     return list(range(1, folds + 1))

@@ -22,7 +22,7 @@ from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.io.case_folding import COLLISIONS, describe_capitals, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import save_space
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, check_magnitudes
 from vocadapt.text.corpus import CorpusSettings
 
 FILE = Role(
@@ -87,6 +87,8 @@ def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
         progress=reading,
     )
     space, notes = found.space, [*found.notes]
+
+    check_magnitudes(space)
 
     # 3. Fold case, or report the words that an uncased model could not use.
     if not settings.fold:

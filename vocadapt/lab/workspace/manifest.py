@@ -41,6 +41,9 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "searches": "search",
 }
 
+# Inputs without which nothing can be said of an artifact of a kind.
+NEEDED_INPUTS = {"alignments": ("vectors", "model"), "changes": ("before", "after")}
+
 
 class NewerFormatError(InputError):
     """An artifact, and so its workspace, was written by a newer version of vocadapt."""
@@ -71,10 +74,25 @@ class Input:
         first = Path(self.paths[0])
         name = first.name
         if not first.is_absolute():
-            name = " ".join(first.parts)
+            name = " ".join(part for part in first.parts if part != "..")
         if len(self.paths) > 1:
             name += f" and {len(self.paths) - 1} more"
         return name
+
+
+class MissingEntryError(InputError, KeyError):
+    """A manifest lacks an entry: it is damaged, comes from elsewhere, or is of another version."""
+
+    __str__ = InputError.__str__
+
+
+class Entries(dict[str, T]):
+    """Inputs, settings or numbers of an artifact; raises MissingEntryError for a missing one."""
+
+    def __missing__(self, name: str) -> T:
+        raise MissingEntryError(
+            f"The manifest has no entry {name!r}.", "Delete the artifact, and create it again."
+        )
 
 
 @dataclass(frozen=True)
@@ -108,6 +126,17 @@ class Manifest:
     footprint: Mapping[str, Any] = field(default_factory=dict)
     format: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("settings", "inputs", "numbers"):
+            given = getattr(self, name)
+            if isinstance(given, Mapping):  # `load` refuses anything else
+                object.__setattr__(self, name, Entries(given))
+
+    def check_needed_inputs(self) -> None:
+        """Raise InputError if an input of NEEDED_INPUTS is not recorded."""
+        for role in NEEDED_INPUTS.get(self.kind, ()):
+            self.inputs[role]
+
     def save(self, folder: Path, lists_files: bool = True) -> None:
         """Write manifest.json, which must be the last file of an artifact.
 
@@ -115,6 +144,18 @@ class Manifest:
         """
         files = sorted(files_in(folder)) if lists_files else []
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": files, "format": FORMAT})
+
+    def check_files(self, folder: Path) -> None:
+        """Raise InputError if a file that the step wrote is missing; runs may be kept without their
+        weights.
+        """
+        for name in () if self.kind == "runs" else self.files:
+            is_inside = not os.path.isabs(name) and ".." not in Path(name).parts
+            if not is_inside or not os.path.lexists(folder / name):
+                raise InputError(
+                    f"{show_path(name)} is missing in {folder.name}.",
+                    f"Delete {folder.name}, and create it again.",
+                )
 
     def list_foreign_files(self, folder: Path) -> list[str]:
         """Return the files of the folder that the step did not write."""
@@ -230,7 +271,7 @@ def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
     for path in paths:
         check_path(path)
     try:
-        shown = tuple(_relative_to(path, root) for path in paths)
+        shown = tuple(name_path(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
             return Input(shown, compute_stamp(paths[0]))
         seen = compute_seen_stamp(paths)  # before reading, so that a change meanwhile is noticed
@@ -298,9 +339,21 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     return found
 
 
-def _relative_to(path: Path, root: Path | None) -> str:
-    """Return a path relative to the workspace if it is inside, else absolute."""
+def find_outer_root(root: Path) -> Path:
+    """Return the workspace that a workspace lies in, if it is the folder of a study or a search in
+    one; itself otherwise.
+    """
+    root = Path(os.path.abspath(root))
+    while root.parent.name in ARTIFACTS and os.path.isfile(root / MANIFEST):
+        root = root.parent.parent
+    return root
+
+
+def name_path(path: Path, root: Path | None) -> str:
+    """Return how a record in a workspace names a path: relative to the workspace if both lie in the
+    same (outer) one, as ../../models/m in a study; else absolute.
+    """
     path = path.resolve()
-    if root is not None and path.is_relative_to(root.resolve()):
-        return path.relative_to(root.resolve()).as_posix()
+    if root is not None and path.is_relative_to(find_outer_root(root).resolve()):
+        return Path(os.path.relpath(path, root.resolve())).as_posix()
     return str(path)

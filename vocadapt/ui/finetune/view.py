@@ -155,7 +155,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     if task_path is None or not models:
         return None
     for place in models.values():
-        if Path(place).is_dir():  # a model of a hub is checked when the job has loaded it
+        if os.path.isdir(place):  # a model of a hub is checked when the job has loaded it
             check_ability(cache.model_of(place), "finetune")
         if settings.only_new_embeddings:
             require_new_ids(cache.model_of(place))

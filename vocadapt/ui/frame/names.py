@@ -310,11 +310,12 @@ def models_in_use(workspace: Workspace) -> list[str]:
 
 
 def model_behind(artifact: Artifact, workspace: Workspace) -> str | None:
-    """Return the model that an artifact was made for, None if there is none."""
+    """Return the model that an artifact was made for, None if there is none, or not any more."""
     model_input = artifact.manifest.inputs.get("model")
     if model_input is None:
         return None
-    return str(workspace.root / model_input.paths[0])
+    place = workspace.root / model_input.paths[0]
+    return str(place) if os.path.exists(place) else None
 
 
 def shown_model(name: str) -> str:

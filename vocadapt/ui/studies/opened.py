@@ -1,5 +1,6 @@
 """A study as the page shows it: its artifact, file, grid, and the states of its cells."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,7 +61,7 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
     try:
         read = read_study(file)
         places = [*map(Path, list_paths(read)), *(workspace.root / "tasks").glob("*/manifest.json")]
-        stamp = compute_seen_stamp([*read.files, *(one for one in places if one.exists())])
+        stamp = compute_seen_stamp([*read.files, *(one for one in places if os.path.exists(one))])
         grid = _expand(str(file), stamp, str(study.folder), str(workspace.root))
     except InputError as error:
         return OpenedStudy(study, file, None, error.problem, error.remedy)
