@@ -35,6 +35,7 @@ from vocadapt.training.tasks.task import (
     read_task,
     read_task_file,
 )
+from vocadapt.training.tasks.training_sample import sample_training_split
 
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
@@ -68,7 +69,8 @@ class FinetuneStep(CheckedSettings):
     )
     limit: int = setting(
         0,
-        "maximum number of examples per split, drawn at random, the same for every seed",
+        "maximum number of examples per split, drawn at random, the same for every seed; of the"
+        " training examples, more with rare labels",
         empty="all",
     )
     unit: str = setting(
@@ -246,13 +248,20 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
 def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
     """Limit each split to a random sample of examples (0: all), the same for every seed; also
     describe it.
+
+    Of the training examples, rare labels are drawn more often (`sample_training_split`); dev and
+    test examples never are, because scores on them would be those of another task.
     """
-    splits = {name: sample_split(split, limit) for name, split in task.splits.items()}
-    findings = [
-        describe_sample(name, splits[name], split)
-        for name, split in task.splits.items()
-        if len(splits[name]) < len(split)
-    ]
+    splits, findings = dict(task.splits), list[str]()
+    for name, split in task.splits.items():
+        if name == "train" and split.labeled:
+            sample = sample_training_split(split, task.kind, limit)
+            splits[name], finding = sample.split, sample.describe()
+        else:
+            splits[name] = sample_split(split, limit)
+            finding = describe_sample(name, splits[name], split)
+        if len(splits[name]) < len(split):
+            findings.append(finding)
     return replace(task, splits=splits), tuple(findings)
 
 

@@ -1,6 +1,7 @@
 """Named entity recognition: a tag for each word of a sentence."""
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -63,6 +64,10 @@ class NamedEntities(TaskKind):
     gold_form = TAGS
     default_scorer = "entity-strict"
     label_noun = "entity types"
+    counted_noun = "entities"
+    # Measured with all-MiniLM-L6-v2 and the preset quick (5 epochs), on samples of 200 to 800
+    # sentences: TODO
+    needed_of_label = 100
     max_labels = 1000  # two outputs each per word
     reported_notes = frozenset({INSIDE, EMPTY})
     head = TOKEN
@@ -117,6 +122,12 @@ class NamedEntities(TaskKind):
         """Return the types of entities."""
         tags = (tag for example in examples for tag in example.gold or ())
         return frozenset(type_of(tag) for tag in tags if tag != "O")
+
+    def count_labels(self, examples: Iterable[Example]) -> Counter[str]:
+        """Count the entities by type."""
+        return Counter(
+            span.type for example in examples for span in decode_spans(example.gold or ())
+        )
 
     def describe_labels(self, labels: frozenset[str]) -> str:
         """Report that there is no entity."""
