@@ -2,13 +2,15 @@
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
+from vocadapt.lab.steps.task_guards import guard_duration, list_task_guards
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
@@ -245,6 +247,27 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
     return replace(found, score=settings.scorer or found.score)
 
 
+def find_finetune_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before a fine-tuning starts; of all folds, the first one is read."""
+    settings = context.spec.settings
+    folds = list_folds(context, settings)
+    whole = load_task(context, replace(settings, fold=folds[0]))
+    task, _ = limit_task(whole, settings.limit)
+    yield from list_task_guards(context.model, whole, task, settings.finetune, settings.limit)
+    n_runs = len(folds) * len(settings.seeds)
+    yield guard_duration(context.model, task, settings.finetune, settings.tokenization, n_runs)
+
+
+def judge_outcome(numbers: Mapping[str, Any]) -> str:
+    """Return "collapsed" if no run learned anything, "1 of 3 collapsed" if some did not."""
+    collapsed, n_runs = numbers.get("collapsed", 0), len(numbers.get("seeds", ()))
+    if not collapsed:
+        return ""
+    if collapsed == n_runs:
+        return "collapsed"
+    return f"{collapsed} of {n_runs} collapsed"
+
+
 def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
     """Limit each split to a random sample of examples (0: all), the same for every seed; also
     describe it.
@@ -428,4 +451,6 @@ STEP = Step(
     resumes=True,
     start_up=12.0,
     seed="seeds",
+    guards=find_finetune_guards,
+    outcome=judge_outcome,
 )

@@ -84,8 +84,8 @@ class Manifest:
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
-    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `format`:
-    FORMAT of the version that wrote it, 0 in older manifests.
+    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `guards`: what
+    was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote it, 0 in older manifests.
     """
 
     kind: str
@@ -106,6 +106,7 @@ class Manifest:
     step: str = ""
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
+    guards: tuple[Mapping[str, Any], ...] = ()
     format: int = 0
 
     def save(self, folder: Path, lists_files: bool = True) -> None:
@@ -142,8 +143,8 @@ class Manifest:
                 role: Input(**{**value, "paths": tuple(value["paths"])})
                 for role, value in known.pop("inputs").items()
             }
-            files = tuple(known.pop("files", ()))
-            made = cls(**known, inputs=inputs, files=files)
+            lists = {name: tuple(known.pop(name, ())) for name in ("files", "guards")}
+            made = cls(**known, **lists, inputs=inputs)
             made._check_types()
             return made
         except (KeyError, TypeError, AttributeError) as error:

@@ -1,0 +1,164 @@
+"""Guards of a fine-tuning: enough of each label, sentences in chunks, test examples that are in
+train, new words in the task, minutes.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.lab.steps.guards import Change, Guard, guard_minutes
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.training.estimates import (
+    count_chunks,
+    estimate,
+    estimate_finetuning_speed,
+    list_trained_splits,
+)
+from vocadapt.training.finetune.model_tokenizers import ADAPTED, load_tokenizers
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.tasks.examples import Example, Split
+from vocadapt.training.tasks.seen_examples import (
+    count_seen,
+    describe_seen,
+    fingerprint_examples,
+    read_seen,
+)
+from vocadapt.training.tasks.task import Task
+from vocadapt.training.tasks.training_sample import sample_training_split
+from vocadapt.training.trained_parameters import find_new_ids
+
+MAX_NAMED = 5  # labels named in a sentence
+MORE_EPOCHS = 3  # times as many epochs repair a training with too few entities (see the kind `ner`)
+
+
+def list_task_guards(
+    model: LanguageModel,
+    whole: Task,
+    task: Task,
+    settings: FinetuneSettings,
+    limit: int,
+) -> Iterator[Guard]:
+    """Yield the guards of a fine-tuning that depend on its task and its model.
+
+    whole: the task with all examples. task: the same, limited to `limit` examples.
+    """
+    yield from _guard_labels(whole, task, settings, limit)
+    yield from _guard_chunks(task, settings)
+    yield from _guard_seen(model, task, settings)
+    yield from _guard_new_words(model, task)
+
+
+def guard_duration(
+    model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str, n_runs: int
+) -> Guard:
+    """Return the guard of the minutes of a fine-tuning of `n_runs` seeds and folds."""
+    speed = estimate_finetuning_speed(task, settings, model.config)
+    return guard_minutes(estimate(task, settings, tokenization, n_runs, speed, "").seconds)
+
+
+def _guard_labels(
+    whole: Task, task: Task, settings: FinetuneSettings, limit: int
+) -> Iterator[Guard]:
+    """Warn of labels with fewer entities or examples than a training needs."""
+    splits = list_trained_splits(task, settings)
+    needed = task.kind.needed_of_label
+    found = task.kind.count_labels(_join(splits))
+    few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
+    if not few:
+        return
+    named = ", ".join(
+        f"{n:,} of {label or 'an entity'}" for label, n in list(few.items())[:MAX_NAMED]
+    )
+    if len(few) > MAX_NAMED:
+        named += f" and {len(few) - MAX_NAMED} more"
+    epochs = f"{settings.epochs} epoch{'s' * (settings.epochs != 1)}"
+    n_examples = sum(map(len, splits))
+    of = sum(map(len, list_trained_splits(whole, settings)))
+    yield Guard(
+        "few-labels",
+        f"{n_examples:,} of {of:,} training examples hold only {named}"
+        f" ({task.kind.counted_noun}). With fewer than {needed} of a label, trainings of"
+        f" {epochs} mostly learned nothing of it.",
+        {"labels": few, "needed": needed, "examples": n_examples, "of": of},
+        find_enough(whole, settings, limit),
+        serious=True,
+    )
+
+
+def find_enough(whole: Task, settings: FinetuneSettings, limit: int) -> Change:
+    """Return the change of settings with which a training sees enough of each label: a larger limit
+    or, if there are no more examples, more epochs.
+
+    Doubles the limit until each label is found often enough; 0, all examples, if no limit is.
+    """
+    train = whole.splits["train"]
+    if not limit or limit >= len(train):
+        return {"finetune.epochs": MORE_EPOCHS * settings.epochs}
+    needed = whole.kind.needed_of_label
+    larger = 2 * limit
+    while larger < len(train):
+        labels = sample_training_split(train, whole.kind, larger).labels
+        if labels and min(labels.values()) >= needed:
+            return {"limit": larger}
+        larger *= 2
+    return {"limit": 0}
+
+
+def _guard_chunks(task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
+    """Report that sentences are divided into chunks, which are what is counted in an epoch."""
+    examples = _join(list_trained_splits(task, settings))
+    chunks = count_chunks(task, examples, settings)
+    if chunks > len(examples):
+        yield Guard(
+            "chunks",
+            f"{len(examples):,} training sentences = {chunks:,} chunks of at most"
+            f" {settings.chunk} words.",
+            {"examples": len(examples), "chunks": chunks, "words": settings.chunk},
+        )
+
+
+def _guard_seen(model: LanguageModel, task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
+    """Warn of test and dev examples that are in the training examples, now or of an earlier
+    fine-tuning of the model.
+    """
+    trained = list_trained_splits(task, settings)
+    seen = fingerprint_examples(_join(trained)) | (read_seen(Path(model.path)) or frozenset())
+    for name, split in task.splits.items():
+        if split in trained:
+            continue
+        if described := describe_seen(split.examples, seen):
+            yield Guard(
+                "seen",
+                f"{name}: {described}",
+                {"split": name, "seen": count_seen(split.examples, seen), "of": len(split)},
+                serious=True,
+            )
+
+
+def _guard_new_words(model: LanguageModel, task: Task) -> Iterator[Guard]:
+    """Report how many new words of an adapted model occur in the task: without any, it cannot
+    differ from the original model.
+    """
+    new = find_new_ids(model)
+    tokenizer = load_tokenizers(model).get(ADAPTED) if new else None
+    if tokenizer is None:
+        return
+    words = {
+        word for example in _join(task.splits.values()) for word in example.list_words(str.split)
+    }
+    ids = tokenizer.word_ids(sorted(words)).values()
+    used = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *ids]))
+    n_used = len(np.intersect1d(used, np.array(new)))
+    sentence = f"{n_used:,} of the {len(new):,} new words of {model.name} occur in this task"
+    if n_used:
+        sentence += "."
+    else:
+        sentence += ": it reads the task as the original model does, so their scores cannot differ."
+    numbers = {"model": model.name, "occurring": n_used, "of": len(new)}
+    yield Guard("new-words", sentence, numbers, serious=not n_used)
+
+
+def _join(splits: Iterable[Split]) -> list[Example]:
+    """Return the examples of several splits."""
+    return [example for split in splits for example in split.examples]
