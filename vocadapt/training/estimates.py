@@ -19,7 +19,9 @@ from vocadapt.training.tasks.task import Task
 # Operations per second on two CPU cores, from a measurement: MiniLM (6 layers, hidden size 384)
 # trains on 46.9 sentences of NCBI-disease per second.
 FLOPS = 1.0e11
+THREADS_OF_SPEED = 2  # number of threads that it was measured with
 WORDPIECES_PER_WORD = 1.4
+BYTES_PER_WORDPIECE = 5  # of text; an estimate for texts whose words were not counted
 USUAL_LAYERS, USUAL_WIDTH = 12, 768  # for a config without these sizes
 SCORING_COST = 1 / 3  # cost of scoring an example, relative to training on it
 

@@ -59,7 +59,7 @@ def run_step(
     grows = spec.declaration.grows
     guards: tuple[Guard, ...] = ()
     if report_guard is not None:
-        guards = spec.find_guards(find_root(folder))
+        guards = spec.find_guards(find_root(folder), folder)
         for guard in guards:
             report_guard(guard)
     with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:

@@ -225,15 +225,17 @@ class Spec:
         """
         return FLOOR + self.declaration.writes(self)
 
-    def find_guards(self, root: Path | None = None) -> tuple[Guard, ...]:
-        """Return what to know before the step starts.
+    def find_guards(
+        self, root: Path | None = None, folder: Path | None = None
+    ) -> tuple[Guard, ...]:
+        """Return what to know before the step starts; folder: of its artifact, which may grow.
 
         Empty if an input cannot be read, which the step itself reports.
         """
         if self.declaration.guards is None:
             return ()
         with suppress(InputError):
-            context = StepContext(self.absolute(), Path(), root, silent)
+            context = StepContext(self.absolute(), folder or Path(), root, silent)
             return tuple(self.declaration.guards(context))
         return ()
 
