@@ -28,7 +28,7 @@ from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import FLOOR, OWN, Reservation, reserve_space
 from vocadapt.lab.workspace.drafts import (
     check_free,
     convert_write_errors,
@@ -62,13 +62,12 @@ def start(
         "work": work,
         "slowdown": estimate_slowdown(),
     }
-    check_disk_space(target, spec.estimate_bytes())
-    with _lock_jobs(workspace):
+    with reserve_space(target, spec.estimate_bytes(), FLOOR) as space, _lock_jobs(workspace):
         check_number_of_jobs(workspace.root)
         _check_target(workspace, target, spec, overwrite)
         folder = _new_folder(workspace, spec.step)
         strict_json.write(folder / SPEC, order)
-        _launch(folder, Status(queued=time.time(), updated=time.time()))
+        _launch(folder, Status(queued=time.time(), updated=time.time()), space)
     return Job(folder)
 
 
@@ -79,15 +78,17 @@ def resume(workspace: Workspace, job: Job) -> Job:
     The job resumes from the step's checkpoint if there is one. Raises InputError if the job is
     alive or done, or if its target exists.
     """
-    with _lock_jobs(workspace):
+    status = job.status()
+    if status.alive or status.state == "done":
+        raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
+    size = job.spec.estimate_bytes()
+    with reserve_space(job.target, size, FLOOR) as space, _lock_jobs(workspace):
         status = job.status()
-        if status.alive or status.state == "done":
-            raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
         check_number_of_jobs(workspace.root)
         _check_target(workspace, job.target, job.spec, job.overwrite)
         (job.folder / FLAG).unlink(missing_ok=True)
         ended = (*status.past, (status.state, status.updated))
-        _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended))
+        _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended), space)
     return job
 
 
@@ -241,15 +242,23 @@ def _new_folder(workspace: Workspace, step: str) -> Path:
             time.sleep(1e-6)
 
 
-def _launch(folder: Path, status: Status) -> None:
-    """Start the worker in its own session; it inherits only the lock from the open files."""
+def _launch(folder: Path, status: Status, space: Reservation | None) -> None:
+    """Start the worker in its own session; from the open files, it inherits only the lock of its
+    folder, and that of its reservation.
+    """
     lock = acquire_lock(folder, patience=2.0)
     if lock is None:
         raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
+    kept = [lock]
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if space:
+        kept.append(space.lock)
+        variables[OWN] = space.file.name
     try:
         write_status(folder, status)
         package = str(Path(vocadapt.__file__).parents[1])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        variables["PYTHONPATH"] = os.pathsep.join(paths)
         with (folder / LOG).open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, *WORKER, str(folder)],
@@ -258,8 +267,8 @@ def _launch(folder: Path, status: Status) -> None:
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 start_new_session=True,
-                pass_fds=(lock,),
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+                pass_fds=kept,
+                env=variables,
             )
     finally:
         os.close(lock)  # the worker holds the lock with its inherited descriptor

@@ -18,7 +18,7 @@ from vocadapt.footprint import Footprint, Meter
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import FLOOR
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest, find_versions
 from vocadapt.lab.workspace.rates import read_workspace_rates
@@ -51,9 +51,11 @@ def run_step(
     folder = Path(folder)
     spec.check_distinct_inputs()
     _check_output_outside_inputs(spec, folder)
-    check_disk_space(folder, spec.estimate_bytes())
-    grows = spec.declaration.grows
-    with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:
+    size, grows = spec.estimate_bytes(), spec.declaration.grows
+    opened = open_draft(folder, overwrite, size, FLOOR)
+    if grows:
+        opened = open_growing(folder, size, FLOOR)
+    with opened as draft:
         root = find_root(folder)
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)

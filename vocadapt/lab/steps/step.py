@@ -16,7 +16,7 @@ from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
+from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
 from vocadapt.lab.workspace.workspace import Artifact, check_name
 from vocadapt.models.language_model import (
@@ -215,9 +215,9 @@ class Spec:
 
     def estimate_bytes(self) -> int:
         """Estimate the bytes that the step writes, from below, so that no step is refused that
-        would fit.
+        would fit; beside them, FLOOR bytes are assumed for any step.
         """
-        return FLOOR + self.declaration.writes(self)
+        return self.declaration.writes(self)
 
     def one(self, role: str) -> str | None:
         """Return the single input of a role, None if there is none."""
