@@ -17,7 +17,7 @@ from vocadapt.files import check_output_path, expand_path, open_file, read_toml
 from vocadapt.lab.artifacts.corpora import COUNTS
 from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space, format_size
+from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft, open_folder_draft
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
@@ -52,8 +52,7 @@ def copy_workspace(workspace: Workspace, target: Path, progress: Progress = sile
     _check_empty(target)
     files = _list_exported(workspace)
     sizes = [(workspace.root / file).stat().st_size for file in files]
-    check_disk_space(target, sum(sizes))
-    with convert_write_errors(target), _folder_draft(target) as draft:
+    with convert_write_errors(target), _folder_draft(target, sum(sizes)) as draft:
         for number, file in enumerate(files):
             progress(number / len(files), f"{number:,} of {len(files):,} files")
             (draft / file).parent.mkdir(parents=True, exist_ok=True)
@@ -116,9 +115,8 @@ def open_export(
         _check_members(members)
         size = sum(member.file_size for member in members)
         _check_expansion(source, size)
-        check_disk_space(target, size)
         # 2. Unpack into a draft, which replaces the target when it is complete.
-        with convert_write_errors(target), _folder_draft(target) as draft:
+        with convert_write_errors(target), _folder_draft(target, size) as draft:
             for member in members:
                 _unpack(archive, member, draft)
             for path in list_outside_paths(draft):
@@ -219,12 +217,12 @@ def _check_empty(target: Path) -> None:
 
 
 @contextmanager
-def _folder_draft(target: Path) -> Iterator[Path]:
-    """Yield a new folder beside the target, which becomes the target when the block ends, and is
+def _folder_draft(target: Path, size: int) -> Iterator[Path]:
+    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block ends, and is
     removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
-    with open_folder_draft(target) as draft:
+    with open_folder_draft(target, size) as draft:
         yield draft
         if target.exists():  # an empty folder
             target.rmdir()

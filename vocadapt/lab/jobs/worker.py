@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
+from vocadapt.lab.jobs.living import unmark_living
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.shared_queue import hold_turn
@@ -128,6 +129,7 @@ def run_job(folder: Path, waits: bool = True) -> int:
     ended.set()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
+    unmark_living(folder)
     log.info(
         "%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", "")
     )

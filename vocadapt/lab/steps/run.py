@@ -19,7 +19,7 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import FLOOR
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest, find_versions
 from vocadapt.lab.workspace.rates import read_workspace_rates
@@ -55,15 +55,17 @@ def run_step(
     folder = Path(folder)
     spec.check_distinct_inputs()
     _check_output_outside_inputs(spec, folder)
-    check_disk_space(folder, spec.estimate_bytes())
-    grows = spec.declaration.grows
-    guards: tuple[Guard, ...] = ()
-    if report_guard is not None:
-        guards = spec.find_guards(find_root(folder), folder)
-        for guard in guards:
-            report_guard(guard)
-    with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:
+    size, grows = spec.estimate_bytes(), spec.declaration.grows
+    opened = open_draft(folder, overwrite, size, FLOOR)
+    if grows:
+        opened = open_growing(folder, size, FLOOR)
+    with opened as draft:
         root = find_root(folder)
+        guards: tuple[Guard, ...] = ()
+        if report_guard is not None:
+            guards = spec.find_guards(root, folder)
+            for guard in guards:
+                report_guard(guard)
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)

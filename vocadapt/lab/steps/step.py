@@ -18,7 +18,7 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
+from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
 from vocadapt.lab.workspace.workspace import Artifact, check_name
 from vocadapt.models.language_model import (
@@ -221,9 +221,9 @@ class Spec:
 
     def estimate_bytes(self) -> int:
         """Estimate the bytes that the step writes, from below, so that no step is refused that
-        would fit.
+        would fit; beside them, FLOOR bytes are assumed for any step.
         """
-        return FLOOR + self.declaration.writes(self)
+        return self.declaration.writes(self)
 
     def find_guards(
         self, root: Path | None = None, folder: Path | None = None

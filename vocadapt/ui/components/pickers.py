@@ -10,7 +10,7 @@ import streamlit as st
 
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
-from vocadapt.lab.jobs.queue import list_promised_names
+from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -35,6 +35,7 @@ from vocadapt.ui.frame.names import (
     shown_model,
     spaces_of,
 )
+from vocadapt.ui.frame.pages import PARTS
 
 __all__ = [
     "COMMON_MODELS",
@@ -431,14 +432,29 @@ def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:
 
 
 def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
-    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo."""
+    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo.
+
+    While a job of the open part lives, draw nothing: the job is drawn at the top of the part. A job of
+    the other part is shown instead of what to do.
+    """
+    living = list_living_jobs(address.workspace())
+    here = PARTS.get(address.find_open_part())
+    if here and any(job.spec.step in here.steps for job in living):
+        return
+    there = PARTS[part].steps if part else ()
+    making = next((job for job in living if job.spec.step in there), None)
+    if making:
+        what = f"{making.spec.declaration.about} · {plain(making.target.name)}"
+        how = "This job runs or waits; the page continues when it is done."
+        link = "See its progress"
     with st.container(border=True):
         st.markdown(f"**{what}**")
         st.markdown(how)
         with st.container(horizontal=True):
             if part:
                 draw_link(part, link)
-            draw_link("home", "Or open the demo", icon=":material/explore:")
+            if not making:
+                draw_link("home", "Or open the demo", icon=":material/explore:")
 
 
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:

@@ -18,7 +18,7 @@ def draw(workspace: Workspace) -> None:
     # 1. The running job, and the latest result.
     with st.container():
         panel.draw_running(
-            workspace, "finetune", "finetune_live", result.draw_running_job, result.LIVE_HEIGHT
+            workspace, ("finetune",), "finetune_live", result.draw_running_job, result.LIVE_HEIGHT
         )
     runs = cache.load_runs(workspace)
     if runs:

@@ -80,7 +80,8 @@ def _draw_import_form(workspace: Workspace) -> None:
         disabled="train" not in files,
         key="take_task",
     ):
-        import_task(kind, files, workspace.folder("tasks", name))
+        with st.spinner("Reading and checking the files …", show_time=True):
+            import_task(kind, files, workspace.folder("tasks", name))
         intake.clear_files(workspace, "task", files)
         _select_task(name)
 

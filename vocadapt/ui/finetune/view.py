@@ -406,6 +406,8 @@ def has_same_trained_layers(one: RunSet, request: FinetuneRequest) -> bool:
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw the button that starts one job per model, queued in order."""
+    if panel.draw_if_running(workspace, *map(request.spec, request.models.values())):
+        return
     # 1. Check the models now: a missing one would fail only when its job starts.
     n, missing = len(request.models), []
     for label, model in request.models.items():

@@ -284,16 +284,14 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         }
         settings = draw_settings(st, step.settings(), key)
     with right:
-        name = pickers.draw_name_input(workspace, step.makes, step.name, f"{key}_name")
-        is_complete = all(inputs[role.name] for role in step.needs)
-        if st.button(
-            "Start",
-            key=f"{key}_start",
-            type="primary",
-            icon=":material/play_arrow:",
-            disabled=not is_complete,
-        ):
-            panel.start(workspace, Spec(step.name, settings, inputs), name)
+        spec = None
+        if all(inputs[role.name] for role in step.needs):
+            spec = Spec(step.name, settings, inputs)
+        name = panel.draw_start(
+            workspace, step.makes, spec, step.name, "Start", f"{key}_start", f"{key}_name"
+        )
+        if spec and name:
+            panel.start(workspace, spec, name)
 
 
 def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:

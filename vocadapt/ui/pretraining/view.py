@@ -333,15 +333,15 @@ def compute_speed_ratios(
 
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
     """Draw the name, the start button, the queue, and the command."""
-    target = pickers.draw_name_input(workspace, "models", request.suggested_name, "pretrained_name")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button(
-            "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"
-        )
-        queued = panel.describe_queue(workspace)
-        if queued:
-            st.markdown(f":gray[{queued}]")
-    if pressed:
+    wish, key = request.suggested_name, "start_pretraining"
+    target = panel.draw_start(
+        workspace, "models", request.spec, wish, "Start", key, "pretrained_name"
+    )
+    queued = panel.describe_queue(workspace)
+    if queued:
+        st.markdown(f":gray[{queued}]")
+    if target:
         panel.start(workspace, request.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        draw_command(build_command(request.spec, workspace.folder("models", target)))
+        name = workspace.find_free_name("models", wish)
+        draw_command(build_command(request.spec, workspace.folder("models", name)))
