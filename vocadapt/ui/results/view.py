@@ -9,6 +9,7 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis.figures import training
+from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.analysis.results.results import (
     BASELINE,
     MIN_SEEDS,
@@ -30,7 +31,7 @@ from vocadapt.analysis.results.tables import (
     format_points,
 )
 from vocadapt.analysis.results.tables import format_fraction as score
-from vocadapt.lab.artifacts.runs import RunSet, find_default_baseline, list_tasks
+from vocadapt.lab.artifacts.runs import RunSet, find_fair_pair, list_tasks
 from vocadapt.lab.reports.results import GroupMeans, Results, build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TaskKind
@@ -87,7 +88,7 @@ def pick_task(runs: Sequence[RunSet]) -> str:
     return pickers.pick_name("Task", names, "results_task", names[0])
 
 
-def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str, str] | None:
+def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> Side | None:
     """Show the picker of the baseline, a run under a tokenization; return None if there is only one
     to choose.
 
@@ -100,13 +101,15 @@ def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str
             offered[f"{one.name} · {tokenization}"] = (one.name, tokenization)
     if len(offered) < 2:
         return None
-    first = find_default_baseline(runs)
-    label = next(label for label, pair in offered.items() if pair == first)
+    pair = find_fair_pair(runs)
+    first = next(iter(offered))
+    if pair and pair.baseline:
+        first = " · ".join(pair.baseline)
     chosen = pickers.pick_name(
         "Baseline",
         list(offered),
         "results_baseline",
-        label,
+        first,
         help=HELP["baseline"],
         labels={option: pickers.display_label(option, names) for option in offered},
     )
