@@ -4,7 +4,7 @@ A comparison differs in one thing. Two runs of the same task and settings differ
 the tokenization that they were trained on; two tokenizations of one run differ in nothing else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -59,7 +59,7 @@ class FairPair:
     baseline: None if there is nothing to compare with. differences: in what the sides differ: codes of
     this module and names of settings. seeds: those that both sides have, without collapsed ones
     if others remain. collapsed: whether no run of the compared side learned. other_settings: names of
-    the task's runs that were trained with other settings than the compared one, newest first.
+    the task's runs whose settings are those of neither side, newest first.
     """
 
     task: str
@@ -69,6 +69,14 @@ class FairPair:
     seeds: tuple[int, ...]
     collapsed: bool
     other_settings: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the compared run and of the baseline, if there is one."""
+        sides = [self.compared]
+        if self.baseline is not None:
+            sides.append(self.baseline)
+        return tuple(dict.fromkeys(name for name, _ in sides))
 
     @property
     def is_fair(self) -> bool:
@@ -123,9 +131,16 @@ def choose_fair_pair(
 
     # 3. The best kind; of equal ones, max returns the first.
     pair = max(best, key=lambda pair: pair.rank[0])
-    settings = next(one.settings for one in runs if one.name == pair.compared[0])
-    others = [one.name for one in runs if one.task == pair.task and one.settings != settings]
-    return replace(pair, other_settings=tuple(others))
+    of_task = [one for one in runs if one.task == pair.task]
+    return replace(pair, other_settings=list_other_settings(of_task, pair.runs))
+
+
+def list_other_settings(
+    runs: Sequence[RunDescription], compared: Collection[str]
+) -> tuple[str, ...]:
+    """Return the names of the runs whose settings are those of none of the compared runs."""
+    settings = [one.settings for one in runs if one.name in compared]
+    return tuple(one.name for one in runs if one.settings not in settings)
 
 
 def list_differences(first: RunDescription, second: RunDescription) -> tuple[str, ...]:

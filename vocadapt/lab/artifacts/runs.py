@@ -350,6 +350,13 @@ def _list_labels(one: RunSet) -> list[str]:
     return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 
 
+def list_names_by_age(runs: Sequence[RunSet]) -> list[str]:
+    """Return the names of a task's runs, the oldest first: figures assign colors in this order, so
+    that a new run changes the color of no other.
+    """
+    return [one.name for one in reversed(runs)]
+
+
 def list_tasks(runs: Sequence[RunSet]) -> list[str]:
     """Return the task names of runs, newest first."""
     return list(dict.fromkeys(one.task for one in runs))
