@@ -71,14 +71,17 @@ def estimate_search(
     return SearchEstimate(cells, alone + START_UP, alone / max(1, workers) + START_UP)
 
 
-def find_quick_search(maker: TrialMaker, space: Space, workers: int) -> dict[str, Any]:
+def find_quick_search(maker: TrialMaker, space: Space | None, workers: int) -> dict[str, Any]:
     """Return the change of a search's settings with which it takes under QUICK_SECONDS: few trials
-    of one seed and, if these take longer, fewer examples.
+    of one seed and, if these take longer, fewer examples. space: None for a comparison of seeds,
+    which keeps its seeds.
     """
-    trials = SearchStep().trials
-    change: dict[str, Any] = {"trials": trials, "seeds": maker.seeds[:1]}
-    one_seed = replace(maker, seeds=maker.seeds[:1])
-    seconds = estimate_search(one_seed, space, trials, workers).seconds - START_UP
+    change: dict[str, Any] = {}
+    trials, fewest = 1, maker
+    if space is not None:
+        trials, fewest = SearchStep().trials, replace(maker, seeds=maker.seeds[:1])
+        change = {"trials": trials, "seeds": fewest.seeds}
+    seconds = estimate_search(fewest, space, trials, workers).seconds - START_UP
     room = QUICK_SECONDS - START_UP
     if seconds > room:
         n_train = len(_read_limited_task(maker).split("train"))

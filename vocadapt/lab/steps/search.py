@@ -45,7 +45,7 @@ class SearchStep(CheckedSettings):
         (),
         "random seeds of each trial, whose score is their mean",
         high=MAX_SEED,
-        empty="those of the space",
+        empty="those of the space file, or one",
     )
     fixed: tuple[str, ...] = setting(
         (), "settings of the space that are not searched, such as num_epochs"
@@ -147,7 +147,7 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     import_optuna()
     context.progress(0.0, "reading the space and the task")
     space = read_searched_space(context, settings)
-    seeds = tuple(dict.fromkeys(settings.seeds)) or space.seeds
+    seeds = choose_seeds(context, settings, space)
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
 
     # 2. The trials.
@@ -235,7 +235,7 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
     seeds, trials = settings.seeds, 1
     if isinstance(settings, SearchStep):
         space = read_searched_space(context, settings)
-        seeds, trials = tuple(dict.fromkeys(seeds)) or space.seeds, settings.trials
+        seeds, trials = choose_seeds(context, settings, space), settings.trials
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
     for guard in find_finetune_guards(replace(context, spec=maker.spec)):
         if guard.code != "minutes":
@@ -244,10 +244,7 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
     # 2. The time of all trainings.
     workers = count_workers(settings.place.workers, maker.study)
     cost = estimate_search(maker, space, trials, workers)
-    change = None
-    if space is not None:
-        change = find_quick_search(maker, space, workers)
-    yield guard_minutes(cost.seconds, change)
+    yield guard_minutes(cost.seconds, find_quick_search(maker, space, workers))
 
 
 def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":
@@ -257,6 +254,17 @@ def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":
     file = context.spec.one("search_space")
     space = read_space(Path(file)) if file else build_thesis_space()
     return space.without(settings.fixed)
+
+
+def choose_seeds(context: StepContext, settings: SearchStep, space: "Space") -> tuple[int, ...]:
+    """Return the seeds of each trial: those that are given, else those of the space file; without
+    one, the first of the published space, so that a search ends within minutes.
+    """
+    if settings.seeds:
+        return tuple(dict.fromkeys(settings.seeds))
+    if context.spec.one("search_space"):
+        return space.seeds
+    return space.seeds[:1]
 
 
 def open_search_pool(place: StudyRun, maker: "TrialMaker", root: Path) -> "Pool":

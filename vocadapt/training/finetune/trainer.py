@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 BEST = "best.safetensors"
 DEV_LOSSES = "dev_losses.json"
 MIN_EVALUATIONS = 3
-FALLEN = 0.02
+FALLEN = 0.03
 
 
 class DevScore(NamedTuple):
