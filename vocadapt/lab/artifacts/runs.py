@@ -40,6 +40,7 @@ from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
+from vocadapt.training.tasks.training_sample import sample_training_split
 
 # What the record of a run must contain.
 REQUIRED_KEYS = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}
@@ -387,7 +388,12 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
         # 3. Load the task as the step does.
         step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
-        task, _ = limit_task(load_task(step, settings), settings.limit)
+        whole = load_task(step, settings)
+        task, _ = limit_task(whole, settings.limit)
+        # Runs of earlier versions, which did not count labels, were trained on a random sample.
+        drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)
+        if drawn.labels != drawn.at_random and "trained_labels" not in run.record:
+            return None
         examples = tuple(task.splits["train"].examples)
         if settings.finetune.with_dev and "dev" in task.splits:
             examples += tuple(task.splits["dev"].examples)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
-from vocadapt.lab.steps.task_guards import guard_duration, list_task_guards
+from vocadapt.lab.steps.task_guards import find_repair, guard_duration, list_task_guards
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
@@ -135,6 +135,7 @@ class FinetuneNumbers(RunNumbers):
     old_embeddings: NotRequired[OldEmbeddings]
     findings: list[str]
     peak_memory: NotRequired[int]
+    again: NotRequired[Annotated[dict[str, Any], "settings to try, if a run collapsed"]]
 
 
 def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbers:
@@ -167,7 +168,13 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
     numbers["examples_per_second"] = measure_training_speed(runs)
     numbers |= _describe_trained_parameters(runs[0])
 
-    # 3. Findings of all folds are told once, others with their run.
+    # 3. What to try if a run learned nothing.
+    if numbers["collapsed"]:
+        whole = load_task(context, replace(settings, fold=folds[0]))
+        task, _ = limit_task(whole, settings.limit)
+        numbers["again"] = find_repair(whole, task, settings.finetune, settings.limit)
+
+    # 4. Findings of all folds are told once, others with their run.
     shared = [finding for finding in known[0] if all(finding in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [one for one in run.record["findings"] if one not in shared]

@@ -62,7 +62,7 @@ def _guard_labels(
 ) -> Iterator[Guard]:
     """Warn of labels with fewer entities or examples than a training needs."""
     splits = list_trained_splits(task, settings)
-    needed = task.kind.needed_of_label
+    needed = task.kind.least_of_label
     found = task.kind.count_labels(_join(splits))
     few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
     if not few:
@@ -81,25 +81,25 @@ def _guard_labels(
         f" ({task.kind.counted_noun}). With fewer than {needed} of a label, trainings of"
         f" {epochs} mostly learned nothing of it.",
         {"labels": few, "needed": needed, "examples": n_examples, "of": of},
-        find_enough(whole, settings, limit),
+        find_repair(whole, task, settings, limit),
         serious=True,
     )
 
 
-def find_enough(whole: Task, settings: FinetuneSettings, limit: int) -> Change:
-    """Return the change of settings with which a training sees enough of each label: a larger limit
-    or, if there are no more examples, more epochs.
+def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int) -> Change:
+    """Return the change of settings that repairs a training in which nothing is learned: a larger
+    limit, if there are too few of a label and more examples, else more epochs.
 
     Doubles the limit until each label is found often enough; 0, all examples, if no limit is.
     """
-    train = whole.splits["train"]
-    if not limit or limit >= len(train):
+    kind, train, drawn = whole.kind, whole.splits["train"], task.splits["train"]
+    fewest = min(kind.count_labels(drawn.examples).values(), default=0)
+    if len(drawn) == len(train) or fewest >= kind.least_of_label:
         return {"finetune.epochs": MORE_EPOCHS * settings.epochs}
-    needed = whole.kind.needed_of_label
     larger = 2 * limit
     while larger < len(train):
-        labels = sample_training_split(train, whole.kind, larger).labels
-        if labels and min(labels.values()) >= needed:
+        labels = sample_training_split(train, kind, larger).labels
+        if min(labels.values(), default=0) >= kind.least_of_label:
             return {"limit": larger}
         larger *= 2
     return {"limit": 0}

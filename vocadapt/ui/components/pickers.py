@@ -468,7 +468,7 @@ def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> Non
         with st.container(horizontal=True):
             if part:
                 draw_link(part, link)
-            if not making:
+            if not making and not demo.has_demo(address.workspace()):
                 draw_link("home", "Or open the demo", icon=":material/explore:")
 
 

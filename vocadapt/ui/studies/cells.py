@@ -44,8 +44,10 @@ def draw_grid(found: OpenedStudy) -> None:
     name = address.name_study(found.artifact.name)
     marks: dict[tuple[str, str], list[SeedMark]] = {}
     for one in found.states:
-        marks.setdefault((one.cell.row, one.cell.task), []).append(build_mark(one, name))
-    rows = [(row, [marks.get((row, task), []) for task in tasks]) for row in grid.rows]
+        marks.setdefault((one.cell.row, one.cell.task), []).append(
+            build_mark(one, name, found.names)
+        )
+    rows = [(found.names[row], [marks.get((row, task), []) for task in tasks]) for row in grid.rows]
     label = f"Cells of the study by variant and task: {describe_counts(counts)}"
     markup.draw_seed_grid(tasks, rows, label, CLICKED)
     # 2. The legend.
@@ -80,10 +82,12 @@ def describe_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count(number)} {state}" for state, number in counts.items())
 
 
-def build_mark(one: CellState, workspace: str) -> SeedMark:
-    """Build the mark of a cell. workspace: the name of the study as a workspace."""
+def build_mark(one: CellState, workspace: str, names: Mapping[str, str]) -> SeedMark:
+    """Build the mark of a cell. workspace: the name of the study as a workspace. names: display names
+    of the rows.
+    """
     cell = one.cell
-    title = f"{cell.row} · {cell.task} · seed {cell.seed}: {one.state}"
+    title = f"{names[cell.row]} · {cell.task} · seed {cell.seed}: {one.state}"
     if one.state == "running" and one.fraction:
         title += f", {100 * one.fraction:.0f} %"
     if one.problem:

@@ -1,7 +1,7 @@
 """Blocks about a study: the estimate and Start, failures, the table, and the file."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -118,7 +118,7 @@ def draw_failures(found: OpenedStudy) -> None:
     failed: dict[tuple[str, str, str], list[int]] = {}
     for one in found.states:
         if one.state == "failed":
-            place = (one.cell.row, one.cell.task, one.problem)
+            place = (found.names[one.cell.row], one.cell.task, one.problem)
             failed.setdefault(place, []).append(one.cell.seed)
     if not failed:
         return
@@ -154,10 +154,10 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         return
     if is_old:
         draw_note("This is the table of the last run.")
-    _draw_rows(rows)
+    _draw_rows([replace(row, variant=found.names.get(row.variant, row.variant)) for row in rows])
     if collapsed := describe_collapsed(rows):
         st.warning(plain(collapsed), icon=":material/warning:")
-    baseline = plain(found.grid.baseline)
+    baseline = plain(found.names[found.grid.baseline])
     draw_note(
         f"{SCORE}. Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
         f" of the mean from that of {baseline}, in points. p: probability of a difference at least as"

@@ -69,7 +69,9 @@ class TaskKind(ABC):
     default_scorer: ClassVar[str]
     label_noun: ClassVar[str] = "labels"
     counted_noun: ClassVar[str] = "examples"  # what `count_labels` counts
-    # Number of each label that a training needs, measured: see the kinds. 0: not known.
+    # Number of each label with fewer of which trainings learn nothing, and number of examples with
+    # it that a sample has where possible; both measured: see the kinds. 0: not known.
+    least_of_label: ClassVar[int] = 0
     needed_of_label: ClassVar[int] = 0
     max_labels: ClassVar[int] = 10_000  # that a head can be trained for
     min_outputs: ClassVar[int] = 2

@@ -67,7 +67,8 @@ class NamedEntities(TaskKind):
     counted_noun = "entities"
     # Measured with all-MiniLM-L6-v2 and the preset quick (5 epochs), on samples of 200 to 800
     # sentences: TODO
-    needed_of_label = 100
+    least_of_label = 100
+    needed_of_label = 200
     max_labels = 1000  # two outputs each per word
     reported_notes = frozenset({INSIDE, EMPTY})
     head = TOKEN
