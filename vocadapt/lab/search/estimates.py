@@ -10,7 +10,6 @@ from typing import Any
 from vocadapt.lab.search.space import Range, Space, apply_settings
 from vocadapt.lab.search.trials import TrialMaker
 from vocadapt.lab.steps.finetune import limit_task, load_task
-from vocadapt.lab.steps.search import SearchStep
 from vocadapt.lab.steps.step import StepContext
 from vocadapt.lab.studies.estimates import START_UP
 from vocadapt.models.language_model import open_model
@@ -71,15 +70,17 @@ def estimate_search(
     return SearchEstimate(cells, alone + START_UP, alone / max(1, workers) + START_UP)
 
 
-def find_quick_search(maker: TrialMaker, space: Space | None, workers: int) -> dict[str, Any]:
-    """Return the change of a search's settings with which it takes under QUICK_SECONDS: few trials
-    of one seed and, if these take longer, fewer examples. space: None for a comparison of seeds,
-    which keeps its seeds.
+def find_quick_search(
+    maker: TrialMaker, space: Space | None, trials: int, workers: int
+) -> dict[str, Any]:
+    """Return the change of a search's settings with which it takes under QUICK_SECONDS: `trials` of
+    one seed and, if these take longer, fewer examples. space: None for a comparison of seeds, which
+    keeps its seeds.
     """
     change: dict[str, Any] = {}
-    trials, fewest = 1, maker
+    fewest = maker
     if space is not None:
-        trials, fewest = SearchStep().trials, replace(maker, seeds=maker.seeds[:1])
+        fewest = replace(maker, seeds=maker.seeds[:1])
         change = {"trials": trials, "seeds": fewest.seeds}
     seconds = estimate_search(fewest, space, trials, workers).seconds - START_UP
     room = QUICK_SECONDS - START_UP

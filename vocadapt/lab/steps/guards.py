@@ -1,4 +1,4 @@
-"""Guards: what is known before a step starts and should be known by whoever starts it."""
+"""Guards: what is known before a step starts, for the user who starts it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -232,10 +232,11 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
 
     # 1. The guards of one training.
     settings, space = context.spec.settings, None
-    seeds, trials = settings.seeds, 1
+    seeds, trials, fewest = settings.seeds, 1, 1
     if isinstance(settings, SearchStep):
         space = read_searched_space(context, settings)
         seeds, trials = choose_seeds(context, settings, space), settings.trials
+        fewest = SearchStep().trials
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
     for guard in find_finetune_guards(replace(context, spec=maker.spec)):
         if guard.code != "minutes":
@@ -244,7 +245,7 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
     # 2. The time of all trainings.
     workers = count_workers(settings.place.workers, maker.study)
     cost = estimate_search(maker, space, trials, workers)
-    yield guard_minutes(cost.seconds, find_quick_search(maker, space, workers))
+    yield guard_minutes(cost.seconds, find_quick_search(maker, space, fewest, workers))
 
 
 def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":

@@ -326,7 +326,8 @@ def _suggest_cached(
 ) -> int:
     seeds = _space.seeds[:1] if _space else SeedStudyStep().seeds
     maker = prepare_trials(_inputs, FinetuneStep(), seeds)
-    change = find_quick_search(maker, _space, count_workers(0, maker.study))
+    trials = SearchStep().trials if _space else 1
+    change = find_quick_search(maker, _space, trials, count_workers(0, maker.study))
     return int(change.get("training.limit", 0))
 
 
