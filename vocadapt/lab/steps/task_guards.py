@@ -29,6 +29,7 @@ from vocadapt.training.tasks.training_sample import sample_training_split
 from vocadapt.training.trained_parameters import find_new_ids
 
 MAX_NAMED = 5  # labels named in a sentence
+MANY_SEEN = 0.01  # fraction of a split above which its score is in doubt
 MORE_EPOCHS = 3  # times as many epochs repair a training with too few entities (see the kind `ner`)
 
 
@@ -67,19 +68,21 @@ def _guard_labels(
     few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
     if not few:
         return
+    noun = task.kind.counted_noun
     named = ", ".join(
-        f"{n:,} of {label or 'an entity'}" for label, n in list(few.items())[:MAX_NAMED]
+        f"{n:,} {noun} of {label}" if label else f"{n:,} {noun}"
+        for label, n in list(few.items())[:MAX_NAMED]
     )
     if len(few) > MAX_NAMED:
-        named += f" and {len(few) - MAX_NAMED} more"
+        named += f" and of {len(few) - MAX_NAMED} other labels"
     epochs = f"{settings.epochs} epoch{'s' * (settings.epochs != 1)}"
     n_examples = sum(map(len, splits))
     of = sum(map(len, list_trained_splits(whole, settings)))
+    which = f"All {of:,}" if n_examples == of else f"{n_examples:,} of {of:,}"
     yield Guard(
         "few-labels",
-        f"{n_examples:,} of {of:,} training examples hold only {named}"
-        f" ({task.kind.counted_noun}). With fewer than {needed} of a label, trainings of"
-        f" {epochs} mostly learned nothing of it.",
+        f"{which} training {splits[0].examples[0].plural} hold only {named}. With fewer than"
+        f" {needed}, trainings of {epochs} learned little or nothing.",
         {"labels": few, "needed": needed, "examples": n_examples, "of": of},
         find_repair(whole, task, settings, limit),
         serious=True,
@@ -92,9 +95,10 @@ def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int)
 
     Doubles the limit until each label is found often enough; 0, all examples, if no limit is.
     """
-    kind, train, drawn = whole.kind, whole.splits["train"], task.splits["train"]
-    fewest = min(kind.count_labels(drawn.examples).values(), default=0)
-    if len(drawn) == len(train) or fewest >= kind.least_of_label:
+    kind, train = whole.kind, whole.splits["train"]
+    drawn, every = (kind.count_labels(one.splits["train"].examples) for one in (task, whole))
+    has_more = any(n < kind.least_of_label and n < every[label] for label, n in drawn.items())
+    if not has_more:
         return {"finetune.epochs": MORE_EPOCHS * settings.epochs}
     larger = 2 * limit
     while larger < len(train):
@@ -128,11 +132,12 @@ def _guard_seen(model: LanguageModel, task: Task, settings: FinetuneSettings) ->
         if split in trained:
             continue
         if described := describe_seen(split.examples, seen):
+            n_seen = count_seen(split.examples, seen)
             yield Guard(
                 "seen",
                 f"{name}: {described}",
-                {"split": name, "seen": count_seen(split.examples, seen), "of": len(split)},
-                serious=True,
+                {"split": name, "seen": n_seen, "of": len(split)},
+                serious=n_seen > MANY_SEEN * len(split),
             )
 
 

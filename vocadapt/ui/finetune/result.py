@@ -97,8 +97,7 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     draw_link("results", "All results", link, results_task=shown.task)
     if pair is not None and pair.compared[0] == shown.name:
         _draw_baseline(workspace, runs, pair)
-    draw_runs(shown)
-    _draw_again(workspace, shown)
+    draw_runs(shown, workspace)
 
 
 def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair) -> None:
@@ -148,13 +147,17 @@ def describe_training(workspace: Workspace, runs: RunSet) -> str:
     )
 
 
-def draw_runs(runs: RunSet) -> None:
+def draw_runs(runs: RunSet, workspace: Workspace | None = None) -> None:
     """Draw runs of a model on a task: scores under each tokenization and findings on the left,
     learning curves on the right, details below.
+
+    workspace: where collapsed runs can be trained again with other settings; None: nowhere.
     """
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
         _draw_scores(runs)
+        if workspace is not None:
+            _draw_again(workspace, runs)
         findings: dict[str, None] = {}  # each once, in order
         for run in runs.runs:
             findings |= dict.fromkeys(run.record.get("findings", ()))
