@@ -9,7 +9,12 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.footprint import estimate_footprint, format_basis, format_co2, format_energy
-from vocadapt.lab.search.estimates import SearchEstimate, estimate_search, find_quick_search
+from vocadapt.lab.search.estimates import (
+    QUICK_SECONDS,
+    SearchEstimate,
+    estimate_search,
+    find_quick_search,
+)
 from vocadapt.lab.search.saved import save_search
 from vocadapt.lab.search.space import (
     Range,
@@ -254,12 +259,12 @@ def format_values(values: tuple[Any, ...] | Range) -> str:
 
 
 def _draw_common(
-    searched: Collection[str], limit: int, *names: str
+    searched: Collection[str], usual_limit: int, *names: str
 ) -> tuple[FinetuneStep, StudyRun]:
     """Draw the settings that hold for all trials, and where these run.
 
-    searched: keys of the settings that are tried, which are left out. limit: its initial value, for
-    the model and the task of these names.
+    searched: keys of the settings that are tried, which are left out. usual_limit: with which a search
+    takes minutes, for the model and the task of these names; 0 if none is needed.
     """
     declared = declare_searched()
     taken = {declared[key].name for key in searched}
@@ -273,8 +278,13 @@ def _draw_common(
                 options["format"] = "%.1e"
             changed[name] = draw_setting(st, FinetuneSettings, name, f"search_{name}", **options)
         limit_key = "_".join(["search_limit", *names])
-        limit = draw_setting(st, FinetuneStep(limit=limit), "limit", limit_key, width=170)
+        limit = draw_setting(st, FinetuneStep(limit=usual_limit), "limit", limit_key, width=170)
         workers = draw_setting(st, StudyRun, "workers", "search_workers", width=190)
+    if usual_limit:
+        draw_note(
+            f"With a limit of {count(usual_limit)} examples and the settings above, the search takes"
+            f" about {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
+        )
     training = FinetuneStep(FinetuneSettings(**changed), limit=limit)
     return training, StudyRun(workers=workers)
 
