@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 BEST = "best.safetensors"
 DEV_LOSSES = "dev_losses.json"
+# When a training has learned nothing. Of 16 runs of 5 or 15 epochs with 23 to 219 entities, those that
+# learned late (a first dev score above 0 after up to 6 epochs) had a loss on dev that was at least 9 %
+# below the first one after 3 epochs; that of the two that ended sooner with these bounds had risen.
 MIN_EVALUATIONS = 3
-FALLEN = 0.03
+FALLEN = 0.03  # fraction of the first loss on dev
 
 
 class DevScore(NamedTuple):

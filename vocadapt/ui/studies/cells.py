@@ -7,11 +7,12 @@ import streamlit as st
 
 from vocadapt.lab.studies.grid import Cell
 from vocadapt.lab.studies.states import STATES, CellState, count_states
+from vocadapt.lab.studies.study_file import declare_training
 from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.training.finetune.run_files import load_runs
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_heading
-from vocadapt.ui.components.markup import SeedMark
+from vocadapt.ui.components.markup import SeedMark, plain
 from vocadapt.ui.components.number_formats import count, count_noun
 from vocadapt.ui.components.word_links import listen
 from vocadapt.ui.frame import address
@@ -74,7 +75,12 @@ def describe_grid(found: OpenedStudy, n_tasks: int) -> str:
     hint = "A cell opens its run once it is finished."
     if found.n_left < len(found.states):
         hint = "Select a cell to open its run."
-    return f"{' × '.join(parts)}, **{cells}**. {hint}"
+    shared = ""
+    if grid.study.settings:
+        declared = declare_training()
+        given = [f"{declared[key].noun} {value}" for key, value in grid.study.settings.items()]
+        shared = f" Every cell: {plain(', '.join(given))}."
+    return f"{' × '.join(parts)}, **{cells}**.{shared} {hint}"
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
