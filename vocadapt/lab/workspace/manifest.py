@@ -143,8 +143,8 @@ class Manifest:
                 role: Input(**{**value, "paths": tuple(value["paths"])})
                 for role, value in known.pop("inputs").items()
             }
-            lists = {name: tuple(known.pop(name, ())) for name in ("files", "guards")}
-            made = cls(**known, **lists, inputs=inputs)
+            files, guards = tuple(known.pop("files", ())), tuple(known.pop("guards", ()))
+            made = cls(**known, inputs=inputs, files=files, guards=guards)
             made._check_types()
             return made
         except (KeyError, TypeError, AttributeError) as error:
