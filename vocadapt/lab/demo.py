@@ -27,7 +27,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, measure_files
+from vocadapt.lab.workspace.disk_space import FLOOR, measure_files, reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
@@ -217,6 +217,11 @@ def is_demo_installed() -> bool:
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
 
+def has_demo(workspace: Workspace) -> bool:
+    """Return whether the demo was opened in a workspace: its model is there."""
+    return find_demo_artifact(workspace, MODEL) is not None
+
+
 def is_demo_complete(workspace: Workspace) -> bool:
     """Return whether a workspace has, or jobs are making, everything that the demo consists of."""
     if not all(_exists_or_is_promised(workspace, place) for place in SHIPPED):
@@ -252,10 +257,10 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
 
     # 2. Copy them.
     needed = measure_files(str(DEMO / kind / name) for kind, name in missing)
-    if missing:
-        check_disk_space(workspace.root, FLOOR + needed)
     stamps: dict[str, str] = {}
     with ExitStack() as stack:
+        if missing:
+            stack.enter_context(reserve_space(workspace.root, needed, FLOOR))
         for kind, name in missing:
             draft = stack.enter_context(open_draft(workspace.folder(kind, name)))
             shutil.copytree(DEMO / kind / name, draft, dirs_exist_ok=True)

@@ -45,7 +45,7 @@ SHOWN = 3  # metrics shown at the foot of `jobs show`
 MAX_NOTE = 60  # characters
 STATUS = (  # fields of the status in the JSON answer
     *("fraction", "message", "error", "remedy", "queued", "started", "updated"),
-    "seconds",
+    *("seconds", "outcome"),
 )
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
@@ -73,6 +73,7 @@ class JobAnswer(TypedDict):
     started: float | None
     updated: float | None
     seconds: float
+    outcome: str
     seconds_left: float | None
     waits_for: str | None
     past: list[PastState]
@@ -159,7 +160,7 @@ def _build_row(job: Job, status: Status) -> tuple[str, ...]:
         note = f"behind {before.id}" if before else "starting"
     return (
         job.id,
-        status.state,
+        status.title,
         job.spec.step,
         f"{job.target.parent.name}/{job.target.name}",
         find_name(job.workspace, find_id(job)),
@@ -212,7 +213,7 @@ def _cancel(options: Options) -> Answer[CancelAnswer]:
     status = job.status()
     # Canceling a job that has ended is not an error.
     ended = not status.alive
-    text = f"{job.id} has already ended: {status.state}."
+    text = f"{job.id} has already ended: {status.title}."
     if not ended:
         status = job.cancel()
         text = f"{job.id}: {status.state}."
@@ -232,7 +233,7 @@ def _resume(options: Options) -> Answer[ResumeAnswer]:
     if options.wait:
         status = _follow(job, options.progress)
         code = EXITS.get(status.state, 130)
-    lines = [f"{job.id}: {status.state}, {start}.", *filter(None, (status.error, status.remedy))]
+    lines = [f"{job.id}: {status.title}, {start}.", *filter(None, (status.error, status.remedy))]
     return Answer(
         {**_job_to_json(job, status), "from_checkpoint": from_checkpoint}, "\n".join(lines), code
     )

@@ -21,6 +21,7 @@ from vocadapt.cli.options import (
     choose_destination,
     describe_place,
     model_options,
+    run_and_report,
 )
 from vocadapt.cli.tables import format_facts, format_number, format_table
 from vocadapt.cli.workspace_options import output_option
@@ -28,7 +29,6 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.search.space import build_thesis_space, read_space
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.search import (
     FIGURES,
     PLACE,
@@ -148,7 +148,7 @@ def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) 
         raise InputError(
             "No output folder was given: use --out DIR, or --name N (with --workspace W)."
         )
-    artifact = run_step(spec.absolute(), folder, options.progress)
+    artifact = run_and_report(spec, folder, options)
     numbers, place = artifact.manifest.numbers, dict(describe_place(artifact))
     place["figures"] = str(artifact.folder / FIGURES)
     return Answer({**numbers, **place, "numbers": numbers}, format_facts(place))

@@ -23,6 +23,7 @@ from vocadapt.cli.options import (
     choose_destination,
     describe_place,
     destination_options,
+    format_change,
     model_options,
     write_artifact,
 )
@@ -96,7 +97,10 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
     # 3. The run.
     run = write_artifact(spec, options)
     numbers, place = run.manifest.numbers, describe_place(run)
-    text = f"{render_scores(numbers)}\n\n{format_facts(place)}"
+    parts = [render_scores(numbers), format_facts(place)]
+    if change := numbers.get("again"):
+        parts.append(f"Again with: {format_change(change, spec.settings)}")
+    text = "\n\n".join(parts)
     return Answer(cast(FinetuneAnswer, {**numbers, **place}), text)
 
 

@@ -15,7 +15,7 @@ from zipfile import ZipFile, ZipInfo
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, expand_path, open_file
 from vocadapt.lab.published.imports import FOLDER as PUBLISHED
-from vocadapt.lab.workspace.disk_space import check_disk_space, format_size
+from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import (
     convert_write_errors,
     move_draft,
@@ -67,8 +67,7 @@ def copy_workspace(workspace: Workspace, target: Path, progress: Progress = sile
     _check_empty(target)
     files = _list_exported(workspace)
     sizes = [(workspace.root / file).stat().st_size for file in files]
-    check_disk_space(target, sum(sizes))
-    with convert_write_errors(target), _folder_draft(target) as draft:
+    with convert_write_errors(target), _folder_draft(target, sum(sizes)) as draft:
         for number, file in enumerate(files):
             progress(number / len(files), f"{number:,} of {len(files):,} files")
             (draft / file).parent.mkdir(parents=True, exist_ok=True)
@@ -135,9 +134,12 @@ def open_export(
         _check_members(members)
         size = sum(member.file_size for member in members)
         _check_expansion(source, size)
-        check_disk_space(target, size)
         # 2. Unpack into a draft, which replaces the target when it is complete.
-        with convert_write_errors(target), _folder_draft(target) as draft, _name_members(draft):
+        with (
+            convert_write_errors(target),
+            _folder_draft(target, size) as draft,
+            _name_members(draft),
+        ):
             for member in members:
                 _unpack(archive, member, draft)
             files = [Path(member.filename) for member in members]
@@ -194,12 +196,12 @@ def _check_empty(target: Path) -> None:
 
 
 @contextmanager
-def _folder_draft(target: Path) -> Iterator[Path]:
-    """Yield a new folder beside the target, which becomes the target when the block ends, and is
+def _folder_draft(target: Path, size: int) -> Iterator[Path]:
+    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block ends, and is
     removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
-    with open_folder_draft(target) as draft:
+    with open_folder_draft(target, size) as draft:
         yield draft
         move_draft(draft, target)
 

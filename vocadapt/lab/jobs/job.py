@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
+from vocadapt.lab.jobs.living import list_living_folders
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import CHECKPOINT, MADE_FROM
@@ -167,8 +168,8 @@ class Job:
         # Jobs are ordered by the time at which they were queued, then by id. Only jobs with a
         # living process count: it holds the lock of its folder.
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
-        for folder in self.folder.parent.iterdir():
-            if folder == self.folder or not (folder / STATUS).is_file() or not is_locked(folder):
+        for folder in list_living_folders(self.folder.parent):
+            if folder == self.folder or not (folder / STATUS).is_file():
                 continue
             status = read_status(folder)
             if status.state == "running":

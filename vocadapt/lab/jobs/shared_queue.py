@@ -18,6 +18,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole, write_atomically
+from vocadapt.lab.jobs.living import list_living_folders
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
 
@@ -47,7 +48,7 @@ def check_number_of_jobs(root: Path) -> None:
     most, visitor = read_max_jobs(), find_visitor_folder(root)
     if most is None or visitor is None:
         return
-    alive = sum(map(is_locked, visitor.glob("*/jobs/*/")))
+    alive = sum(len(list_living_folders(jobs)) for jobs in visitor.glob("*/jobs/"))
     if alive >= most:
         raise InputError(
             f"You have {alive} jobs that run or wait, and a visitor of this lab may have {most}.",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.csv_values import ImportedValue, ImportedValues, fill_table, read_csv
@@ -23,9 +24,11 @@ def import_values(
     """
     values = read_csv(path, find_table(table), who, when)
     place = _find_file(table, workspace)
-    with convert_write_errors(place):
+    content = values.to_dict()
+    size = len(strict_json.format_file(content).encode())
+    with reserve_space(place, size), convert_write_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        strict_json.write(place, values.to_dict())
+        strict_json.write(place, content)
     return values
 
 

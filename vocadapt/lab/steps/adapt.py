@@ -1,13 +1,15 @@
 """The step that adapts a model: its sources, its report and its certificate."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
+from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
+from vocadapt.lab.steps.guards import Guard, guard_minutes
 from vocadapt.lab.steps.step import (
     GLOSSARY,
     MODEL,
@@ -348,6 +350,15 @@ def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
     return ["--recipe", str(folder / "recipe.toml")]
 
 
+def find_adaptation_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield how long an adaptation takes, the training of word vectors included."""
+    spec, recipe = context.spec, context.spec.settings.recipe
+    seconds = estimate_adaptation(spec)
+    if "vectors" in recipe.needs and "vectors" not in spec.inputs and "text" in spec.inputs:
+        seconds += estimate_vectors(spec, recipe.vectors)
+    yield guard_minutes(seconds)
+
+
 STEP = Step(
     "model",
     "Adapt a model",
@@ -364,4 +375,5 @@ STEP = Step(
     own_arguments=name_recipe,
     resumes=True,
     seed="recipe.vectors.seed",
+    guards=find_adaptation_guards,
 )

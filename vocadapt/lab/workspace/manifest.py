@@ -102,8 +102,8 @@ class Manifest:
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
-    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `format`:
-    FORMAT of the version that wrote it, 0 in older manifests.
+    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `guards`: what
+    was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote it, 0 in older manifests.
     """
 
     kind: str
@@ -124,6 +124,7 @@ class Manifest:
     step: str = ""
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
+    guards: tuple[Mapping[str, Any], ...] = ()
     format: int = 0
 
     def __post_init__(self) -> None:
@@ -183,8 +184,8 @@ class Manifest:
                 role: Input(**{**value, "paths": tuple(value["paths"])})
                 for role, value in known.pop("inputs").items()
             }
-            files = tuple(known.pop("files", ()))
-            made = cls(**known, inputs=inputs, files=files)
+            files, guards = tuple(known.pop("files", ())), tuple(known.pop("guards", ()))
+            made = cls(**known, inputs=inputs, files=files, guards=guards)
             made._check_types()
             return made
         except (KeyError, TypeError, AttributeError) as error:

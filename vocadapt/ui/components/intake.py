@@ -16,7 +16,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.uploads import is_upload, remove_unused_uploads
@@ -124,8 +124,10 @@ def save_uploads(
     with convert_write_errors(folder):
         remove_unused_uploads(workspace)
         folder.mkdir(parents=True, exist_ok=True)
-    check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
-    return [_save(upload, folder, make_safe_name(upload.name)) for upload in uploads]
+    size = sum(upload.getbuffer().nbytes for upload in uploads)
+    # No place of its own: other sessions may fill the same folder.
+    with reserve_space(folder / uuid4().hex, size):
+        return [_save(upload, folder, make_safe_name(upload.name)) for upload in uploads]
 
 
 def check_uploads(uploads: Sequence[UploadedFile], max_megabytes: int | None = None) -> None:

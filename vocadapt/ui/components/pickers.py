@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
-from vocadapt.lab.jobs.queue import list_promised_names
+from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -35,6 +36,7 @@ from vocadapt.ui.frame.names import (
     shown_model,
     spaces_of,
 )
+from vocadapt.ui.frame.pages import PARTS
 
 __all__ = [
     "COMMON_MODELS",
@@ -45,6 +47,7 @@ __all__ = [
     "display_name",
     "draw_empty_state",
     "draw_name_input",
+    "find_run_of_side",
     "label_runs",
     "list_demo_model",
     "list_display_names",
@@ -299,17 +302,30 @@ def pick_run(
     key: str,
     task: str = "",
     by_tokenization: bool = False,
+    first: str = "",
 ) -> ChosenRun | None:
-    """Show a picker of runs; return None if there are none.
+    """Show a picker of runs, newest first; return None if there are none.
 
-    The newest come first. `by_tokenization`: one entry per tokenization, the main one first. The
-    address contains the name of the folder, the menu the display name.
+    `by_tokenization`: one entry per tokenization, the main one first. first: name of the run that is
+    selected at first; "": the newest. The address contains the name of the folder, the menu the
+    display name.
     """
     offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
     labels = label_runs(workspace, offered)
+    default = list(offered).index(first) if first in offered else 0
     return pick_named(
-        label, key, offered, empty="There is no run yet", help=RUN_HELP, labels=labels
+        label, key, offered, default, "There is no run yet", help=RUN_HELP, labels=labels
     )
+
+
+def find_run_of_side(
+    runs: Sequence[RunSet], side: Side | None, seeds: Sequence[int]
+) -> ChosenRun | None:
+    """Return the run of a side of a comparison with the first of some seeds; None if there is none."""
+    for one in runs:
+        if side is not None and one.name == side[0]:
+            return next((ChosenRun(one, run, side[1]) for run in one.of_seed(seeds[0])), None)
+    return None
 
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
@@ -431,14 +447,29 @@ def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:
 
 
 def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
-    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo."""
+    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo.
+
+    While a job of the open part lives, draw nothing: the job is drawn at the top of the part. A job of
+    the other part is shown instead of what to do.
+    """
+    living = list_living_jobs(address.workspace())
+    here = PARTS.get(address.find_open_part())
+    if here and any(job.spec.step in here.steps for job in living):
+        return
+    there = PARTS[part].steps if part else ()
+    making = next((job for job in living if job.spec.step in there), None)
+    if making:
+        what = f"{making.spec.declaration.about} · {plain(making.target.name)}"
+        how = "This job runs or waits; the page continues when it is done."
+        link = "See its progress"
     with st.container(border=True):
         st.markdown(f"**{what}**")
         st.markdown(how)
         with st.container(horizontal=True):
             if part:
                 draw_link(part, link)
-            draw_link("home", "Or open the demo", icon=":material/explore:")
+            if not making and not demo.has_demo(address.workspace()):
+                draw_link("home", "Or open the demo", icon=":material/explore:")
 
 
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:

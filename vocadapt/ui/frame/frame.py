@@ -77,7 +77,7 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     glossary.offer_terms(part)
     # The container is always present: a failed job must not redraw what is below it.
     with st.container():
-        panel.draw_job_panel(workspace, part.steps)
+        panel.draw_job_panel(workspace, part)
     following = None
     with mistakes.show_errors():
         following = draw(workspace)

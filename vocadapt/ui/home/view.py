@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import find_default_baseline, find_remark
+from vocadapt.lab.artifacts.runs import find_fair_pair, find_remark
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
@@ -200,8 +200,9 @@ def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
     if own is None:
         return
     same = [one for one in scored if one.task == own.task]
-    name, tokenization = find_default_baseline(same)
-    if (name, tokenization) != (own.name, own.main_tokenization):
+    pair = find_fair_pair(same, (own.name, own.main_tokenization))
+    if pair and pair.baseline:
+        name, tokenization = pair.baseline
         baseline = next(one for one in scored if one.name == name)
         score = fraction(baseline.summary(tokenization, own.metric).mean)
         shown = shorten_name(display_name(workspace, "runs", name), MAX_RECENT_LENGTH)

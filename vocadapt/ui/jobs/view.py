@@ -119,7 +119,7 @@ def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> Non
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([2, 1], vertical_alignment="center")
         words.markdown(
-            f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
+            f"{panel.format_chip(status)} **{job.spec.declaration.about}**  \n"
             f"{icon_of(job.spec.kind)} {plain(name)}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
@@ -153,7 +153,7 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         draw_heading(f"{job.spec.declaration.about} · {plain(name)}", anchor=False)
-        st.markdown(panel.CHIPS[status.state], width="content")
+        st.markdown(panel.format_chip(status), width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
     earlier = f"earlier: {', '.join(runs)} · " if runs else ""
@@ -284,16 +284,14 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         }
         settings = draw_settings(st, step.settings(), key)
     with right:
-        name = pickers.draw_name_input(workspace, step.makes, step.name, f"{key}_name")
-        is_complete = all(inputs[role.name] for role in step.needs)
-        if st.button(
-            "Start",
-            key=f"{key}_start",
-            type="primary",
-            icon=":material/play_arrow:",
-            disabled=not is_complete,
-        ):
-            panel.start(workspace, Spec(step.name, settings, inputs), name)
+        spec = None
+        if all(inputs[role.name] for role in step.needs):
+            spec = Spec(step.name, settings, inputs)
+        name = panel.draw_start(
+            workspace, step.makes, spec, step.name, "Start", f"{key}_start", f"{key}_name"
+        )
+        if spec and name:
+            panel.start(workspace, spec, name)
 
 
 def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:
