@@ -15,6 +15,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.jobs.view import FIRST
 
 
 @pytest.fixture
@@ -188,9 +189,10 @@ def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
         (folder / "spec.json").write_bytes((job.folder / "spec.json").read_bytes())
         write_status(folder, Status("done", updated=1.0))
     app = open_page(JOBS, workspace)
-    assert sum(button.key.startswith("look_") for button in app.button) == 15
-    app.toggle(key="all_jobs").set_value(True).run()
-    assert sum(button.key.startswith("look_") for button in app.button) == 21
+    assert sum(button.key.startswith("look_") for button in app.button) == FIRST
+    [table] = [one.value for one in app.dataframe]
+    assert len(table) == 21 and set(table["state"]) == {"done"}
+    assert any("Shift + Space" in text for text in texts(app))
 
 
 def test_the_sidebar_shows_running_jobs_and_those_that_just_ended(

@@ -79,15 +79,14 @@ def build_strip(
 
 def _find_alive(workspace: Workspace) -> frozenset[str]:
     """Return the ids of the running and waiting jobs."""
-    found = queue.list_jobs(workspace, panel.MAX_JOBS)
-    return frozenset(job.id for job in found if job.status().alive)
+    return frozenset(job.id for job in queue.list_living_jobs(workspace))
 
 
 def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
     """Draw the running job, or the first waiting one; draw an empty strip if there is none, because
     the page must not move.
     """
-    found = queue.list_jobs(workspace, panel.MAX_JOBS)
+    found = queue.list_living_jobs(workspace)
     statuses = {job.id: job.status() for job in found}
     alive = [job for job in sort_by_urgency(found, statuses) if statuses[job.id].alive]
     # If a job has ended, rerun the page, which selects its result.

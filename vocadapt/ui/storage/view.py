@@ -26,6 +26,7 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.intake import check_uploads
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.components.tables import draw_row_picker
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.names import display_name, list_display_names
 from vocadapt.ui.serving import paths
@@ -113,7 +114,7 @@ def draw_message() -> None:
 def draw_items(items: list[Item]) -> Item | None:
     """Draw the table of artifacts and jobs; return the selected one."""
     total = megabytes(sum(item.size for item in items))
-    draw_note(f"{count(len(items))} items, {total}. Select a row to rename, annotate or delete it.")
+    draw_note(f"{count(len(items))} items, {total}.")
     rows = [
         {
             "kind": item.kind,
@@ -125,17 +126,9 @@ def draw_items(items: list[Item]) -> Item | None:
         }
         for item in items
     ]
-    # Other items have other rows: a new key clears the selected row.
-    listed = hash(tuple(item.id for item in items))
-    event = st.dataframe(
-        rows,
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"storage_items_{listed}",
-    )
-    places = event.selection.rows
-    return items[places[0]] if places and places[0] < len(items) else None
+    ids = [item.id for item in items]
+    place = draw_row_picker(rows, ids, "storage_items", "rename, annotate or delete it")
+    return None if place is None else items[place]
 
 
 def draw_item(workspace: Workspace, item: Item) -> None:
