@@ -17,6 +17,7 @@ from vocadapt.lab.housekeeping.trash import (
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
@@ -216,6 +217,22 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
         if st.button("Delete permanently", type="primary", key="storage_empty"):
             empty_trash(workspace)
             _finish("The trash is empty.")
+
+
+def draw_uploads(workspace: Workspace, files: list[Path]) -> None:
+    """Draw the uploads that nothing was made from yet, each with a button to delete it."""
+    if not files:
+        return
+    draw_heading("Uploads")
+    draw_note("Files that were uploaded, but not imported. They are deleted after a day.")
+    for file in files:
+        words, button = st.columns([3, 1], vertical_alignment="center")
+        words.markdown(f"{plain(file.name)} · {megabytes(measure_files([str(file)]))}")
+        inside = file.relative_to(workspace.root)
+        if button.button("Delete", key=f"storage_upload_{inside}", width="stretch"):
+            with convert_write_errors(file):
+                file.unlink(missing_ok=True)
+            _finish(f"{plain(file.name)} was deleted.")
 
 
 def _restore(workspace: Workspace, entry: Deleted) -> None:
