@@ -281,7 +281,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
 ):
     started = []
 
-    def start(workspace, spec, name, work):
+    def start(workspace, spec, name, work, once):
         started.append((spec, name))
         return SimpleNamespace(id=name)
 

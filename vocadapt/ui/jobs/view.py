@@ -19,6 +19,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
+    draw_code,
     draw_command,
     draw_downloads,
     draw_heading,
@@ -236,7 +237,7 @@ def _draw_details(job: queue.Job) -> None:
             "The job in a terminal",
         )
         st.markdown("Job folder and result folder")
-        st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
+        draw_code(f"{job.folder}\n{job.target}")
         draw_json(job.order["spec"], "Settings")
         files = {
             name: job.folder / name for name in ("spec.json", "status.json", METRICS, "log.txt")

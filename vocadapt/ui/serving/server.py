@@ -30,7 +30,15 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import build_settings
 from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
-from vocadapt.ui.serving import accounts, garbage_collection, guard, memory, paths, preload
+from vocadapt.ui.serving import (
+    accounts,
+    garbage_collection,
+    guard,
+    memory,
+    paths,
+    preload,
+    upload_bound,
+)
 from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
 ROOT = find_shipped_files()
@@ -265,6 +273,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     replace_error_message()
     garbage_collection.shorten_collections()
     memory.start_checking()
+    upload_bound.install()
     guard.install(preload.RequestWatcher, CookieSetter, accounts.FailureWatcher)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
