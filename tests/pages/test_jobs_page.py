@@ -49,7 +49,7 @@ def buttons(app):
 
 def headings(app):
     """The headings of jobs, without that of the forms of steps."""
-    return [heading.value for heading in app.subheader if heading.value != "More steps"]
+    return [heading.value for heading in app.header if heading.value != "More steps"]
 
 
 def test_a_done_job_leads_to_its_result(open_page, workspace, take):
@@ -214,3 +214,18 @@ def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
         workspace.find_free_name("vectors", "long", list_promised_names(workspace, "vectors"))
         == "long-2"
     )
+
+
+def test_alike_names_of_jobs_carry_their_kinds(open_page, workspace, take, endless, tmp_path):
+    """A text and its vectors have one name; a name that stands alone has no kind."""
+    text, other = take("long"), take("short")
+    app = open_page(VECTORS, workspace)
+    shown = " ".join(one.value for one in app.sidebar.markdown)
+    assert "long (corpus)" in unescape(shown) and "long (vectors)" in unescape(shown)
+    assert "short" in shown and "short (" not in shown
+    for job in (text, other, endless):
+        job.cancel(grace=2)
+
+
+def unescape(text):
+    return text.replace("\\", "")

@@ -262,9 +262,7 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
     app = open_page(RESULTS, runs)
-    assert not app.exception and "Means by task group" in [
-        heading.value for heading in app.subheader
-    ]
+    assert not app.exception and "Means by task group" in [heading.value for heading in app.header]
     assert any("1 of 7" in cell for cell in table(app, "classification")["classification"])
 
 

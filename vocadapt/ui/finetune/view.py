@@ -56,7 +56,7 @@ from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
-USUAL = "usual"
+USUAL = "mixed, or its only one"  # what each model has
 HELP = {
     "models": (
         "Selects the models to fine-tune, one job each: models of this workspace, or others by"

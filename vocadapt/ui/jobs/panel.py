@@ -18,13 +18,14 @@ from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.shared_queue import count_jobs_before
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names
+from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import Part, find_link
 from vocadapt.ui.serving import paths
 
@@ -185,9 +186,10 @@ def find_target_name(job: queue.Job) -> str:
 
 
 def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
-    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs; the
-    artifacts of a kind are listed once.
+    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs, with the kind of
+    the result where two of other kinds look alike; the artifacts of a kind are listed once.
     """
+    jobs = list(jobs)
     listed: dict[str, dict[str, str]] = {}
     found = {}
     for job in jobs:
@@ -196,6 +198,14 @@ def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
             listed[kind] = list_display_names(job.workspace, kind)
         own = find_name(job.workspace, find_id(job))
         found[job.id] = own or listed.get(kind, {}).get(name, name)
+    # A long name is shortened in the sidebar.
+    short = {id: shorten_name(name) for id, name in found.items()}
+    kinds: dict[str, set[str]] = {}
+    for job in jobs:
+        kinds.setdefault(short[job.id], set()).add(job.spec.kind)
+    for job in jobs:
+        if len(kinds[short[job.id]]) > 1:
+            found[job.id] += f" ({ARTIFACTS.get(job.spec.kind, job.spec.kind)})"
     return found
 
 
