@@ -35,10 +35,11 @@ RUN = """async known => {
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory) -> Path:
-    """A workspace with the shipped artifacts of the demo."""
+def demo(tmp_path_factory, tiny_bert) -> Path:
+    """A workspace with the shipped artifacts of the demo, and an adapted model."""
     workspace = Workspace(tmp_path_factory.mktemp("axe") / "demo")
     open_demo(workspace)
+    seed_workspace(workspace.root, tiny_bert)
     return workspace.root
 
 

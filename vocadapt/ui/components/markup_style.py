@@ -47,6 +47,13 @@ a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-of
 /* Names of jobs are shortened already: they wrap, and are not cut a second time. */
 [data-testid="stSidebarUserContent"] [data-testid="stPageLink"] :is(span:has(>[data-testid="stMarkdownContainer"]),
  [data-testid="stMarkdownContainer"],p){white-space:normal;overflow:visible;overflow-wrap:anywhere}
+/* Code: Streamlit's own colors have contrasts down to 2.9 on the background of a block. */
+[data-testid="stCode"][data-testid] .token.token{color:light-dark(#1B2733,#E6EBF0)}
+[data-testid="stCode"][data-testid] .token:is(.string,.char,.attr-value){color:light-dark(#00714F,#5BD6B0)}
+[data-testid="stCode"][data-testid] .token:is(.number,.boolean,.constant,.regex){color:light-dark(#8A5F00,#F5C96A)}
+[data-testid="stCode"][data-testid] .token:is(.keyword,.function,.class-name,.builtin,.tag){
+ color:light-dark(#0A5F9A,#7CC0EC)}
+[data-testid="stCode"][data-testid] .token:is(.comment,.prolog){color:light-dark(#5C6873,#A9B4BE)}
 /* The buttons above a table are hidden until the mouse is over it, and Streamlit draws no focus. */
 [data-testid="stElementToolbar"]:focus-within{opacity:1;visibility:visible;pointer-events:auto}
 [data-testid="stElementToolbar"] button:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
