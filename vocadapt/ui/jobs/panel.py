@@ -29,7 +29,7 @@ from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_
 from vocadapt.ui.frame.pages import Part, find_link
 from vocadapt.ui.serving import paths
 
-UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
+UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
 MAX_QUEUED = 3  # jobs of the queue that are named
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
