@@ -1,7 +1,7 @@
 """The jobs of the workspace, visible on every page at any height: the running one in the header, all
 recent ones in the sidebar.
 
-Both are fragments that rerun every second while a job is alive. When a job has ended, they rerun
+Both are fragments that rerun every two seconds while a job is alive. When a job has ended, they rerun
 the page, which shows its result (`jobs.results`).
 """
 
@@ -28,7 +28,7 @@ STRIP_KEY = "job_strip"  # markup_style positions this container
 
 
 def draw_header_strip(workspace: Workspace) -> None:
-    """Draw the status of the running job in the header of a page, updated every second."""
+    """Draw the status of the running job in the header of a page, updated while it lives."""
     alive = _find_alive(workspace)
     st.fragment(_draw_strip, run_every=panel.UPDATE_SECONDS if alive else None)(workspace, alive)
 

@@ -63,7 +63,7 @@ def has_ended() -> bool:
 
 
 def sign_out() -> None:
-    """Sign out: end all sessions of the account, and draw their open tabs anew."""
+    """Sign out: end all sessions of the account, and draw their open tabs again."""
     account = find_account()
     if account[1]:
         record_end(account, int(time.time()))
@@ -113,7 +113,7 @@ def _name_file(account: tuple[str, str]) -> str:
 
 
 def _rerun_other_sessions() -> None:
-    """Draw the open tabs of all sessions anew: those that have ended show the page to sign in."""
+    """Draw the open tabs of all sessions again: those that have ended show the page to sign in."""
     from streamlit import runtime
     from streamlit.runtime.scriptrunner import get_script_run_ctx
 

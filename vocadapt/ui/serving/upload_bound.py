@@ -1,6 +1,6 @@
 """A bound on the uploads that a session holds in the memory of the server.
 
-A page saves what it asked for at once and frees it. A program may send more, which Streamlit keeps
+A page saves what it requested at once and frees it. A program may send more, which Streamlit keeps
 until the session ends.
 """
 
