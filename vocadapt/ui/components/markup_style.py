@@ -57,7 +57,7 @@ a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-of
 /* The buttons above a table are hidden until the mouse is over it, and Streamlit draws no focus. */
 [data-testid="stElementToolbar"]:focus-within{opacity:1;visibility:visible;pointer-events:auto}
 [data-testid="stElementToolbar"] button:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
-:is(button,label,[role="radio"],[role="button"])[data-selected="true"] p{color:light-dark(#0A5F9A,#7CC0EC)}
+:is([data-selected="true"],[aria-checked="true"],[aria-pressed="true"]) [data-has-shortcut] p{color:light-dark(#0A5F9A,#7CC0EC)}
 [data-testid="stPageLink"] a:focus-visible,[data-testid="stSidebarNav"] a:focus-visible{
  outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
 a.va-link.va-name-link{font-family:inherit;font-size:inherit;white-space:normal;text-decoration:underline;
