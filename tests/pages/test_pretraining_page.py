@@ -296,7 +296,7 @@ def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained)
 def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):
     started = []
 
-    def start(workspace, spec, name, work):
+    def start(workspace, spec, name, work, once):
         started.append(spec)
         return SimpleNamespace(id=name)
 

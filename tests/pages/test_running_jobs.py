@@ -9,9 +9,11 @@ import pytest
 from tests.material.lab import write_text
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
@@ -93,6 +95,19 @@ def test_two_orders_of_the_same_are_one_job(workspace, tiny_bert):
     assert queue.start(workspace, other, "c", once=True).id != job.id
     job.cancel(grace=2)
     assert queue.start(workspace, spec, "b", once=True).id != job.id
+
+
+def test_settings_with_several_values_are_compared_as_values(workspace, tiny_bert):
+    """In the file of a job, a tuple is a list."""
+    inputs = {"model": (str(tiny_bert),), "task": (str(workspace.root / "none"),)}
+    spec = Spec("finetune", FinetuneStep(seeds=(1, 2)), inputs)
+    (workspace.root / "jobs").mkdir(exist_ok=True)
+    with hold_lock(workspace.root / "jobs"):  # it waits
+        job = queue.start(workspace, spec, "a")
+        assert queue.find_same_job(workspace, spec).id == job.id
+        other = Spec("finetune", FinetuneStep(seeds=(1, 3)), inputs)
+        assert queue.find_same_job(workspace, other) is None
+        job.cancel(grace=2)
 
 
 def test_living_jobs_are_found_without_a_look_at_ended_ones(workspace, tiny_bert, monkeypatch):

@@ -20,6 +20,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.shared_queue import count_free_jobs
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.change import BASE_TO_ADAPTED
 from vocadapt.lab.steps.command_lines import build_command
@@ -307,9 +308,15 @@ def _copy_word_counts(workspace: Workspace) -> None:
 
 
 def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
-    """Start the jobs of the demo whose artifacts do not exist and are not being made; return them."""
-    started = []
+    """Start the jobs of the demo whose artifacts do not exist and are not being made; return them.
+
+    A visitor may have a maximum number of jobs: the others are started when the demo is opened again.
+    """
+    started: list[queue.Job] = []
+    room = count_free_jobs(workspace.root)
     for job in list_demo_jobs(workspace):
+        if room is not None and len(started) >= room:
+            break
         kind, name = job.place
         if _find_folder(workspace, job.place).exists():
             continue

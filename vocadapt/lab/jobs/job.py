@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,7 +49,7 @@ class Job:
     @cached_property
     def workspace(self) -> Workspace:
         """The workspace of the job."""
-        return Workspace(self.folder.parents[1])
+        return _open_workspace(self.folder.parents[1])
 
     @cached_property
     def order(self) -> dict[str, Any]:
@@ -266,6 +266,12 @@ class Job:
 
 _ORDERS = CachedReader(strict_json.read)  # spec.json of each job, as plain values and as a spec
 _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
+
+
+@lru_cache(maxsize=100)
+def _open_workspace(root: Path) -> Workspace:
+    """Open a workspace once for all of its jobs, of which there may be thousands."""
+    return Workspace(root)
 
 
 def _find_write_time(path: str) -> float:

@@ -19,7 +19,7 @@ def mark_living(job: Path) -> None:
     if not marks.is_dir():
         # Jobs that an earlier version started, which made no marks.
         living = [folder.name for folder in job.parent.glob("*/") if is_locked(folder)]
-        marks.mkdir()
+        marks.mkdir(exist_ok=True)  # several cells of a study may begin at once
         for name in living:
             (marks / name).touch()
     (marks / job.name).touch()

@@ -62,6 +62,8 @@ def start(
     """
     spec.check_distinct_inputs()
     target = workspace.folder(spec.kind, name)
+    if once and (same := find_same_job(workspace, spec)):
+        return same
     order = {
         "spec": spec.absolute().to_dict(),
         "target": f"{spec.kind}/{name}",
@@ -70,8 +72,7 @@ def start(
         "slowdown": estimate_slowdown(),
     }
     with reserve_space(target, spec.estimate_bytes(), FLOOR) as space, _lock_jobs(workspace):
-        same = find_same_job(workspace, spec) if once else None
-        if same:
+        if once and (same := find_same_job(workspace, spec)):  # started just now
             return same
         check_number_of_jobs(workspace.root)
         _check_target(workspace, target, spec, overwrite)
@@ -174,9 +175,8 @@ def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
     """Return the waiting or running job that does the same: the step, settings and inputs of `spec`;
     None if there is none.
     """
-    wanted = spec.absolute().to_dict()
-    same = (job for job in list_living_jobs(workspace) if job.order["spec"] == wanted)
-    return next(same, None)
+    wanted = spec.absolute()
+    return next((job for job in list_living_jobs(workspace) if job.spec == wanted), None)
 
 
 def remove_remains(workspace: Workspace) -> None:

@@ -154,7 +154,7 @@ def _raise_reservation(file: Path, needed: int) -> None:
 
 
 def _measure_place(place: Path) -> int:
-    """Return the bytes at a place, with its drafts, which lie beside it."""
+    """Return the bytes at a place, with its drafts."""
     place = Path(os.path.abspath(place))
     drafts = place.parent.glob(f".{escape(place.name)}.*.draft")
     return measure_files(map(str, (place, *drafts)))

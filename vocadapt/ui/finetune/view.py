@@ -57,7 +57,7 @@ from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import guards, panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
-USUAL = "usual"
+USUAL = "mixed, or its only one"  # what each model has
 HELP = {
     "models": (
         "Selects the models to fine-tune, one job each: models of this workspace, or others by"
@@ -211,20 +211,14 @@ def choose_task(workspace: Workspace) -> Path | None:
     address.restore_selection(
         TASK, Choice(names.__contains__, names[0] if names else "", typed=True)
     )
-    typed = st.selectbox(
-        "Task",
-        names,
-        index=None,
-        key=TASK,
-        accept_new_options=True,
-        persist_state="session",
-        help=explain("Task", HELP["task"]),
-        placeholder="Add one below, or type a .toml",
+    placeholder = "Add one below, or pick a .toml"
+    typed = pickers.draw_select_or_type(
+        "Task", names, TASK, placeholder=placeholder, help=HELP["task"]
     )
-    address.write(TASK, [str(typed or "")], names.__contains__)
+    address.write(TASK, [typed], names.__contains__)
     if not typed:
         return None
-    return find_task(os.path.expanduser(str(typed)), workspace)
+    return find_task(os.path.expanduser(typed), workspace)
 
 
 def _choose_fold(n_folds: int) -> int:

@@ -18,18 +18,19 @@ from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.shared_queue import count_jobs_before
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names
+from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import Part, find_link
 from vocadapt.ui.jobs import guards
 from vocadapt.ui.serving import paths
 
-UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
+UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
 MAX_QUEUED = 3  # jobs of the queue that are named
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
@@ -204,9 +205,10 @@ def find_target_name(job: queue.Job) -> str:
 
 
 def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
-    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs; the
-    artifacts of a kind are listed once.
+    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs, with the kind of
+    the result where two of other kinds look alike; the artifacts of a kind are listed once.
     """
+    jobs = list(jobs)
     listed: dict[str, dict[str, str]] = {}
     found = {}
     for job in jobs:
@@ -215,6 +217,14 @@ def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
             listed[kind] = list_display_names(job.workspace, kind)
         own = find_name(job.workspace, find_id(job))
         found[job.id] = own or listed.get(kind, {}).get(name, name)
+    # A long name is shortened in the sidebar.
+    short = {id: shorten_name(name) for id, name in found.items()}
+    kinds: dict[str, set[str]] = {}
+    for job in jobs:
+        kinds.setdefault(short[job.id], set()).add(job.spec.kind)
+    for job in jobs:
+        if len(kinds[short[job.id]]) > 1:
+            found[job.id] += f" ({ARTIFACTS.get(job.spec.kind, job.spec.kind)})"
     return found
 
 

@@ -266,7 +266,7 @@ def _name_place(step: Step) -> str:
 
 def _draw_reveal(lesson: Lesson, guess: int) -> None:
     """Draw what the steps have shown, next to the guess, and the published results."""
-    st.markdown("#### What you have seen")
+    draw_heading("What you have seen")
     st.markdown(f"You guessed: *{lesson.guesses[guess]}*")
     if guess != lesson.right:
         st.markdown(f"{lesson.answer_source}: *{lesson.guesses[lesson.right]}*")

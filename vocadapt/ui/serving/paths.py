@@ -131,6 +131,15 @@ def name_machine() -> str:
     return "the server" if is_for_others() else "this machine"
 
 
+def hide_server_paths(text: str) -> str:
+    """Return a text in which paths of the workspace are relative to the folder that it is in, if the lab
+    is served to others: its visitors need not know the folders of the server.
+    """
+    if not is_for_others():
+        return text
+    return text.replace(f"{workspace().root.parent}/", "")
+
+
 def build_network_warning(address: str) -> str:
     """Build the warning for a lab that is reachable from the network."""
     use = "use the lab, without a password and unencrypted: read and change the workspace, upload"

@@ -68,5 +68,5 @@ def draw_news_offer(workspace: Workspace, model: str) -> None:
             with mistakes.show_errors():
                 inputs = {"text": (str(news),), "model": (model,)}
                 spec = Spec("corpus", CorpusStep(copy=True), inputs)
-                queue.start(workspace, spec, workspace.find_free_name(*NEWS))
+                queue.start(workspace, spec, workspace.find_free_name(*NEWS), once=True)
                 st.rerun()

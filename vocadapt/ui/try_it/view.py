@@ -27,6 +27,7 @@ from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import (
+    draw_code,
     draw_command,
     draw_heading,
     draw_metrics,
@@ -357,7 +358,7 @@ def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
     with open_details():
         draw_command(_build_command(folder, run, example), "The same in a terminal")
         st.markdown("The same in Python")
-        st.code(_build_python(folder, run, example), language="python", wrap_lines=True)
+        draw_code(_build_python(folder, run, example), "python")
         names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")
         st.markdown("The run")
         st.json({name: run.record[name] for name in names if name in run.record}, expanded=False)
