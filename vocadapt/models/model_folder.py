@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
@@ -127,12 +128,27 @@ class ModelFolder(Summarized):
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
 
+    def check_finite(self, is_finite: NDArray[np.bool_]) -> None:
+        """Raise InputError if the embedding of a token is not finite; the first one is named.
+
+        is_finite: (tokens,) bool. Rows without a token may hold anything.
+        """
+        faulty = np.flatnonzero(~is_finite)
+        if len(faulty):
+            raise InputError(
+                f"{self.path}: {len(faulty):,} of {len(is_finite):,} tokens have an embedding that is"
+                f" not finite, {self.vocabulary.tokens[faulty[0]]!r} (id {faulty[0]:,}) first.",
+                "Download or save the model again, or give these tokens an embedding, such as the mean"
+                " of the others.",
+            )
+
     @cached_property
     def space(self) -> EmbeddingSpace:
         """The input embeddings (tokens, width) float32, in the order of the token ids."""
         self.check_rows()
         rows, tokens = read_embeddings(self), self.vocabulary.tokens
         matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
+        self.check_finite(np.isfinite(matrix).all(axis=1))
         return EmbeddingSpace(tokens, matrix, name=self.name, kinds=self._find_kinds(tokens))
 
     @cached_property

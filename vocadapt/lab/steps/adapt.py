@@ -122,6 +122,7 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
     departures_not_counted: NotRequired[str]
     further: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
     certificate: NotRequired[bool]
+    failed_checks: NotRequired[Annotated[list[str], "checks of the certificate that failed"]]
 
 
 def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
@@ -340,7 +341,10 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
         result, when = adapted.untrained, {"certified": "before the training"}
     certificate = certify(context.model, result, progress=progress)
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
-    return {"certificate": certificate.passed}
+    numbers: Numbers = {"certificate": certificate.passed}
+    if not certificate.passed:
+        numbers["failed_checks"] = [check.name for check in certificate.checks if not check.passed]
+    return numbers
 
 
 def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
