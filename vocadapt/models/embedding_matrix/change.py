@@ -87,7 +87,7 @@ def compute_entries(
     for name, value in tensors.items():
         if _is_copy(value, embeddings):
             entries[name] = new.matrix
-        elif not is_untied:
+        elif not is_untied or not new.tokens:
             entries[name] = None
         elif value.ndim == 1 and bias is not None:
             entries[name] = _compute_output_entries(bias.detach(), plan, new)
