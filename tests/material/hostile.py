@@ -485,7 +485,6 @@ MEMBERS = (
     "models/.a",
     "models/a\\b",
     "models",
-    "",
     "C:/a",
 )
 DAMAGES = (  # contents of a manifest
