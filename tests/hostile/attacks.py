@@ -115,6 +115,9 @@ def attempts(ground: Ground) -> list[Attempt]:
         *_on_artifacts(ground),
         *_on_numbers(ground),
         *_on_formats(ground),
+        *_on_exports(ground),
+        *_on_workspaces(ground),
+        *_on_outputs(ground),
     ]
 
 
@@ -310,6 +313,42 @@ def _on_formats(ground: Ground) -> Iterator[Attempt]:
     for kind, path in attacks_on_formats.write_files(ground.folder / "formats"):
         arguments = (str(part).replace("{}", str(path)) for part in commands[kind])
         yield Attempt(f"{kind} {path.name}", tuple(arguments), must_be_refused=True)
+
+
+def _on_exports(ground: Ground) -> Iterator[Attempt]:
+    for path in hostile.write_exports(ground.folder / "exports"):
+        yield _attempt(f"open {path.name}", "workspace", "open", path, "--out", OUT)
+
+
+def _on_workspaces(ground: Ground) -> Iterator[Attempt]:
+    for path in hostile.write_workspaces(ground.folder / "workspaces"):
+        for command in (["list"], ["export", "--out", "w.zip"]):
+            name = f"workspace {command[0]} {path.name}"
+            yield _attempt(name, "workspace", *command, "--workspace", path)
+        yield _attempt(f"results {path.name}", "results", "--workspace", path)
+
+
+def _on_outputs(ground: Ground) -> Iterator[Attempt]:
+    places = (
+        "",
+        " ",
+        ".",
+        "..",
+        "/",
+        "~nobody-known/a",
+        "a" * 5000,
+        "a\0b",
+        "/proc/a",
+        "/dev/null",
+    )
+    sound = ground.folder / "sound.vec"
+    sound.write_text("2 3\nheart 1 2 3\nlung 3 2 1\n", encoding="utf-8")
+    convert = ("vectors", "import", sound)
+    copy = ("workspace", "copy", "--workspace", ground.vectors)
+    for number, place in enumerate(places):
+        yield _attempt(f"import to {number}", *convert, f"--out={place}")
+        yield _attempt(f"copy to {number}", *copy, f"--out={place}")
+        yield _attempt(f"open to {number}", "workspace", "open", ground.text, f"--out={place}")
 
 
 def run(attempt: Attempt, folder: Path) -> Outcome:
