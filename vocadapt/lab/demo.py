@@ -218,6 +218,11 @@ def is_demo_installed() -> bool:
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
 
+def has_demo(workspace: Workspace) -> bool:
+    """Return whether the demo was opened in a workspace: its model is there."""
+    return find_demo_artifact(workspace, MODEL) is not None
+
+
 def is_demo_complete(workspace: Workspace) -> bool:
     """Return whether a workspace has, or jobs are making, everything that the demo consists of."""
     if not all(_exists_or_is_promised(workspace, place) for place in SHIPPED):

@@ -5,7 +5,7 @@ information is given by color alone, but also by a mark, a word or a shape.
 """
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -283,7 +283,7 @@ def plot_vocabulary_growth(
     # 2. The ring, in the color of its line.
     if here:
         name, keep, growth = here
-        color = dict(zip(curves, cycle(SERIES), strict=False))[name]
+        color = assign_colors(curves)[name]
         figure.add_scatter(
             x=[keep],
             y=[growth],
@@ -398,6 +398,14 @@ def plot_overlap_by_frequency(
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
         )
     return figure
+
+
+def assign_colors(names: Iterable[str]) -> dict[str, str]:
+    """Assign a color to each run, model or line, in order of first appearance.
+
+    A run has one color in every figure: `names` begins with all runs of its task, the oldest first.
+    """
+    return dict(zip(dict.fromkeys(names), cycle(SERIES), strict=False))
 
 
 def build_figure(

@@ -23,6 +23,7 @@ from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.shared_queue import hold_turn
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.locks import acquire_lock
@@ -135,6 +136,10 @@ def run_job(folder: Path, waits: bool = True) -> int:
     return EXITS[ending["state"]]
 
 
+def _log_guard(guard: Guard) -> None:
+    log.info("before the start: %s", guard.sentence)
+
+
 def install_signal_handler() -> threading.Event:
     """Make SIGTERM raise Canceled, once; return the event that it sets."""
     terminated = threading.Event()
@@ -162,12 +167,20 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
             if threads:
                 fix_threads(threads)
             with _watchdog(job):
-                run_step(job.spec, job.target, reporter, job.overwrite, job.folder, threads=threads)
+                made = run_step(
+                    job.spec,
+                    job.target,
+                    reporter,
+                    job.overwrite,
+                    job.folder,
+                    threads=threads,
+                    report_guard=_log_guard,
+                )
 
         # 2. Remove uploads that were copied, and the checkpoints.
         remove_copied_uploads(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
-        return DONE
+        return {**DONE, "outcome": job.spec.declaration.outcome(made.manifest.numbers)}
     except (Canceled, KeyboardInterrupt):
         if job.finished:  # stopped too late
             return DONE

@@ -1,5 +1,6 @@
 """Imported values of published tables: kept in the workspace, and merged when a table is shown."""
 
+import os
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -37,16 +38,29 @@ def read_imported(table: str, workspace: Workspace) -> ImportedValues | None:
     Raises InputError for a file that vocadapt did not write.
     """
     place = _find_file(table, workspace)
-    if not place.is_file():
+    if not os.path.isfile(place):
         return None
     content = strict_json.read(place)
     try:
         values = tuple(ImportedValue(**one) for one in content.pop("values"))
-        return ImportedValues(**content, values=values)
+        imported = ImportedValues(**content, values=values)
+        _check_types(imported)
+        return imported
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(
             f"{place} does not hold imported values: {error}.", "Remove it, and import them again."
         ) from error
+
+
+def _check_types(imported: ImportedValues) -> None:
+    """Raise TypeError for a field of another type: the file may come from elsewhere."""
+    texts: list[object] = [imported.table, imported.file, imported.who, imported.when]
+    for one in imported.values:
+        texts += [one.row, one.column, one.note]
+        if isinstance(one.value, bool) or not isinstance(one.value, str | int | float):
+            raise TypeError(f"a value of the type {type(one.value).__name__}")
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text of another type")
 
 
 def fill_imported(table: PublishedTable, workspace: Workspace | None) -> PublishedTable:

@@ -169,19 +169,19 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
 @contextmanager
 def open_file_draft(path: Path) -> Iterator[Path]:
     """Yield a path to write; it is renamed to `path` when the block ends, and removed if the block
-    raises.
+    raises; if this process is killed, the next writer removes it.
 
-    Raises InputError if the file cannot be written or the disk is full; see also `check_free_file`.
+    The path has the name of the file, in a draft of a folder beside it: some formats are chosen by
+    the ending. Raises InputError if the file cannot be written or the disk is full; see also
+    `check_free_file`.
     """
     place = Path(os.path.realpath(path))  # replace the target of a link, not the link
-    draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
-    try:
-        with convert_write_errors(path, "cannot be written", "Choose another place."):
-            yield draft
-            os.replace(draft, place)
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    with (
+        convert_write_errors(path, "cannot be written", "Choose another place."),
+        open_folder_draft(place) as draft,
+    ):
+        yield draft / place.name
+        os.replace(draft / place.name, place)
 
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
@@ -356,12 +356,26 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     with wait_for_lock(folder.parent):
         check_free(folder, overwrite)  # another process may have written it meanwhile
         if not (folder.is_dir() and any(folder.iterdir())):
-            os.replace(draft, folder)
+            move_draft(draft, folder)
             return
         old = draft.with_name(draft.name.removesuffix(DRAFT) + OLD)
         os.replace(folder, old)
         os.replace(draft, folder)
     _discard(old)
+
+
+def move_draft(draft: Path, folder: Path) -> None:
+    """Rename a complete draft to its target, which does not exist or is empty.
+
+    The current folder is filled instead, its manifest last: a shell in it would stay in the folder
+    that was replaced.
+    """
+    if not os.path.isdir(folder) or not os.path.samefile(folder, os.curdir):
+        os.replace(draft, folder)
+        return
+    for path in sorted(draft.iterdir(), key=lambda path: path.name == MANIFEST):
+        os.replace(path, folder / path.name)
+    draft.rmdir()
 
 
 def _discard(old: Path) -> None:

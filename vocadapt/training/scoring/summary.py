@@ -49,8 +49,10 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
     answer.
 
     dev_scores: after each epoch or, without a dev split, the score of training examples at the end.
-    False for a run without scores.
+    False for a run without scores, and where the baseline is perfect, as in a split of one class.
     """
+    if baseline.majority >= 1 - tolerance:
+        return False
 
     def left(score: float) -> bool:
         return score > baseline.majority + tolerance and all(

@@ -265,4 +265,10 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
 def load_record(artifact: Artifact) -> dict[str, Any]:
     """Return the record of an adapted model: plan, provenance, certificate."""
-    return strict_json.loads((artifact.folder / RECORD).read_text(encoding="utf-8"), RECORD)
+    record = strict_json.read(artifact.folder / RECORD)
+    if not {"plan", "recipe"} <= set(record):
+        raise InputError(
+            f"{artifact.name}/{RECORD} is no record of an adaptation.",
+            f"Delete {artifact.name}, and create it again.",
+        )
+    return record

@@ -19,7 +19,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     # 1. The adapted models of the workspace.
     adapted = list_adapted_models(workspace)
     if adapted:
-        model.draw_adapted_model(workspace, adapted)
+        with mistakes.show_errors():  # a damaged one does not stop the form
+            model.draw_adapted_model(workspace, adapted)
         st.divider()
 
     # 2. A new one.

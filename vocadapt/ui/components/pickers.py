@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
@@ -48,6 +49,7 @@ __all__ = [
     "draw_empty_state",
     "draw_name_input",
     "draw_select_or_type",
+    "find_run_of_side",
     "label_runs",
     "list_demo_model",
     "list_display_names",
@@ -351,17 +353,30 @@ def pick_run(
     key: str,
     task: str = "",
     by_tokenization: bool = False,
+    first: str = "",
 ) -> ChosenRun | None:
-    """Show a picker of runs; return None if there are none.
+    """Show a picker of runs, newest first; return None if there are none.
 
-    The newest come first. `by_tokenization`: one entry per tokenization, the main one first. The
-    address contains the name of the folder, the menu the display name.
+    `by_tokenization`: one entry per tokenization, the main one first. first: name of the run that is
+    selected at first; "": the newest. The address contains the name of the folder, the menu the
+    display name.
     """
     offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
     labels = label_runs(workspace, offered)
+    default = list(offered).index(first) if first in offered else 0
     return pick_named(
-        label, key, offered, empty="There is no run yet", help=RUN_HELP, labels=labels
+        label, key, offered, default, "There is no run yet", help=RUN_HELP, labels=labels
     )
+
+
+def find_run_of_side(
+    runs: Sequence[RunSet], side: Side | None, seeds: Sequence[int]
+) -> ChosenRun | None:
+    """Return the run of a side of a comparison with the first of some seeds; None if there is none."""
+    for one in runs:
+        if side is not None and one.name == side[0]:
+            return next((ChosenRun(one, run, side[1]) for run in one.of_seed(seeds[0])), None)
+    return None
 
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
@@ -504,7 +519,7 @@ def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> Non
         with st.container(horizontal=True):
             if part:
                 draw_link(part, link)
-            if not making:
+            if not making and not demo.has_demo(address.workspace()):
                 draw_link("home", "Or open the demo", icon=":material/explore:")
 
 

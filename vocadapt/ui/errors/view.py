@@ -77,6 +77,8 @@ def choose_two(
             icon=":material/compare_arrows:",
         )
         return None
+    if differences := comparable.describe_differences(*picked):
+        st.warning(plain(differences), icon=":material/compare_arrows:")
     # 2. The slices, which depend on the examples.
     found = comparable.open_pair(*picked)
     slicing = found.slicing(_settings(), filters.list_own_slices(workspace))

@@ -14,7 +14,7 @@ from vocadapt.ui.jobs import panel
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the newest results, and the forms of new runs and new tasks."""
+    """Draw the headline result, and the forms of new runs and new tasks."""
     # 1. The running job, and the latest result.
     with st.container():
         panel.draw_running(
@@ -22,7 +22,7 @@ def draw(workspace: Workspace) -> None:
         )
     runs = cache.load_runs(workspace)
     if runs:
-        result.draw_newest_result(workspace, runs)
+        result.draw_headline_result(workspace, runs)
 
     # 2. The forms of new runs and new tasks.
     _draw_forms(workspace, runs)

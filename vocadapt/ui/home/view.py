@@ -1,12 +1,14 @@
 """Blocks of the part Home: the five steps of the walk, recent artifacts, and the demo."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.artifacts.runs import find_default_baseline, find_remark
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.runs import find_fair_pair, find_remark
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
@@ -178,7 +180,9 @@ def find_label(part: str) -> str:
 
 def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
     """Draw the main figure of an artifact and its name, or its name alone if it has none."""
-    label, value, basis = find_main_figure(artifact)
+    label, value, basis = "", "", ""
+    with suppress(InputError):  # a damaged result has no figures
+        label, value, basis = find_main_figure(artifact)
     name = _find_name(artifact, workspace)
     if value:
         draw_metric(st, label, value, f"{plain(name)} · {basis}")
@@ -196,8 +200,9 @@ def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
     if own is None:
         return
     same = [one for one in scored if one.task == own.task]
-    name, tokenization = find_default_baseline(same)
-    if (name, tokenization) != (own.name, own.main_tokenization):
+    pair = find_fair_pair(same, (own.name, own.main_tokenization))
+    if pair and pair.baseline:
+        name, tokenization = pair.baseline
         baseline = next(one for one in scored if one.name == name)
         score = fraction(baseline.summary(tokenization, own.metric).mean)
         shown = shorten_name(display_name(workspace, "runs", name), MAX_RECENT_LENGTH)

@@ -136,8 +136,9 @@ def _draw_alive_job(job: queue.Job, status: Status, name: str) -> None:
 
 def _draw_ended_job(job: queue.Job, status: Status, name: str) -> None:
     """Draw a link: to the result of a job that is done, else to the job."""
-    label = f"{status.state} · {plain(shorten_name(name))}"
+    label = f"{status.title} · {plain(shorten_name(name))}"
+    icon = panel.find_icon(status)
     if status.state == "done" and job.finished:
-        results.draw_result_link(job, label, panel.ICONS[status.state])
+        results.draw_result_link(job, label, icon)
     else:
-        panel.draw_link(job, label, panel.ICONS[status.state])
+        panel.draw_link(job, label, icon)

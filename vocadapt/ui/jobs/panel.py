@@ -27,6 +27,7 @@ from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import Part, find_link
+from vocadapt.ui.jobs import guards
 from vocadapt.ui.serving import paths
 
 UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
@@ -47,6 +48,19 @@ COLORS = {"running": "blue", "done": "green", "failed": "violet", "interrupted":
 CHIPS = {
     state: f":{COLORS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
 }
+
+
+def format_chip(status: Status) -> str:
+    """Format the state of a job as a badge; of one that is done, what its result came to."""
+    if status.outcome:
+        return f":violet-badge[{find_icon(status)} {status.title}]"
+    return CHIPS[status.state]
+
+
+def find_icon(status: Status) -> str:
+    """Return the icon of the state of a job."""
+    return ":material/warning:" if status.outcome else ICONS[status.state]
+
 
 ButtonKind = Literal["primary", "secondary"]
 DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
@@ -84,12 +98,15 @@ def draw_start(
     name_key: str = "",
     icon: str = ":material/play_arrow:",
     kind: ButtonKind = "primary",
+    has_estimate: bool = False,
 ) -> str:
     """Draw the name of a result and the button that starts its job; return the name if it was pressed,
-    else "". While a job with the same settings lives, draw that instead.
+    else "". While a job with the same settings lives, draw that instead. The guards of its step stand
+    above the button, which is quiet if they say that it takes very long.
 
     makes: the kind of the result. spec: None while inputs are missing: the button is disabled. wish:
-    the name if it is free. name_key: key of the field of the name; without one, there is no field.
+    the name if it is free. name_key: key of the field of the name; without one, there is no field. has_estimate: whether
+    the page shows the time itself.
     """
     if spec and draw_if_running(workspace, spec):
         return ""
@@ -97,6 +114,8 @@ def draw_start(
         name = pickers.draw_name_input(workspace, makes, wish, name_key)
     else:
         name = workspace.find_free_name(makes, wish, queue.list_promised_names(workspace, makes))
+    if spec and guards.draw_guards(workspace, spec, has_estimate=has_estimate):
+        kind = "secondary"
     pressed = st.button(label, type=kind, icon=icon, key=key, disabled=spec is None)
     return name if pressed else ""
 

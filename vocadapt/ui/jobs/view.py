@@ -138,7 +138,7 @@ def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> Non
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([2, 1], vertical_alignment="center")
         words.markdown(
-            f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
+            f"{panel.format_chip(status)} **{job.spec.declaration.about}**  \n"
             f"{icon_of(job.spec.kind)} {plain(name)}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
@@ -182,7 +182,7 @@ def _draw_state(workspace: Workspace, job: queue.Job, name: str, was_alive: bool
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         draw_heading(f"{job.spec.declaration.about} · {plain(name)}", anchor=False)
-        st.markdown(panel.CHIPS[status.state], width="content")
+        st.markdown(panel.format_chip(status), width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
     earlier = f"earlier: {', '.join(runs)} · " if runs else ""

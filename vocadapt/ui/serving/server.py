@@ -132,7 +132,7 @@ def serve(
             f"Fill it first, for example: python -m vocadapt demo --out {opened.root}",
         )
     # 2. Settings that the pages and jobs read from the environment.
-    for name in (*limits.VARIABLES, SIGN_IN, accounts.SIGN_OUTS, guard.EMBED_IN, paths.FILES_ROOT):
+    for name in (*limits.VARIABLES, SIGN_IN, accounts.SIGN_OUTS, guard.EMBED_IN, limits.FILES_ROOT):
         os.environ.pop(name, None)
     os.environ.update(variables)
     os.environ[WORKSPACE_VARIABLE] = str(opened.root)
@@ -162,7 +162,7 @@ def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
     """Return the environment variables by which pages and jobs know how the lab is shared."""
     found = {}
     if sharing.files_root:
-        found[paths.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
+        found[limits.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
     if sharing.embed_in:
         found[guard.EMBED_IN] = sharing.embed_in
     if sharing.read_only:

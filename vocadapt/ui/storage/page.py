@@ -15,6 +15,7 @@ def draw(workspace: Workspace) -> None:
     # 1. The artifacts and ended jobs; a selected one can be renamed, annotated and deleted.
     view.draw_message()
     view.draw_quota(workspace)
+    view.warn_of_hidden(workspace)
     items = view.list_items(workspace)
     if items:
         selected = view.draw_items(items)

@@ -21,7 +21,7 @@ from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, describe_hidden
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.intake import check_uploads
@@ -110,6 +110,14 @@ def draw_message() -> None:
     message = st.session_state.pop(MESSAGE, "")
     if message:
         st.success(message, icon=":material/check:")
+
+
+def warn_of_hidden(workspace: Workspace) -> None:
+    """Warn of the artifacts that cannot be used, and say why; nothing if there are none."""
+    if hidden := workspace.list_hidden():
+        st.warning(
+            "  \n".join(plain(one) for one in describe_hidden(hidden)), icon=":material/warning:"
+        )
 
 
 def draw_items(items: list[Item]) -> Item | None:
