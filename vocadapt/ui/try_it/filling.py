@@ -391,4 +391,5 @@ def _draw_neighbors(model: LanguageModel, word: str, links: markup.Links) -> Non
     rows = list_neighbors(space, model.space[word], NEIGHBORS, own=word)
     new = frozenset(_list_new_words(model))
     note = "nearest whole words in the model's embeddings"
-    markup.draw_neighbor_cards([markup.Card(word, note, "source", rows, new)], links)
+    card = markup.Card(word, note, "source", rows, new, random=cache.random_cosine_of(space))
+    markup.draw_neighbor_cards([card], links)

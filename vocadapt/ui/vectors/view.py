@@ -146,7 +146,16 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
             listed = list_neighbors(space, space[found.word], k, metric, found.word)
             note = f"{METRICS[metric]}, {count(len(listed))} of {count(len(space))} words"
             title = f"Nearest to {found.word}"
-            cards = [markup.Card(title, note, "domain", listed, measure=settings.score_kind)]
+            cards = [
+                markup.Card(
+                    title,
+                    note,
+                    "domain",
+                    listed,
+                    measure=settings.score_kind,
+                    random=word_query.find_random_cosine(settings, space),
+                )
+            ]
         elif found.formula is not None:
             cards = [word_query.build_formula_card(found.formula, space, k)]
         if cards:
