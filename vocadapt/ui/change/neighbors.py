@@ -7,6 +7,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.change import (
+    SHOWCASE_LENGTH,
     NeighborhoodChange,
     WordChange,
 )
@@ -23,9 +24,13 @@ from vocadapt.ui.frame import cache, mistakes
 
 
 def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
-    """Return example words: the first longer ones of the list."""
+    """Return example words: the one that changed most convincingly, and the first longer ones of the
+    list.
+    """
     words = [change.words[row] for row in rows[:LISTED]]
-    return [word for word in words if len(word) > 4 and word.isalpha()][: word_query.EXAMPLES]
+    long = [word for word in words if len(word) >= SHOWCASE_LENGTH and word.isalpha()]
+    first = [change.showcase] if change.showcase else []
+    return list(dict.fromkeys([*first, *long]))[: word_query.EXAMPLES]
 
 
 def draw_word(shown: ShownComparison, examples: list[str]) -> None:
