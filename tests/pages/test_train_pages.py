@@ -46,6 +46,7 @@ from vocadapt.training.tasks.task import Task, read_task
 from vocadapt.ui.components.pickers import list_runs_to_pick
 from vocadapt.ui.finetune import view
 from vocadapt.ui.finetune.view import parse_seeds
+from vocadapt.ui.home.view import COLLAPSED, WALK, find_state
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -146,6 +147,26 @@ def test_results_open_on_a_fair_pair_and_fold_runs_with_other_settings(open_page
     # With a quick run as the baseline, the others have other settings.
     app.selectbox(key="results_baseline").select("quick · base").run()
     assert "Other settings (2)" in [one.label for one in app.expander]
+
+
+def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, tmp_path):
+    quick = asdict(replace(FinetuneSettings(), epochs=2))
+    write_runs(runs, "quick", GOLD, {1: {"base": said(8)}}, model="base", settings=quick)
+    app = open_page("home", runs)
+    assert not app.exception
+    metrics = {metric.label: metric.value for metric in app.metric}
+    # By hand: green pooled finds 6, 7, 8 of 8; base finds 3, 4, 5.
+    assert (metrics["F1"], metrics["Baseline"]) == (".930", ".660")
+    assert any("3 seeds · other settings" in text for text in plain_texts(app))
+    assert find_state(WALK[-1], runs).state == "done"
+    # Only collapsed runs: the step is not done.
+    failed = Workspace(tmp_path / "failed")
+    write_runs(failed, "all", GOLD, {1: {"base": said(0)}}, collapsed=True)
+    write_runs(failed, "again", GOLD, {1: {"base": said(0)}}, collapsed=True)
+    assert find_state(WALK[-1], failed).state == COLLAPSED
+    app = open_page("home", failed)
+    assert any("collapsed: train again" in text for text in texts(app))
+    assert {metric.value for metric in app.metric} == {".000 (collapsed)"}
 
 
 def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):

@@ -95,11 +95,14 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
 
 
 def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Describe the number of added tokens as a metric: label, value and note.
+    """Describe the number of added tokens, or of removed ones if none was added, as a metric: label,
+    value and note.
 
     If words have several forms, such as capitalized, the number of words is the value.
     """
     total = f"{count(numbers['tokens_after'])} in total"
+    if not numbers["added"] and numbers.get("dropped"):
+        return "Tokens removed", count(numbers["dropped"]), total
     if "forms" not in numbers:
         return "Tokens added", count(numbers["added"]), total
     words = count(numbers["added"] - numbers["forms"])
