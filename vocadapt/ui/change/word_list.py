@@ -25,7 +25,7 @@ from vocadapt.ui.components.blocks import (
     draw_table,
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, percent
 from vocadapt.ui.components.slice_form import draw_slice_form
 from vocadapt.ui.frame import address
 
@@ -315,8 +315,8 @@ def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaselin
     _, means = lines["compared spaces"]
     about = (
         f"{count(len(known))} of {count(len(change.words))} words have a count. The rarest keep"
-        f" {fraction(float(means[0]))} of their neighbors on average, the most frequent"
-        f" {fraction(float(means[-1]))}."
+        f" {percent(float(means[0]))} of their neighbors on average, the most frequent"
+        f" {percent(float(means[-1]))}."
     )
     key = "by_frequency"
     st.plotly_chart(

@@ -36,7 +36,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import Card, HeatCell, plain
-from vocadapt.ui.components.number_formats import count, format_estimate, fraction
+from vocadapt.ui.components.number_formats import count, format_estimate, fraction, percent
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.frame import address, mistakes
@@ -460,7 +460,7 @@ def _draw_hubness(found: Hubness | None, field: str) -> None:
     st.metric("Hubness", fraction(found.skewness, 2), help=explain("Hubness", HELP["hubness"]))
     st.markdown(
         f":small[{verdict}: the largest hub is a neighbor of"
-        f" {count(found.largest)} tokens; {fraction(found.never)} of the tokens are neighbors of"
+        f" {count(found.largest)} tokens; {percent(found.never)} of the tokens are neighbors of"
         " none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
