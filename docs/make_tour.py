@@ -93,8 +93,8 @@ STOPS = (
     ),
     Stop(
         "change",
-        "The page opens on the word that changed most convincingly: the neighbors that a word had only before, in"
-        " both, and only after.",
+        "The page opens on the word that changed most convincingly: the neighbors that a word had"
+        " only before, in both, and only after.",
     ),
     Stop(
         "results",

@@ -196,7 +196,7 @@ class NeighborhoodChange:
         before, after = (mean - mean.mean() for mean in means)
         scores = (1 - self.overlap) * (after - before)
         for row in np.argsort(-scores, kind="stable").tolist():
-            word = self.words[row]
+            word: str = self.words[row]
             if len(word) >= SHOWCASE_LENGTH and word.isalpha() and self.overlap[row] < 1:
                 return word
         return ""
