@@ -563,6 +563,10 @@ def test_a_run_has_the_same_color_in_the_scores_and_in_its_curves():
     colors = {trace.text[0]: trace.marker.color for trace in scores.data if trace.text}
     curves = plot_losses({"b · seed 2": [(1, 0.5)]}, among=["a · seed 1", "b · seed 2"])
     assert colors["b"] == curves.data[0].line.color != colors["a"]
+    # Scores of 0 have an axis from 0.
+    zero = plot_scores([ScoreMark("a", "base", (0.0,), 0.0, None)], "F1")
+    assert tuple(zero.layout.xaxis.range) == (0, 1)
+    assert tuple(plot_dev_scores({"a": [0.0, 0.0]}, "F1").layout.yaxis.range) == (0, 1)
     # A newer run changes no color.
     assert plot_scores(marks, "F1", ["a", "b", "c"]).data == scores.data
 
