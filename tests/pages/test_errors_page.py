@@ -69,7 +69,7 @@ def test_the_newest_run_is_compared_with_the_one_of_a_single_tokenization(open_p
     assert not app.exception and not app.error
     assert app.selectbox(key="errors_baseline").value == "plain · seed 1 · base"
     assert app.selectbox(key="errors_compared").value == "green · seed 1 · pooled"
-    assert [heading.value for heading in app.subheader] == [
+    assert [heading.value for heading in app.header] == [
         "Change by slice",
         "Score by tokenization",
     ]
@@ -319,7 +319,7 @@ def test_two_tokenizations_of_one_run_and_the_same_twice(open_page, workspace):
         errors_compared="green · seed 1 · pooled",
     )
     assert not app.exception and "Score by tokenization" in [
-        heading.value for heading in app.subheader
+        heading.value for heading in app.header
     ]
     app = open_page(
         PAGE,

@@ -306,9 +306,7 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
     app = open_page(RESULTS, runs)
-    assert not app.exception and "Means by task group" in [
-        heading.value for heading in app.subheader
-    ]
+    assert not app.exception and "Means by task group" in [heading.value for heading in app.header]
     assert any("1 of 7" in cell for cell in table(app, "classification")["classification"])
 
 
@@ -325,7 +323,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
 ):
     started = []
 
-    def start(workspace, spec, name, work):
+    def start(workspace, spec, name, work, once):
         started.append((spec, name))
         return SimpleNamespace(id=name)
 

@@ -41,7 +41,7 @@ def describe(counts):
         counts.lines,
         counts.bytes,
         counts.lines_read,
-        counts.articles,
+        counts.notes,
     )
 
 

@@ -154,3 +154,12 @@ def test_a_single_unit_has_no_interval():
     assert compared.difference == -1 and compared.interval.low is None
     two = bootstrap(ACCURACY, ACCURACY.tally(GOLD[:2], answers(1, 2)))
     assert (two.low, two.high) == (0, 1)
+
+
+def test_a_task_without_any_entity_has_an_interval():
+    scorer = TASK_KINDS["ner"].scorer("")
+    gold = [["O", "O"], ["O"]]
+    tally = scorer.tally(gold, gold)
+    assert (bootstrap(scorer, tally).low, bootstrap(scorer, tally).high) == (0, 0)
+    compared = compare_tallies(scorer, tally, tally)
+    assert (compared.a, compared.b, compared.p_randomisation) == (0, 0, 1)

@@ -28,7 +28,7 @@ from vocadapt.processes import end_with_parent
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus, Passage, may_divide
 from vocadapt.text.counting import LineCounter, build_word_counter
-from vocadapt.text.formats.readers import NO_ARTICLES
+from vocadapt.text.formats.readers import NO_NOTES
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import (
     WordCounts,
@@ -192,7 +192,7 @@ class _Division:
     def report(self, progress: Progress) -> None:
         """Report the lines that were read."""
         total = self.total
-        message = describe_lines(total.lines, total.lines_read, total.articles)
+        message = describe_lines(total.lines, total.lines_read, total.notes)
         progress(self.fraction, message)
 
 
@@ -225,7 +225,7 @@ def _count_unit(unit: Unit, tally: LineCounter) -> Iterator[WordCounts]:
             tally.count(passage.text)
         text = passage.text
         lines, size = text.count("\n"), len(text.encode())
-        yield WordCounts({}, lines, size, passage.read, passage.articles)
+        yield WordCounts({}, lines, size, passage.read, passage.notes)
 
 
 def _add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
@@ -235,7 +235,7 @@ def _add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
         sum(part.lines for part in parts),
         sum(part.bytes for part in parts),
         sum(part.lines_read for part in parts),
-        sum((part.articles for part in parts), NO_ARTICLES),
+        sum((part.notes for part in parts), NO_NOTES),
     )
 
 

@@ -17,7 +17,7 @@ from vocadapt.files import open_file
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
-from vocadapt.text.formats.readers import NO_ARTICLES, Articles
+from vocadapt.text.formats.readers import NO_NOTES, ReaderNotes
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 
@@ -32,15 +32,15 @@ class WordCounts(Summarized):
     """Number of occurrences of each pre-token (or word, see `write_sentences`) in a corpus, most
     frequent first, ties by spelling. In WordPiece models, pre-tokens are words.
 
-    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. articles: numbers
-    of articles read from XML and CORD-19 files and left out.
+    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. notes: what the
+    readers counted.
     """
 
     counts: Mapping[str, int]
     lines: int
     bytes: int
     lines_read: int = 0
-    articles: Articles = NO_ARTICLES
+    notes: ReaderNotes = NO_NOTES
 
     @cached_property
     def words(self) -> int:
@@ -59,17 +59,6 @@ class WordCounts(Summarized):
         """Number of different words."""
         return len(self.counts)
 
-    def article_counts(self) -> dict[str, int]:
-        """Count the articles that were read, and those left out by reason; {} for other texts."""
-        found = self.articles
-        if not found.read:
-            return {}
-        return {
-            "articles": found.read,
-            "articles_not_english": found.foreign,
-            "articles_without_text": found.empty,
-        }
-
     def write(self, path: Path) -> None:
         """Write a tab-separated file: one line of totals, then word and count."""
         with _open_new_file(path) as file:
@@ -79,7 +68,7 @@ class WordCounts(Summarized):
                 "lines_read": self.lines_read,
                 "distinct": self.distinct,
             }
-            totals |= self.article_counts()
+            totals |= self.notes.counts()
             file.write("\t".join(f"{name}\t{total}" for name, total in totals.items()) + "\n")
             file.writelines(f"{word}\t{count}\n" for word, count in self.counts.items())
 
@@ -88,14 +77,17 @@ class WordCounts(Summarized):
         """Read what `write` wrote; raises InputError for anything else."""
         try:
             with TextIOWrapper(open_file(path), encoding="utf-8", newline="\n") as file:
-                totals = next(file, "").split("\t")[1::2]
-                lines, size, lines_read, distinct, *articles = map(int, totals)
+                first = next(file, "").split("\t")
+                totals = dict(zip(first[::2], map(int, first[1::2]), strict=True))
+                size, distinct = totals.pop("bytes"), totals.pop("distinct")
+                lines, lines_read = totals.pop("lines"), totals.pop("lines_read")
+                notes = ReaderNotes(**totals)
                 cells = (line[:-1].split("\t") for line in file)
                 counts = {word: int(count) for word, count in cells}
             if len(counts) != distinct:
                 raise ValueError(f"{len(counts):,} of {distinct:,} words")
-            return cls(counts, lines, size, lines_read, Articles(*articles))
-        except (ValueError, TypeError) as error:
+            return cls(counts, lines, size, lines_read, notes)
+        except (ValueError, TypeError, KeyError) as error:
             raise InputError(
                 f"{path}: not a word count of vocadapt ({error}).", "Count the words again."
             ) from None
@@ -149,7 +141,7 @@ def tally_words(
     tally = build_word_counter(splitter)
     split_lines = tally.pretoken_lines if pretokens else tally.sentences
     lines = lines_read = size = 0
-    articles = NO_ARTICLES
+    notes = NO_NOTES
     for passage in corpus.passages():
         # 1. Split the lines and count their parts.
         with report_block(passage.where):
@@ -162,19 +154,17 @@ def tally_words(
         lines += passage.text.count("\n")
         lines_read += passage.read
         size += len(passage.text.encode())
-        articles += passage.articles
-        progress(passage.fraction, describe_lines(lines, lines_read, articles))
-    return WordCounts(tally.word_counts(), lines, size, lines_read, articles)
+        notes += passage.notes
+        progress(passage.fraction, describe_lines(lines, lines_read, notes))
+    return WordCounts(tally.word_counts(), lines, size, lines_read, notes)
 
 
-def describe_lines(lines: int, lines_read: int, articles: Articles = NO_ARTICLES) -> str:
+def describe_lines(lines: int, lines_read: int, notes: ReaderNotes = NO_NOTES) -> str:
     """Return how much was read: 900 lines kept of 1,000 from 20 articles, …"""
     message = f"{lines:,} lines"
     if lines < lines_read:
         message += f" kept of {lines_read:,}"
-    if articles.read:
-        message += f" from {articles}"
-    return message
+    return f"{message}{notes}"
 
 
 def sort_counts(found: WordCounts) -> WordCounts:
@@ -184,7 +174,7 @@ def sort_counts(found: WordCounts) -> WordCounts:
     """
     words = found.counts
     if not words:
-        message = describe_lines(found.lines, found.lines_read, found.articles)
+        message = describe_lines(found.lines, found.lines_read, found.notes)
         raise InputError(
             f"The text contains no words ({message}).", "Check the text and the options."
         )

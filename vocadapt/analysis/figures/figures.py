@@ -101,27 +101,6 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
     return figure
 
 
-def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
-    """Plot the progress of a job over time: one (seconds, fractions) pair per run."""
-    figure = build_figure(
-        "seconds", "done", 210, y_axis={"range": [0, 1.02]}, showlegend=len(runs) > 1
-    )
-    for number, (seconds, fractions) in enumerate(runs, start=1):
-        # The last run is the current one; earlier ones were interrupted.
-        line = {"color": NEUTRAL, "width": 2.5, "dash": "dot"}
-        if number == len(runs):
-            line |= {"color": SOURCE, "dash": "solid"}
-        figure.add_scatter(
-            x=seconds,
-            y=fractions,
-            mode="lines",
-            line=line,
-            name=f"run {number}",
-            hovertemplate="%{x} s: %{y:.3f}<extra></extra>",
-        )
-    return figure
-
-
 def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go.Figure:
     """Plot the fraction of words with one, two, three … wordpieces; one group of bars per model.
 

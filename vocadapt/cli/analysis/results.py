@@ -149,7 +149,7 @@ class ScoreAnswer(ScoreValues):
     gold: str
     predicted: str
     scores: dict[str, ScoreValues]
-    notes: dict[str, int]
+    notes: dict[str, int | str]
 
 
 allow_other_fields(float, ScoreValues, ScoreAnswer)
@@ -318,11 +318,7 @@ def _score(options: Options) -> Answer[ScoreAnswer]:
             scorer, gold, predicted, against, rules, draws, options.example_unit
         )
         parts.append(text)
-    notes = {
-        name: count
-        for name, count in {**gold.notes, **predicted.notes}.items()
-        if count and isinstance(count, int)
-    }
+    notes = {name: value for name, value in {**gold.notes, **predicted.notes}.items() if value}
     answer = {
         **scores[scorers[0].name],
         "kind": kind.name,

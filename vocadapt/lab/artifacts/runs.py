@@ -4,6 +4,7 @@ An artifact holds the runs of one model on one task, one per seed (and fold). It
 training examples, and the text of its model's word vectors or adaptation.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -40,6 +41,7 @@ from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
+from vocadapt.training.tasks.training_sample import sample_training_split
 
 # What the record of a run must contain.
 REQUIRED_KEYS = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}
@@ -273,7 +275,9 @@ def list_runs_and_errors(
     """Return all runs of a workspace, newest first, and the names of unreadable ones with the
     reason.
     """
-    found, unreadable = [], {}
+    found = []
+    hidden = workspace.list_hidden("runs")
+    unreadable = {name.partition("/")[2]: why for name, why in hidden.items()}
     for artifact in workspace.artifacts("runs"):
         try:
             found.append(opening(artifact))
@@ -387,7 +391,12 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
         # 3. Load the task as the step does.
         step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
-        task, _ = limit_task(load_task(step, settings), settings.limit)
+        whole = load_task(step, settings)
+        task, _ = limit_task(whole, settings.limit)
+        # Runs of earlier versions, which did not count labels, were trained on a random sample.
+        drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)
+        if drawn.labels != drawn.at_random and "trained_labels" not in run.record:
+            return None
         examples = tuple(task.splits["train"].examples)
         if settings.finetune.with_dev and "dev" in task.splits:
             examples += tuple(task.splits["dev"].examples)
@@ -404,9 +413,7 @@ def find_trained_model(folder: Path) -> Path | None:
     if artifact is None or "model" not in artifact.manifest.inputs:
         return None
     path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
-    if not (path / "tokenizer.json").is_file():
-        return None
-    return path
+    return path if os.path.isfile(path / "tokenizer.json") else None
 
 
 def find_corpus(folder: Path) -> Corpus | None:
@@ -441,7 +448,7 @@ def _find_artifact(folder: Path) -> Artifact | None:
     there is none.
     """
     for place in (folder, folder.parent):
-        if (place / MANIFEST).is_file():
+        if os.path.isfile(place / MANIFEST):
             with suppress(InputError):
                 return open_artifact(place)
             return None

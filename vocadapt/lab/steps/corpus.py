@@ -47,7 +47,7 @@ def summarize_counts(text: Corpus, counts: WordCounts) -> Numbers:
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
-        **counts.article_counts(),
+        **counts.notes.counts(),
     }
 
 

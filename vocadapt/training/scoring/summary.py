@@ -49,13 +49,12 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
     answer.
 
     dev_scores: after each epoch or, without a dev split, the score of training examples at the end.
-    False for a run without scores, and for a perfect one: of examples of one class the majority
-    baseline is perfect, too, and nothing can exceed it.
+    False for a run without scores, and where the baseline is perfect, as in a split of one class.
     """
+    if baseline.majority >= 1 - tolerance:
+        return False
 
     def left(score: float) -> bool:
-        if score >= 1 - tolerance:
-            return True
         return score > baseline.majority + tolerance and all(
             abs(score - held) > tolerance for held in baseline.constants
         )

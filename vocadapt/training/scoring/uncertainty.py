@@ -9,6 +9,7 @@ draws units 0, 0 and 2, weights 2 0 1; its sums are 3 2 2, its F1 is 2 · 2 / (3
 interval holds the middle 95 % of such values.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,13 +88,21 @@ def bootstrap(
     scorer: Scorer, tally: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Interval:
     """Return the confidence interval of the headline figure over units drawn with replacement."""
-    flat = tally.rows.reshape(len(tally.rows), -1)
+    flat = _flatten(tally.rows)
     sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
     return _interval(
-        scorer.headlines(sums.reshape(-1, *tally.rows.shape[1:]), tally.labels, rules),
+        scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules),
         draws,
         len(flat),
     )
+
+
+def _flatten(rows: Array) -> Array:
+    """Return the counts of each unit, (units, labels, counts), as one row: (units, labels · counts).
+
+    A task may have no labels, so numpy cannot infer the width.
+    """
+    return rows.reshape(len(rows), math.prod(rows.shape[1:]))
 
 
 def compare(
@@ -122,10 +131,10 @@ def compare_tallies(
     a, b = align_labels([a, b])
 
     def headlines(sums: Array) -> Array:
-        return scorer.headlines(sums.reshape(-1, *a.rows.shape[1:]), a.labels, rules)
+        sums = np.atleast_2d(sums)
+        return scorer.headlines(sums.reshape(len(sums), *a.rows.shape[1:]), a.labels, rules)
 
-    rows_a = a.rows.reshape(len(a.rows), -1)
-    rows_b = b.rows.reshape(len(a.rows), -1)
+    rows_a, rows_b = _flatten(a.rows), _flatten(b.rows)
     sums_a, sums_b = rows_a.sum(axis=0), rows_b.sum(axis=0)
     score_a, score_b = float(headlines(sums_a)[0]), float(headlines(sums_b)[0])
     difference = score_b - score_a

@@ -15,7 +15,13 @@ from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_s
 from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_code,
+    draw_link,
+    draw_metrics,
+    draw_note,
+)
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, duration, fraction, megabytes
 from vocadapt.ui.frame import address, cache
@@ -71,7 +77,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         draw_before_and_after(artifact, " ".join(words))
         needed = "its modules need vocadapt" if numbers.get("module") else "vocadapt is not needed"
         st.markdown(f"**Use the model**: a standard model folder, {needed}")
-        st.code(render_snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
+        draw_code(render_snippet(record, str(artifact.folder)), "python")
         folder = artifact.folder
         st.download_button(
             f"Download as zip · {megabytes(compute_packed_size(folder))}",
@@ -268,4 +274,10 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
 def load_record(artifact: Artifact) -> dict[str, Any]:
     """Return the record of an adapted model: plan, provenance, certificate."""
-    return strict_json.loads((artifact.folder / RECORD).read_text(encoding="utf-8"), RECORD)
+    record = strict_json.read(artifact.folder / RECORD)
+    if not {"plan", "recipe"} <= set(record):
+        raise InputError(
+            f"{artifact.name}/{RECORD} is no record of an adaptation.",
+            f"Delete {artifact.name}, and create it again.",
+        )
+    return record

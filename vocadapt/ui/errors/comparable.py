@@ -31,7 +31,6 @@ from vocadapt.ui.frame import address, cache
 FIRST, SECOND = "errors_baseline", "errors_compared"
 TASK, EVERY = "errors_task", "all tasks"
 TASK_WIDTH = 340  # pixels
-USUAL = "default"
 HELP = (
     "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
     " combined. Predictions of other programs can be imported below."
@@ -184,7 +183,8 @@ def draw_import_form(workspace: Workspace) -> None:
     left, right = st.columns(2)
     # 1. Task kind and score.
     kind = pickers.pick_task_kind("brought_kind", left)
-    scorers = [USUAL, *(one.name for one in kind.scorers())]
+    own = kind.default_scorer
+    scorers = [own, *(one.name for one in kind.scorers() if one.name != own)]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")
     draw_note(
         f"Gold file: {plain(kind.file_format)}. Predictions: {plain(kind.prediction_format)}."
@@ -210,10 +210,10 @@ def draw_import_form(workspace: Workspace) -> None:
         key="take_predictions",
     ):
         # 4. The import. The uploads are deleted afterwards.
-        own = "" if scorer == USUAL else str(scorer)
+        wanted = "" if scorer == own else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
         targets = list(zip(files, places, strict=True))
-        import_prediction_files(kind, given["gold file"], targets, own)
+        import_prediction_files(kind, given["gold file"], targets, wanted)
         intake.clear_files(workspace, "brought", given)
         _compare_next(workspace, names)
 

@@ -21,6 +21,7 @@ from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
+from vocadapt.lab.steps.finetune import limit_task
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -224,6 +225,11 @@ def task_of(path: Path, fold: int = 0) -> Task:
     return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
 
 
+def limited_task_of(path: Path, fold: int, limit: int) -> Task:
+    """Return a task with at most `limit` examples of each split, as a fine-tuning draws them."""
+    return _limited_task(str(path), fold, limit, compute_seen_stamp(list_task_files(path)))
+
+
 def load_runs(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
     """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
     read lazily.
@@ -282,6 +288,11 @@ def _task(path: str, fold: int, stamp: str) -> Task:
 
 
 # A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _limited_task(path: str, fold: int, limit: int, stamp: str) -> Task:
+    return limit_task(_task(path, fold, stamp), limit)[0]
+
+
 @st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
 def _open_runs(artifact: Artifact) -> runs.RunSet:
     return runs.open_runs(artifact.folder)

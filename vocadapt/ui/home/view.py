@@ -1,5 +1,6 @@
 """Blocks of the part Home: the five steps of the walk, recent artifacts, and the demo."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +9,7 @@ import streamlit as st
 from vocadapt.analysis.results.fair_pairs import FairPair
 from vocadapt.analysis.results.results import MIN_SEEDS
 from vocadapt.analysis.results.tables import format_metric_name
+from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import find_fair_pair, find_remark
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
@@ -185,7 +187,9 @@ def find_label(part: str) -> str:
 
 def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
     """Draw the main figure of an artifact and its name, or its name alone if it has none."""
-    label, value, basis = find_main_figure(artifact)
+    label, value, basis = "", "", ""
+    with suppress(InputError):  # a damaged result has no figures
+        label, value, basis = find_main_figure(artifact)
     name = _find_name(artifact, workspace)
     if value:
         draw_metric(st, label, value, f"{plain(name)} · {basis}")

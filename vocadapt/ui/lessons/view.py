@@ -266,7 +266,7 @@ def _name_place(step: Step) -> str:
 
 def _draw_reveal(lesson: Lesson, guess: int) -> None:
     """Draw what the steps have shown, next to the guess, and the published results."""
-    st.markdown("#### What you have seen")
+    draw_heading("What you have seen")
     verdict = ":green[:material/check_circle: **Right.**]"
     if guess != lesson.right:
         verdict = ":violet[:material/cancel: **Not right.**]"

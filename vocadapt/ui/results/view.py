@@ -53,7 +53,7 @@ from vocadapt.ui.components.markup import escape_invisible, format_sentence, pla
 from vocadapt.ui.components.number_formats import count
 
 MOST_COMPARED = 40  # runs that are compared at first; a hundred take seconds
-OWN = "default"
+OWN = "the task's own"
 COMPARE_ALL = "results_all"  # session key: whether all runs of a task are compared
 HELP = {
     "all": f"Compares all runs instead of the newest {MOST_COMPARED}; takes longer.",

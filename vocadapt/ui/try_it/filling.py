@@ -21,6 +21,7 @@ from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_h
 from vocadapt.training.prediction.sentence_similarity import compare_sentences
 from vocadapt.ui.components import example_texts, markup, word_links
 from vocadapt.ui.components.blocks import (
+    draw_code,
     draw_command,
     draw_heading,
     draw_metrics,
@@ -180,12 +181,11 @@ def draw_details(name: str, text: str) -> None:
     with open_details():
         draw_command(["lens", text, "--model", name], "The tokens in a terminal")
         st.markdown("The predictions in Python")
-        st.code(
+        draw_code(
             "from vocadapt.models.language_model import open_model\n"
             "from vocadapt.training.prediction.fill_mask import fill_mask\n"
             f"print(fill_mask(open_model({name!r}), {text!r}))",
-            language="python",
-            wrap_lines=True,
+            "python",
         )
 
 

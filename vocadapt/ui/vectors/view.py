@@ -254,12 +254,13 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
         settings = choose_settings()
     with plan:
         st.markdown(describe_training(workspace, model, corpus, settings))
-        name = pickers.draw_name_input(workspace, "vectors", corpus.name, "vectors_name")
-        if st.button(
-            "Train word vectors", type="primary", icon=":material/play_arrow:", key="train"
-        ):
-            inputs = {"text": (str(corpus.folder),), "model": (model,)}
-            panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
+        name = panel.draw_start(
+            workspace, "vectors", spec, corpus.name, "Train word vectors", "train", "vectors_name"
+        )
+        if name:
+            panel.start(workspace, spec, name)
 
 
 def describe_training(
@@ -338,21 +339,23 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     # 3. The name, and the button.
-    name = pickers.draw_name_input(workspace, "vectors", intake.suggest_name(files), "import_name")
-    if st.button(
-        "Import vectors",
-        type="primary",
-        icon=":material/download:",
-        disabled=not files,
-        key="import",
-    ):
+    spec = None
+    if files:
         # A model is read only to fold case or to limit the words to a text.
         needed_model = model if fold or text else None
         candidates = {"file": str(files[0]), "model": needed_model, "words": words, "text": text}
         inputs = {role: (path,) for role, path in candidates.items() if path}
-        panel.start(
-            workspace,
-            Spec("import", ImportStep(limit=limit, fold=fold), inputs),
-            name,
-            form="vectors_file",
-        )
+        spec = Spec("import", ImportStep(limit=limit, fold=fold), inputs)
+    wish = intake.suggest_name(files)
+    name = panel.draw_start(
+        workspace,
+        "vectors",
+        spec,
+        wish,
+        "Import vectors",
+        "import",
+        "import_name",
+        ":material/download:",
+    )
+    if spec and name:
+        panel.start(workspace, spec, name, form="vectors_file")

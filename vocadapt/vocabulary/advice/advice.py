@@ -270,11 +270,13 @@ def _measure(
     # 1. Count the words that get a vector; those that are tokens are anchors of the alignment.
     groups = group_word_forms(vocabulary, splitter, counts.counts)
     frequent = {group.word: group for group in groups if group.count >= min_count}
-    special = vocabulary.special
-    anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
+    tokens = filter(vocabulary.ids.__contains__, map(vocabulary.spell, frequent))
+    anchors = sum(
+        token not in vocabulary.special and vocabulary.produces(token, splitter) for token in tokens
+    )
     # 2. Measure the gain of adding the others, by their minimum number of occurrences.
     addable, _ = split_addable_words(vocabulary, splitter, frequent)
-    words = [frequent[word] for word in addable]
+    words = [frequent[word] for word in addable if frequent[word].stands_alone]
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
         if floor > min_count or not gains:
