@@ -102,16 +102,17 @@ def describe_origin(vectors: Artifact) -> str:
     ]
     verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
     sentence = f"{verb} {' and '.join(names)} in {duration(manifest.seconds)}."
-    occurrences = manifest.numbers.get("occurrences")
-    if not names and occurrences is None:
+    has_counts = "occurrences" in manifest.numbers
+    if not names and not has_counts:
         return "These vectors came with no record of their text."
     if not names:
         return (
             "These vectors came with no record of their text, but with counts: their words occur"
-            f" {count(occurrences)} times in it."
+            f" {count(manifest.numbers['occurrences'])} times in it."
         )
-    if occurrences is not None:
-        sentence += f" It read {count(occurrences)} occurrences of these words."
+    if has_counts:
+        read = count(manifest.numbers["occurrences"])
+        sentence += f" It read {read} occurrences of these words."
     return sentence
 
 
