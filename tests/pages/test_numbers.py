@@ -14,6 +14,7 @@ from vocadapt.ui.components.number_formats import (
     duration,
     fraction,
     megabytes,
+    percent,
     ratio,
     signed,
 )
@@ -36,6 +37,25 @@ from vocadapt.ui.components.number_formats import (
 )
 def test_fractions_lose_their_leading_zero_and_nothing_else(value, text):
     assert fraction(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.163, "16.3 %"),
+        (0.0242, "2.42 %"),
+        (0.00051, "0.051 %"),
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.99996, "99.996 %"),
+        (-0.035, "-3.50 %"),
+        (-1e-12, "0 %"),
+        (None, "–"),
+        (float("nan"), "–"),
+    ],
+)
+def test_fractions_of_things_are_percentages(value, text):
+    assert percent(value) == text
 
 
 def test_differences_carry_their_sign():

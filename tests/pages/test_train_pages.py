@@ -46,6 +46,7 @@ from vocadapt.training.tasks.task import Task, read_task
 from vocadapt.ui.components.pickers import list_runs_to_pick
 from vocadapt.ui.finetune import view
 from vocadapt.ui.finetune.view import parse_seeds
+from vocadapt.ui.home.view import COLLAPSED, WALK, find_state
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -146,6 +147,26 @@ def test_results_open_on_a_fair_pair_and_fold_runs_with_other_settings(open_page
     # With a quick run as the baseline, the others have other settings.
     app.selectbox(key="results_baseline").select("quick · base").run()
     assert "Other settings (2)" in [one.label for one in app.expander]
+
+
+def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, tmp_path):
+    quick = asdict(replace(FinetuneSettings(), epochs=2))
+    write_runs(runs, "quick", GOLD, {1: {"base": said(8)}}, model="base", settings=quick)
+    app = open_page("home", runs)
+    assert not app.exception
+    metrics = {metric.label: metric.value for metric in app.metric}
+    # By hand: green pooled finds 6, 7, 8 of 8; base finds 3, 4, 5.
+    assert (metrics["F1"], metrics["Baseline"]) == (".930", ".660")
+    assert any("3 seeds · other settings" in text for text in plain_texts(app))
+    assert find_state(WALK[-1], runs).state == "done"
+    # Only collapsed runs: the step is not done.
+    failed = Workspace(tmp_path / "failed")
+    write_runs(failed, "all", GOLD, {1: {"base": said(0)}}, collapsed=True)
+    write_runs(failed, "again", GOLD, {1: {"base": said(0)}}, collapsed=True)
+    assert find_state(WALK[-1], failed).state == COLLAPSED
+    app = open_page("home", failed)
+    assert any("collapsed: train again" in text for text in texts(app))
+    assert {metric.value for metric in app.metric} == {".000 (collapsed)"}
 
 
 def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):
@@ -540,6 +561,10 @@ def test_a_run_has_the_same_color_in_the_scores_and_in_its_curves():
     colors = {trace.text[0]: trace.marker.color for trace in scores.data if trace.text}
     curves = plot_losses({"b · seed 2": [(1, 0.5)]}, among=["a · seed 1", "b · seed 2"])
     assert colors["b"] == curves.data[0].line.color != colors["a"]
+    # Scores of 0 have an axis from 0.
+    zero = plot_scores([ScoreMark("a", "base", (0.0,), 0.0, None)], "F1")
+    assert tuple(zero.layout.xaxis.range) == (0, 1)
+    assert tuple(plot_dev_scores({"a": [0.0, 0.0]}, "F1").layout.yaxis.range) == (0, 1)
     # A newer run changes no color.
     assert plot_scores(marks, "F1", ["a", "b", "c"]).data == scores.data
 

@@ -298,10 +298,11 @@ def plot_vocabulary_growth(
 def plot_overlap_histogram(
     words: ArrayLike, noise: ArrayLike | None = None, selected: tuple[int, int] | None = None
 ) -> go.Figure:
-    """Plot how many words keep 0, 1, … k neighbors, as fractions; the noise baseline as a gray
-    line.
+    """Plot how many words keep 0, 1, … k − 1 neighbors, as fractions of all words; the noise baseline
+    as a gray line.
 
-    words, noise: numbers of words (k + 1,). Bars outside `selected` are pale.
+    Words that keep all k are left out: their bar would hide the others. words, noise: numbers of
+    words (k + 1,). Bars outside `selected` are pale.
     """
     # 1. The fraction of words for each number of kept neighbors.
     counts = np.asarray(words, dtype=float)
@@ -310,18 +311,18 @@ def plot_overlap_histogram(
     opacity[first : last + 1] = 1.0
     figure = build_figure(
         "neighbors kept",
-        "fraction of the words",
+        "fraction of all words",
         200,
         showlegend=noise is not None,
         bargap=0.12,
         margin={"t": 4},
     )
     figure.add_bar(
-        x=np.arange(len(counts)),
-        y=counts / counts.sum(),
+        x=np.arange(len(counts) - 1),
+        y=counts[:-1] / counts.sum(),
         name="these two spaces",
-        customdata=counts.astype(int),
-        marker={"color": CHANGED, "opacity": opacity.tolist()},
+        customdata=counts[:-1].astype(int),
+        marker={"color": CHANGED, "opacity": opacity[:-1].tolist()},
         # The bars that the browser selects look like those of `selected`.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 0.3}},
@@ -331,8 +332,8 @@ def plot_overlap_histogram(
     if noise is not None:
         expected = np.asarray(noise, dtype=float)
         figure.add_scatter(
-            x=np.arange(len(expected)),
-            y=expected / expected.sum(),
+            x=np.arange(len(expected) - 1),
+            y=expected[:-1] / expected.sum(),
             mode="lines+markers",
             name=NOISE,
             line={"color": NEUTRAL, "width": 2.5, "dash": "dot"},

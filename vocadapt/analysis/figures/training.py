@@ -4,7 +4,7 @@ vocabulary, gates.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,8 @@ def plot_dev_scores(
     styles = _assign_styles([*among, *scores])
     for style, symbol in zip(styles.values(), cycle(SYMBOLS), strict=False):
         style |= {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 7}}
+    if not any(chain.from_iterable(scores.values())):
+        figure.update_yaxes(range=[0, 1])  # all are 0: plotly would draw -1 to 1
     curves = {name: list(enumerate(values, start=1)) for name, values in scores.items()}
     return _add_curves(figure, curves, styles, "epoch %{x}")
 

@@ -166,7 +166,7 @@ def _keep_newest_of_equal(
     runs: Sequence[RunDescription], chosen: Side | None
 ) -> list[RunDescription]:
     """Keep the newest of runs that are equal in all that counts, and the chosen one."""
-    newest = {}
+    newest: dict[tuple[Any, ...], RunDescription] = {}
     for one in runs:
         settings = tuple(sorted((name, repr(value)) for name, value in one.settings.items()))
         key = (one.model, one.trained_on, one.tokenizations, settings, one.seeds, one.collapsed)

@@ -283,8 +283,7 @@ def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
         sides.append(side)
     return (
         f"{test.scorer}: {' → '.join(sides)}, difference"
-        f" {test.difference:+.4f} ({test.interval.level:.0%} interval {test.interval.low:+.4f} to"
-        f" {test.interval.high:+.4f})\n"
+        f" {test.difference:+.4f} ({test.interval.describe('{:+.4f}'.format)})\n"
         f"approximate randomization over {test.units:,} units, {test.rounds:,} resamples:"
         f" p = {format_number(test.p_randomisation)}{mcnemar}"
     )

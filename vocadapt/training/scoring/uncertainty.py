@@ -10,7 +10,7 @@ interval holds the middle 95 % of such values.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +47,19 @@ DEFAULT_DRAWS = Draws()
 
 @dataclass(frozen=True)
 class Interval:
-    """A percentile bootstrap interval."""
+    """A percentile bootstrap interval; its limits are None for a single unit, of which all resamples
+    are equal.
+    """
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     level: float
+
+    def describe(self, format: Callable[[float], str]) -> str:
+        """Return the limits, or that there are none: "95 % interval .401 to .512"."""
+        if self.low is None or self.high is None:
+            return "no interval: one test unit"
+        return f"{100 * self.level:g} % interval {format(self.low)} to {format(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,9 @@ def bootstrap(
     flat = _flatten(tally.rows)
     sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
     return _interval(
-        scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules), draws
+        scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules),
+        draws,
+        len(flat),
     )
 
 
@@ -149,7 +159,7 @@ def compare_tallies(
         a=score_a,
         b=score_b,
         difference=difference,
-        interval=_interval(resampled, draws),
+        interval=_interval(resampled, draws, len(rows_a)),
         better_share=float((resampled > 0).mean()),
         p_randomisation=(as_large + 1) / (draws.rounds + 1),
         p_mcnemar=_mcnemar(scorer, a, b),
@@ -233,6 +243,8 @@ def _moves(difference: Array, draws: Draws) -> Iterator[Array]:
         yield random.integers(0, 2, size=(rounds, len(difference))).astype(np.float64) @ difference
 
 
-def _interval(values: Array, draws: Draws) -> Interval:
+def _interval(values: Array, draws: Draws, units: int) -> Interval:
+    if units < 2:
+        return Interval(None, None, draws.level)
     low, high = np.quantile(values, [(1 - draws.level) / 2, (1 + draws.level) / 2])
     return Interval(float(low), float(high), draws.level)

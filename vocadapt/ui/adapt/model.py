@@ -15,7 +15,13 @@ from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_s
 from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_artifact_details, draw_code, draw_link, draw_metrics
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_code,
+    draw_link,
+    draw_metrics,
+    draw_note,
+)
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, duration, fraction, megabytes
 from vocadapt.ui.frame import address, cache
@@ -41,16 +47,16 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
     """Draw the picker of adapted models and the selected one: figures, certificate, tokenization
     before and after adaptation, and code that uses it.
     """
-    *columns, pick = st.columns([1, 1, 1, 1.8])
+    *columns, pick = st.columns([1, 1, 1.8])
     with pick:
         artifact = pickers.pick("Adapted model", models, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
     draw_metrics(
         describe_size(numbers),
         describe_quality(numbers),
-        ("Created in", duration(artifact.manifest.seconds), numbers["preset"]),
         places=columns,
     )
+    draw_note(f"{plain(numbers['preset'])} · created in {duration(artifact.manifest.seconds)}")
     _draw_forecast(workspace, artifact)
     draw_footprint(artifact)
     pickers.warn_if_stale(artifact, workspace)
@@ -95,11 +101,14 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
 
 
 def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Describe the number of added tokens as a metric: label, value and note.
+    """Describe the number of added tokens, or of removed ones if none was added, as a metric: label,
+    value and note.
 
     If words have several forms, such as capitalized, the number of words is the value.
     """
     total = f"{count(numbers['tokens_after'])} in total"
+    if not numbers["added"] and numbers.get("dropped"):
+        return "Tokens removed", count(numbers["dropped"]), total
     if "forms" not in numbers:
         return "Tokens added", count(numbers["added"]), total
     words = count(numbers["added"] - numbers["forms"])

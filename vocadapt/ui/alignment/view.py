@@ -186,7 +186,7 @@ def _draw_four_lists(
 ) -> None:
     """Draw the four neighbor lists of a word, and their download."""
     answer = word_query.query_across_spaces(spaces, model, word, settings)
-    cards = word_query.build_four_cards(answer, settings, spaces.count_candidates(settings))
+    cards = word_query.build_four_cards(answer, spaces, settings)
     markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(

@@ -64,8 +64,9 @@ a.va-link.va-name-link{font-family:inherit;font-size:inherit;white-space:normal;
  text-decoration-color:light-dark(#A9B4BE,#5C6873);text-underline-offset:.2em}
 a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
 .va-shared{font-weight:700;text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
-.va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
+.va-bar{position:relative;height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
 .va-bar i{display:block;height:100%;border-radius:.25rem}
+.va-tick{position:absolute;top:0;width:2px;height:100%;background:light-dark(#1F2933,#F2F5F7)}
 .va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
 .va-scale{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin-top:-.6rem}
 /* Four lists: short bars leave room for the words; two in a row where the window is narrow. */

@@ -1,5 +1,6 @@
-"""Number formats of the pages: fractions as .235, counts as 9 881, durations and sizes with units,
-and the estimated time of a step, scaled to the current load of the machine.
+"""Number formats of the pages: fractions of things as 23.5 %, scores and cosines as .235, chance
+levels as 1 in 1 190, counts as 9 881, durations and sizes with units, and the estimated time of a
+step, scaled to the current load of the machine.
 """
 
 import math
@@ -17,7 +18,9 @@ __all__ = [
     "fraction",
     "group_digits",
     "megabytes",
+    "percent",
     "signed",
+    "signed_percent",
 ]
 
 # A whole number with commas between groups of three digits.
@@ -36,8 +39,28 @@ def count_noun(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'s' * (value != 1)}"
 
 
+def percent(value: float | None) -> str:
+    """Format a fraction of things in percent: .163 is 16.3 %, .0242 is 2.42 %, .00051 is 0.051 %.
+
+    Only 0 and 1 are formatted as 0 % and 100 %; None and NaN as –.
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    size = round(abs(100 * value), 7)
+    if size in (0, 100):
+        return f"{100 * value:.0f} %".replace("-0", "0")
+    digits = 1
+    if size < 10:
+        digits = 2
+    if size < 1:
+        digits = 1 - math.floor(math.log10(size))
+    while size < 100 and float(f"{size:.{digits}f}") == 100:
+        digits += 1
+    return f"{100 * value:.{digits}f} %"
+
+
 def fraction(value: float | None, digits: int = 3) -> str:
-    """Format a fraction or cosine without leading zero: .235, -.047, 1.000.
+    """Format a score or cosine without leading zero: .235, -.047, 1.000.
 
     A value below .0095 has two significant digits (.00051); None and NaN are formatted as –.
     """
@@ -46,6 +69,11 @@ def fraction(value: float | None, digits: int = 3) -> str:
     if 0 < abs(value) < 0.0095:
         digits = 1 - math.floor(math.log10(abs(value)))
     return _drop_leading_zero(f"{value:.{min(digits, 9)}f}")
+
+
+def signed_percent(value: float | None) -> str:
+    """Format a growth in percent with its sign: +2.42 %."""
+    return ("+" if value and value > 0 else "") + percent(value)
 
 
 def signed(value: float, digits: int | None = None) -> str:

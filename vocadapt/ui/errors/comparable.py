@@ -282,7 +282,10 @@ def _find_default_pair(offered: Sequence[Comparable]) -> tuple[str, str]:
     runs = _list_run_sets(offered)
     pair = find_fair_pair(runs)
     if pair and pair.baseline:
-        return tuple(_name_side(runs, side, pair.seeds) for side in (pair.baseline, pair.compared))
+        return (
+            _name_side(runs, pair.baseline, pair.seeds),
+            _name_side(runs, pair.compared, pair.seeds),
+        )
     for place, one in enumerate(offered):
         other = next((other for other in offered[place + 1 :] if other.fits(one)), None)
         if other is not None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -142,6 +143,22 @@ def comparison_of(artifact: Artifact) -> InitializerComparison:
 def mean_cosine_of(opened: OpenedSpace) -> float | None:
     """Return the mean cosine over all pairs of a space's tokens."""
     return compute_mean_cosine(opened.space)
+
+
+# By the spaces themselves: those that pages search are kept by other caches, and are immutable.
+RandomCosines = WeakKeyDictionary[EmbeddingSpace, float | None]
+_RANDOM_COSINES: WeakKeyDictionary[EmbeddingSpace, RandomCosines] = WeakKeyDictionary()
+
+
+def random_cosine_of(space: EmbeddingSpace, other: EmbeddingSpace | None = None) -> float | None:
+    """Return the mean cosine of two random tokens of a space, or of one of each of two spaces, which
+    bars of cosines mark.
+    """
+    found = _RANDOM_COSINES.setdefault(space, WeakKeyDictionary())
+    key = space if other is None else other
+    if key not in found:
+        found[key] = compute_mean_cosine(space, other)
+    return found[key]
 
 
 @st.cache_data(max_entries=8, show_spinner="Comparing with human judgment …", hash_funcs=STAMPS)

@@ -385,7 +385,7 @@ TRY_IT = Page(
             "Try it",
             (
                 "Type a sentence and see what a model predicts: with its original"
-                " :blue[**wordpieces**], with the :green[**new words**], and with both pooled."
+                " :blue[**wordpieces**], and with the :green[**new words**]."
             ),
             (
                 "adapted tokenization",

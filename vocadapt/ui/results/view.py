@@ -23,6 +23,7 @@ from vocadapt.analysis.results.tables import (
     describe_leaderboard,
     format_csv_table,
     format_group_mean,
+    format_interval,
     format_latex_tables,
     format_markdown_tables,
     format_mean_and_sd,
@@ -234,6 +235,8 @@ def draw_headline(board: TaskLeaderboard) -> None:
     if best.headline.sd is not None:
         seeds = f"± {score(best.headline.sd)}, n = {count(len(best.seeds))} seeds"
     label = f"Best {format_metric_name(board.metric)}"
+    if best.headline.mean < max(one.headline.mean for one in board.standings):
+        label += f" of {MIN_SEEDS} seeds or more"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     # 2. The difference from the baseline, with the paired test: of the best run, or of the best
@@ -325,9 +328,7 @@ def _draw_table(board: TaskLeaderboard, key: str) -> None:
         columns["verdict"] = [one.verdict for one in shown]
         columns["Δ points"] = [format_points(one.delta) for one in shown]
         columns["p"] = list(map(format_p_value, p_values))
-    columns["95 % interval"] = [
-        f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
-    ]
+    columns["95 % interval"] = [format_interval(one.interval) for one in shown]
     if any(one.collapsed for one in shown):
         columns["collapsed"] = [describe_collapsed(one) for one in shown]
     draw_table(

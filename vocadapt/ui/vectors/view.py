@@ -47,6 +47,7 @@ from vocadapt.ui.components.number_formats import (
     format_estimate_bold,
     fraction,
     megabytes,
+    percent,
 )
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
@@ -66,7 +67,6 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
     # 1. The figures of a training, or of an import, which has no Word2Vec settings.
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
-    seconds = duration(vectors.manifest.seconds)
     metrics: list[tuple[str, ...]] = [
         ("Words", count(numbers["words"])),
         ("Dimension", str(numbers["dim"])),
@@ -74,15 +74,15 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     if settings:
         new = numbers["new_words"]
         metrics += [
-            ("New to the model", count(new), f"{fraction(new / numbers['words'])} of all"),
-            ("Trained in", seconds, f"{settings['epochs']} epochs · seed {settings['seed']}"),
+            ("New to the model", count(new), f"{percent(new / numbers['words'])} of all"),
+            ("Epochs", str(settings["epochs"]), f"seed {settings['seed']}"),
         ]
     else:
         occurrences = "–"
         if "occurrences" in numbers:
             occurrences = count(numbers["occurrences"])
-        metrics += [("Occurrences", occurrences), ("Imported in", seconds)]
-    draw_metrics(*metrics, places=columns[:4])
+        metrics += [("Occurrences", occurrences)]
+    draw_metrics(*metrics, places=columns[: len(metrics)])
     # 2. What was read, the notes of the step, and a warning if its text has changed.
     draw_note(describe_origin(vectors))
     for note in numbers.get("notes", ()):
@@ -101,13 +101,19 @@ def describe_origin(vectors: Artifact) -> str:
         for path in manifest.inputs[role].paths
     ]
     verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
-    sentence = f"{verb} {' and '.join(names)}"
+    sentence = f"{verb} {' and '.join(names)} in {duration(manifest.seconds)}."
+    has_counts = "occurrences" in manifest.numbers
+    if not names and not has_counts:
+        return "These vectors came with no record of their text."
     if not names:
-        sentence = "These vectors came with no record of their text"
-    if "occurrences" in manifest.numbers:
+        return (
+            "These vectors came with no record of their text, but with counts: their words occur"
+            f" {count(manifest.numbers['occurrences'])} times in it."
+        )
+    if has_counts:
         read = count(manifest.numbers["occurrences"])
-        sentence += f": {read} occurrences of these words were read"
-    return f"{sentence}."
+        sentence += f" It read {read} occurrences of these words."
+    return sentence
 
 
 @st.fragment
@@ -146,7 +152,16 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
             listed = list_neighbors(space, space[found.word], k, metric, found.word)
             note = f"{METRICS[metric]}, {count(len(listed))} of {count(len(space))} words"
             title = f"Nearest to {found.word}"
-            cards = [markup.Card(title, note, "domain", listed, measure=settings.score_kind)]
+            cards = [
+                markup.Card(
+                    title,
+                    note,
+                    "domain",
+                    listed,
+                    measure=settings.score_kind,
+                    random=word_query.find_random_cosine(settings, space),
+                )
+            ]
         elif found.formula is not None:
             cards = [word_query.build_formula_card(found.formula, space, k)]
         if cards:

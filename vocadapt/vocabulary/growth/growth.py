@@ -14,6 +14,7 @@ tokens.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -183,15 +184,15 @@ def measure_growth_over_seeds(
     if not REDUCTIONS[settings.heuristic].seeded:
         return reducer.measure_growth(settings)
     runs = [reducer.measure_growth(replace(settings, seed=seed)) for seed in dict.fromkeys(seeds)]
-    growths = np.array([run.growth for run in runs])
+    growths = [run.growth for run in runs]
     return Growth(
         settings.heuristic,
         settings.keep,
         runs[0].vocabulary,
         round(float(np.mean([run.tokens for run in runs]))),
-        float(growths.mean()),
+        mean(growths),
         max(run.unknown for run in runs),
-        float(growths.std(ddof=1)) if len(runs) > 1 else None,
+        stdev(growths) if len(runs) > 1 else None,
     )
 
 
