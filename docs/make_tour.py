@@ -78,8 +78,8 @@ STOPS = (
     ),
     Stop(
         "try",
-        "A model that was fine-tuned for one seed finds diseases in a sentence, with its original"
-        " wordpieces, with the new words, and with both.",
+        "The examples are the lines of your text with the most new words. The bars of the neighbors"
+        " have a tick at the cosine of two random tokens.",
     ),
     Stop(
         "projection",
@@ -93,12 +93,12 @@ STOPS = (
     ),
     Stop(
         "change",
-        "The model before and after it was adapted: the neighbors that a word had only before, in"
-        " both, and only after.",
+        "The page opens on the word that changed most convincingly: the neighbors that a word had"
+        " only before, in both, and only after.",
     ),
     Stop(
         "results",
-        "Six small runs: each dot is a seed, and the verdict says whether the difference to the"
+        "Six small runs of the same settings: each dot is a seed, and the verdict says whether the difference to the"
         " baseline is more than noise. The task is constructed to show the page: its scores prove"
         " nothing.",
     ),

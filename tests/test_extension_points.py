@@ -379,7 +379,7 @@ def check_form_of_step(text: Path, folder: Path) -> None:
     page.selectbox(key="jobs_step").set_value("Count letters").run()
     assert page.selectbox(key="jobs_result").value == "letters"
     assert any("most: **t**" in line.value for line in page.markdown)
-    assert any("Count letters" in heading.value for heading in page.subheader)
+    assert any("Count letters" in heading.value for heading in page.header)
 
 
 def test_the_form_of_a_step(in_extended_process, tmp_path):

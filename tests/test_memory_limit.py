@@ -111,3 +111,16 @@ def wait_until(condition) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_the_caches_are_emptied_once_when_all_tabs_are_closed_for_a_while(process):
+    idle, kept = memory.IdleRelease(), make_matrix(1)
+    assert not idle.release_if_idle(0, 10_000.0)  # nobody was there
+    assert not idle.release_if_idle(2, 10_000.0)
+    assert not idle.release_if_idle(0, 10_000.0 + memory.IDLE_SECONDS - 1)
+    assert make_matrix(1) is kept
+    assert idle.release_if_idle(0, 10_000.0 + memory.IDLE_SECONDS)
+    assert make_matrix(1) is not kept
+    assert not idle.release_if_idle(0, 90_000.0)
+    assert not idle.release_if_idle(1, 90_000.0)
+    assert idle.release_if_idle(0, 91_000.0)

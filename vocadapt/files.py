@@ -145,6 +145,13 @@ def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str
             f" position {error.start:,}.",
             "Save the file as UTF-8.",
         ) from None
+    return normalize_line_ends(text)
+
+
+def normalize_line_ends(text: str) -> str:
+    """Return a text whose lines end with \\n instead of \\r\\n, or of \\r in a text without \\n."""
+    if "\r" in text and "\n" not in text:
+        return text.replace("\r", "\n")
     return text.replace("\r\n", "\n")
 
 

@@ -32,6 +32,7 @@ from vocadapt.training.joined_states import build_joiner, compute_agreement
 from vocadapt.training.masked.continued_adaptation import check_adaptable, continue_adaptation
 from vocadapt.training.word_vectors import train_domain_vectors, train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings, initialize
+from vocadapt.vocabulary.plan.exact_words import check_exact_words
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.trim_lines import AddedTokenLines, read_added_token_lines
@@ -104,6 +105,8 @@ def adapt(
 
     # 2. Which tokens are added and removed.
     plan = plan_adaptation(recipe, model, sources, domain, stages["plan"])
+    if plan.added and recipe.tokenizer == "exact-word":
+        plan = check_exact_words(plan, model.fast_tokenizer, sources.corpus, stages["plan"])
 
     # 3. and 4. The embeddings of the new tokens.
     target = load_target_space(recipe, model, sources, stages["target"])

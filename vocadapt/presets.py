@@ -27,6 +27,16 @@ def _build_transfer(how: str, method: str, title: str, about: str, renew: bool =
     )
 
 
+def build_title(plan: PlanSettings) -> str:
+    """Return the title of a recipe that removes or adds tokens by heuristics."""
+    percent = f"{100 * plan.removed:g} %"
+    if plan.kind == "reduce":
+        return f"Smaller vocabulary: {percent} removed by {plan.cut}"
+    if plan.kind == "extend":
+        return f"Larger vocabulary: tokens added by {plan.refill}"
+    return f"{percent} of the vocabulary exchanged, removed by {plan.cut}, added by {plan.refill}"
+
+
 def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
     """Return the preset of a reduction: `reduced-last-25` removes a quarter of the vocabulary, the
     tokens that were added last (Fast 2023, section 4.4.4).
@@ -36,13 +46,14 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
     30,522 tokens with ##, 8,512 without. Table 6.10 removes 75 %, which keeps 7,630 tokens:
     possible only with ##. Without a preset, ## does not count.
     """
+    plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
         f"reduced-{heuristic}-{percent:g}",
         f"removes {percent:g} % of the vocabulary by the heuristic {heuristic}; the remaining"
         " embeddings are unchanged (Fast 2023, section 4.4.4); lengths include the marks of"
         " continuations (section 3.3.3)",
-        title=f"Smaller vocabulary: {percent:g} % removed by {heuristic}",
-        vocabulary=PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True),
+        title=build_title(plan),
+        vocabulary=plan,
         tokenizer="replacement",
     )
 
@@ -96,13 +107,14 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
 
     Lengths include the ##, as in `build_reduction_preset`.
     """
+    plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
         f"combined-{heuristic}-{percent}",
         f"replaces {percent} % of the vocabulary, removed by the heuristic {heuristic}, by the"
         " target's first tokens; a new token's embedding is the mean of its pieces' embeddings"
         " (Fast 2023, section 4.4.6)",
-        title=f"{percent} % of the vocabulary exchanged, removed by {heuristic}",
-        vocabulary=PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True),
+        title=build_title(plan),
+        vocabulary=plan,
         rows=InitializerSettings("syntactic"),
         tokenizer="replacement",
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, read_given
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.presets import get_preset
+from vocadapt.presets import build_title, get_preset
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -95,10 +95,14 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         removed=removed,
         count_marks=count_marks,
     )
+    title = build_title(plan)
+    if recipe.module.size:
+        title += ", and an extension module"
     return replace(
         recipe,
         name="-".join(filter(None, (remove_by, percentage, add_by))),
         about=KINDS[kind].about,
+        title=title,
         vocabulary=plan,
         rows=rows,
         tokenizer=mode,

@@ -141,6 +141,12 @@ def test_lines_are_sampled_reproducibly_in_order_and_counted(text):
     assert hits.min() > 20 and hits.max() < 90  # 50 each, by chance ± 6.5
 
 
+def test_only_newlines_end_sampled_lines(tmp_path):
+    (tmp_path / "a.txt").write_text("one\u2028a\x85b\n\n two\x0bc\x0cd\n", encoding="utf-8")
+    lines, of = sample_lines(open_corpus([tmp_path / "a.txt"]), GateSettings(0))
+    assert (lines, of) == (["one\u2028a\x85b", "two\x0bc\x0cd"], 2)
+
+
 def test_the_command_prints_and_writes_the_same_values(exbert, text, tmp_path, capsys):
     command = ["gates", "--model", str(exbert), "--corpus", str(text), "--lines", "7"]
     assert main([*command, "--json", "--out", str(tmp_path / "g.json")]) == 0

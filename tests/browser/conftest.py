@@ -158,7 +158,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until_up(address: str, server: subprocess.Popen, seconds: float = 60) -> None:
+def wait_until_up(address: str, server: subprocess.Popen, seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert server.poll() is None, f"the server ended with {server.returncode}"

@@ -50,7 +50,7 @@ def walk(page, lesson, is_whole=False):
     # 1. Open it and guess.
     main = page.get_by_test_id("stMain")
     main.get_by_role("link", name=f"{lesson.number} · {lesson.title}").click()
-    main.get_by_role("heading", level=3, name=f"{lesson.number} · {lesson.title}").wait_for()
+    main.get_by_role("heading", level=2, name=f"{lesson.number} · {lesson.title}").wait_for()
     drawn(page)
     choose(main, 0, 0)
     # 2. Follow the first step, and from the bar of each page the next one.

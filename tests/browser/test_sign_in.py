@@ -86,3 +86,41 @@ def test_an_account_has_its_workspace_on_every_device(sign_in, shared, provider)
     ann.goto(f"{address}/lens")
     ann.get_by_text("Sign in to open this lab.").wait_for()
     assert "demo-biomedical" not in ann.content()
+
+
+@pytest.mark.slow
+def test_a_sign_out_ends_the_other_tabs_and_a_copied_cookie(sign_in, shared, browser):
+    ann = sign_in(ANN)
+    other = ann.context.new_page()
+    other.goto(shared[0])
+    other.get_by_text(f"Signed in as {ANN['email']}").wait_for()
+    copied = ann.context.cookies()
+    ann.wait_for_timeout(1100)  # a sign-in counts by the second
+    ann.get_by_role("button", name="Sign out").click()
+    for tab in (ann, other):  # the other one without a click
+        tab.get_by_text("Sign in to open this lab.").wait_for()
+    thief = browser.new_context()
+    thief.add_cookies(copied)
+    page = thief.new_page()
+    page.goto(f"{shared[0]}/lens")
+    page.get_by_text("You have signed out.").wait_for()
+    assert "Workspace" not in page.content()
+    thief.close()
+    # A new sign-in works.
+    ann.wait_for_timeout(1100)
+    ann.get_by_role("button", name="Sign in").click()
+    ann.get_by_text(f"Signed in as {ANN['email']}").wait_for()
+
+
+@pytest.mark.slow
+def test_a_failed_sign_in_says_why(browser, shared, provider):
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(shared[0])
+    provider.error = "access_denied"
+    try:
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("The provider refused the sign-in, or it was canceled there.").wait_for()
+    finally:
+        provider.error = ""
+    page.close()

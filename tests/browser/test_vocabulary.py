@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn, go
+from tests.browser.test_walk import JOB, drawn, go, type_path
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW, write_text
 from tests.material.workspaces import inputs
@@ -100,9 +100,7 @@ def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, 
     box = page.get_by_role("combobox", name=re.compile("Target"))
     box.wait_for()
     drawn(page)
-    box.click()
-    box.fill(str(target))
-    box.press("Enter")
+    type_path(page, box, target)
     page.get_by_role("button", name="Train token vectors").click()
     page.get_by_test_id("neighbors").wait_for(timeout=JOB)
     page.get_by_text(re.compile(f"{NEW[0]} = 1/")).first.wait_for()

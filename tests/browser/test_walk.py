@@ -9,6 +9,7 @@ import pytest
 
 from tests.material.lab import NEW, write_text
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
+from vocadapt.ui.components.pickers import TYPE
 
 pytestmark = pytest.mark.browser
 
@@ -46,11 +47,19 @@ def drawn(page):
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
 
 
+def type_path(page, box, path):
+    """Give a path to a picker: its last option opens a field."""
+    box.click()
+    page.get_by_role("option", name=TYPE).click()
+    field = page.get_by_role("textbox", name="Path or name")
+    field.fill(str(path))
+    field.press("Enter")
+    field.wait_for(state="detached")
+
+
 def choose_model(page, folder):
     box = page.get_by_role("combobox", name=re.compile("Language model"))
-    box.click()
-    box.fill(str(folder))
-    box.press("Enter")
+    type_path(page, box, folder)
     page.wait_for_timeout(500)
     assert Path(box.input_value()).name == folder.name
 

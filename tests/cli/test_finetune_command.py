@@ -199,10 +199,24 @@ def test_plain_text_is_split_as_the_model_splits_it(runs, files, ask, tmp_path):
         "--out",
         tmp_path / "said.txt",
     )
-    assert (answer["examples"], answer["of"]) == (2, 2)
-    blocks = (tmp_path / "said.txt").read_text(encoding="utf-8").split("\n\n")
-    words = [[line.split("\t")[0] for line in block.splitlines()] for block in blocks]
-    assert words == [["The", "patients", ",", "with", "tachycardia", "."], ["A", "placebo"], []]
+    assert (answer["examples"], answer["of"]) == (2, 3)
+    # Each sentence ends with a blank line, and the blank line is a sentence without words.
+    written = (tmp_path / "said.txt").read_text(encoding="utf-8").splitlines()
+    words = [line.split("\t")[0] for line in written]
+    assert words == ["The", "patients", ",", "with", "tachycardia", ".", "", "", "A", "placebo", ""]
+
+
+def test_each_line_of_plain_text_has_one_line_in_the_output(runs, files, ask, tmp_path):
+    lines = ["The patients\u2028with", "", "a\x85b\x0bc\x0cd", " ", "placebo"]
+    (tmp_path / "plain.txt").write_text("\n".join(lines), encoding="utf-8")
+    given = ["predict", "--model", files / "one", tmp_path / "plain.txt", "--plain", "--out"]
+    answer = ask(*given, tmp_path / "said.jsonl")
+    assert (answer["examples"], answer["of"]) == (3, 5)
+    written = (tmp_path / "said.jsonl").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    found = [json.loads(row) for row in written]
+    assert [len(row["words"]) > 0 for row in found] == [True, False, True, False, True]
+    assert [len(row["words"]) for row in found] == [len(row["tags"]) for row in found]
+    assert (found[0]["words"][0], found[4]["words"]) == ("The", ["placebo"])
 
 
 def test_labeled_texts_work_too(files, ask, tmp_path):

@@ -1,4 +1,4 @@
-"""Run 500 hostile commands, each in its own process: python -m tests.hostile.attacks [--only PART] [--every
+"""Run 600 hostile commands, each in its own process: python -m tests.hostile.attacks [--only PART] [--every
 N]
 
 A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort.
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import build_tiny_bert
+from tests.hostile import attacks_on_formats
 from tests.material import hostile
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
@@ -31,10 +32,11 @@ OUT = "out"
 
 @dataclass(frozen=True)
 class Attempt:
-    """A command line with something hostile in it."""
+    """A command line with something hostile in it, which must be refused or may succeed."""
 
     name: str
     arguments: tuple[str, ...]
+    must_be_refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,10 @@ def attempts(ground: Ground) -> list[Attempt]:
         *_on_recipes(ground),
         *_on_artifacts(ground),
         *_on_numbers(ground),
+        *_on_formats(ground),
+        *_on_exports(ground),
+        *_on_workspaces(ground),
+        *_on_outputs(ground),
     ]
 
 
@@ -292,6 +298,59 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
                 yield _attempt(f"{command[0]} {flag} {number[:12]}", *command, f"{flag}={number}")
 
 
+def _on_formats(ground: Ground) -> Iterator[Attempt]:
+    commands: dict[str, tuple[object, ...]] = {
+        "text": ("words", "count", "{}", "--model", ground.model),
+        "vectors": ("vectors", "import", "{}", "--out", OUT),
+        "ner": ("score", "--kind", "ner", "--gold", "{}", "--predicted", ground.tagged),
+        "qa": ("score", "--kind", "qa", "--gold", "{}", "--predicted", ground.tagged),
+        "labels": (
+            *("finetune", "--model", ground.model, "--task", "classification"),
+            *("--train", "{}", "--test", "{}", "--out", OUT),
+        ),
+        "model": ("tokenize", "heart disease", "--model", "{}"),
+    }
+    for kind, path in attacks_on_formats.write_files(ground.folder / "formats"):
+        arguments = (str(part).replace("{}", str(path)) for part in commands[kind])
+        yield Attempt(f"{kind} {path.name}", tuple(arguments), must_be_refused=True)
+
+
+def _on_exports(ground: Ground) -> Iterator[Attempt]:
+    for path in hostile.write_exports(ground.folder / "exports"):
+        yield _attempt(f"open {path.name}", "workspace", "open", path, "--out", OUT)
+
+
+def _on_workspaces(ground: Ground) -> Iterator[Attempt]:
+    for path in hostile.write_workspaces(ground.folder / "workspaces"):
+        for command in (["list"], ["export", "--out", "w.zip"]):
+            name = f"workspace {command[0]} {path.name}"
+            yield _attempt(name, "workspace", *command, "--workspace", path)
+        yield _attempt(f"results {path.name}", "results", "--workspace", path)
+
+
+def _on_outputs(ground: Ground) -> Iterator[Attempt]:
+    places = (
+        "",
+        " ",
+        ".",
+        "..",
+        "/",
+        "~nobody-known/a",
+        "a" * 5000,
+        "a\0b",
+        "/proc/a",
+        "/dev/null",
+    )
+    sound = ground.folder / "sound.vec"
+    sound.write_text("2 3\nheart 1 2 3\nlung 3 2 1\n", encoding="utf-8")
+    convert = ("vectors", "import", sound)
+    copy = ("workspace", "copy", "--workspace", ground.vectors)
+    for number, place in enumerate(places):
+        yield _attempt(f"import to {number}", *convert, f"--out={place}")
+        yield _attempt(f"copy to {number}", *copy, f"--out={place}")
+        yield _attempt(f"open to {number}", "workspace", "open", ground.text, f"--out={place}")
+
+
 def run(attempt: Attempt, folder: Path) -> Outcome:
     """Run an attempt in a process of its own, in an empty folder, within bounds of time and
     memory.
@@ -383,15 +442,23 @@ def main(arguments: Sequence[str]) -> int:
         outcomes = [
             (attempt, run(attempt, folder / f"attempt-{i}")) for i, attempt in enumerate(chosen)
         ]
-    faults = [(attempt, outcome) for attempt, outcome in outcomes if outcome.fault]
-    for attempt, outcome in faults:
-        print(f"FAULT {attempt.name!r}: {outcome.fault}\n  {outcome.said[-600:]!r}")
+    faults = [(attempt, outcome, find_fault(attempt, outcome)) for attempt, outcome in outcomes]
+    faults = [fault for fault in faults if fault[2]]
+    for attempt, outcome, fault in faults:
+        print(f"FAULT {attempt.name!r}: {fault}\n  {outcome.said[-600:]!r}")
     slowest = max((outcome.seconds for _, outcome in outcomes), default=0.0)
     print(
         f"{len(chosen)} of {len(everything)} attempts, {len(faults)} faults, the slowest took"
         f" {slowest:.1f} s"
     )
     return int(bool(faults))
+
+
+def find_fault(attempt: Attempt, outcome: Outcome) -> str:
+    """Return what is wrong with the end of an attempt; "" if nothing is."""
+    if attempt.must_be_refused and outcome.code in (0, 1):
+        return "was not refused"
+    return outcome.fault
 
 
 def _in_a_process_of_its_own(work: Callable[[], object]) -> None:

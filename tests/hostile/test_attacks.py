@@ -29,7 +29,7 @@ def test_every_attack_holds():
 
 def test_a_fault_is_seen(tmp_path):
     """The judge of the attacks, judged: each kind of bad ending has its name."""
-    from tests.hostile.attacks import Outcome
+    from tests.hostile.attacks import Attempt, Outcome, find_fault
 
     assert Outcome(2, "out.txt: no such file.\nCheck the spelling.\n", (), 1.0).fault == ""
     assert "60 s" in Outcome(None, "", (), 60.0).fault
@@ -40,3 +40,6 @@ def test_a_fault_is_seen(tmp_path):
     assert Outcome(2, "a" * 5000, (), 1.0).fault
     assert Outcome(2, "\u202ea", (), 1.0).fault
     assert "out" in Outcome(2, "refused", ("out",), 1.0).fault
+    read, refused = Outcome(0, "", (), 1.0), Outcome(2, "no text.", (), 1.0)
+    assert find_fault(Attempt("a", ()), read) == find_fault(Attempt("a", (), True), refused) == ""
+    assert "refused" in find_fault(Attempt("a", (), True), read)

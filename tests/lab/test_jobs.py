@@ -23,6 +23,7 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import process_start_time
+from vocadapt.lab.jobs.living import FOLDER as LIVING
 from vocadapt.lab.jobs.queue import (
     find_job,
     list_jobs,
@@ -82,7 +83,12 @@ def kill(job):
 
 
 def left_in(folder):
-    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    """Names in a folder, without the record of living jobs, which names no others."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    if LIVING in names:
+        names.remove(LIVING)
+        assert {mark.name for mark in (folder / LIVING).iterdir()} <= set(names)
+    return names
 
 
 def test_a_job_is_done_and_its_artifact_is_there(workspace, quick):

@@ -222,6 +222,20 @@ def test_whole_words_that_are_only_added_are_exact_words() -> None:
     assert choose_recipe({"preset": "exbert-s3", "add_by": "bpe-merges"}).tokenizer == "insertion"
 
 
+def test_a_title_names_the_heuristics_that_were_chosen() -> None:
+    titles = {
+        "Larger vocabulary: tokens added by words": {"add_by": "words"},
+        "Smaller vocabulary: 30 % removed by freq": {"remove_by": "freq", "removed": 0.3},
+        "25 % of the vocabulary exchanged, removed by last, added by savings": {
+            "remove_by": "last",
+            "add_by": "savings",
+        },
+    }
+    assert {choose_recipe(given).title for given in titles.values()} == set(titles)
+    named = {"preset": "exbert-s3", "add_by": "bpe-merges"}
+    assert "an extension module" in choose_recipe(named).title
+
+
 def test_presets_after_fast_2023_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
     """Fast 2023, 3.3.3. PubMedBERT can only be reduced by 75 %, as table 6.10 has it, if the ##
     counts.

@@ -393,7 +393,7 @@ def test_the_file_of_the_trainings_is_the_study_that_was_planned(
         study = plan_trainings(find_table("fast-6.6"), given, scale).study
         assert study is not None
         path = tmp_path / "s.toml"
-        path.write_text(format_file(study), encoding="utf-8")
+        path.write_text(format_file(study, tmp_path), encoding="utf-8")
         planned, read = (expand(one, tmp_path) for one in (study, read_study(path)))
         assert [one.name for one in read.steps] == [one.name for one in planned.steps]
         first, whole = list_stages(study)
@@ -420,6 +420,21 @@ def test_imported_values_fill_empty_cells(tmp_path: Path) -> None:
     (workspace.root / "published" / "poerner-ablation.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match="does not hold imported values"):
         fill_imported(find_table("poerner-ablation"), workspace)
+
+
+@pytest.mark.parametrize("key", ["row", "column", "value", "note", "who", "when", "file", "table"])
+def test_imported_values_of_another_type_are_one_sentence(key: str, tmp_path: Path) -> None:
+    workspace, path = Workspace(tmp_path / "w"), tmp_path / "own.csv"
+    path.write_text("row,column,value\nNCBI-disease,aligned,87.5\n", encoding="utf-8")
+    import_values("poerner-ablation", path, workspace, "me", "today")
+    place = workspace.root / "published" / "poerner-ablation.json"
+    sound = json.loads(place.read_text(encoding="utf-8"))
+    for wrong in (None, True, [], {}, [1]):
+        content = {**sound, "values": [dict(sound["values"][0])]}
+        (content if key in content else content["values"][0])[key] = wrong
+        place.write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(InputError, match="does not hold imported values"):
+            fill_imported(find_table("poerner-ablation"), workspace)
 
 
 def test_the_command_lists_all_tables(data: Path, known: None, tmp_path: Path, capsys) -> None:

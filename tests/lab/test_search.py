@@ -17,7 +17,7 @@ from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_tr
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.search.saved import read_trials
-from vocadapt.lab.search.search import run_search
+from vocadapt.lab.search.search import open_journal, run_search
 from vocadapt.lab.search.seed_study import SeedCurve, SeedStudy, summarize_epochs
 from vocadapt.lab.search.space import (
     Range,
@@ -161,6 +161,36 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
 def test_a_bad_space_is_reported(table, reported):
     with pytest.raises(InputError, match=reported):
         build_space(table, "space.toml")
+
+
+def test_a_misspelled_fixed_setting_is_refused_with_the_nearest():
+    for space in (LIST, build_thesis_space()):
+        with pytest.raises(InputError, match="Did you mean batch_size") as caught:
+            space.without(["batchsize"])
+        assert "'batchsize' cannot be searched" in caught.value.problem
+    assert set(LIST.without(["batch_size"]).axes) == {"learning_rate"}
+    assert LIST.without(["warmup_ratio"]) == LIST, "a setting that the space does not search"
+
+
+def test_the_values_of_a_setting_have_a_bound():
+    with pytest.raises(InputError, match="50,000 values are more than the 1,000"):
+        build_space({"batch_size": list(range(1, 50_001))}, "the space")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"null\n", b"5\n", b"[]\n", b"{}\n", b'{"op_code": 4}\n', b"\xff\xfe\n", b"a b\n"],
+)
+def test_a_damaged_journal_is_one_sentence(damage, maker, tmp_path):
+    journal = tmp_path / "optuna.log"
+    journal.write_bytes(damage * 3 + b"\n" * bool(damage))
+    if not damage:
+        assert read_trials(tmp_path) == []
+        return
+    with pytest.raises(InputError, match="it is damaged"):
+        read_trials(tmp_path)
+    with pytest.raises(InputError, match="it is damaged"):
+        open_journal(maker, LIST, tmp_path, 0, True)
 
 
 def test_a_task_without_dev_is_refused(files):

@@ -16,7 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.jobs import shared_queue
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs, count_jobs_before, hold_turn
 from vocadapt.lab.workspace import limits, visitors
-from vocadapt.lab.workspace.disk_space import check_disk_space, check_quota
+from vocadapt.lab.workspace.disk_space import OWN, reserve_space
 from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.slices import delete_slice, list_slices, save_slice
@@ -48,6 +48,12 @@ def set_age(folder: Path, days: float) -> None:
     then = time.time() - days * DAY
     for path in (*folder.rglob("*"), folder):
         os.utime(path, (then, then))
+
+
+def check_room(place: Path, needed: int = 0) -> None:
+    """Reserve bytes and give them back; raises InputError if there are not so many."""
+    with reserve_space(place, needed):
+        pass
 
 
 # Which folder
@@ -83,11 +89,11 @@ def test_a_path_outside_of_the_visitors_has_no_visitor(lab):
 
 def test_what_exceeds_the_quota_is_refused_before_it_is_written(lab):
     workspace = make_visitor(lab, "ann", 600_000)
-    check_disk_space(workspace.root / "x", 399_000)
+    check_room(workspace.root / "x", 399_000)
     with pytest.raises(
         InputError, match=r"about 0\.5 MB, but only 0\.4 MB of your 1\.0 MB are free"
     ):
-        check_disk_space(workspace.root / "x", 500_000)
+        check_room(workspace.root / "x", 500_000)
 
 
 def test_a_full_storage_takes_nothing_more_but_may_be_emptied(lab):
@@ -97,7 +103,7 @@ def test_a_full_storage_takes_nothing_more_but_may_be_emptied(lab):
     for write in (
         lambda: save_slice(workspace, "new", ["a"]),
         lambda: save_note(workspace, "id", "text"),
-        lambda: check_quota(workspace.root),
+        lambda: check_room(workspace.root),
     ):
         with pytest.raises(InputError, match=r"storage is full: 1\.1 MB of 1\.0 MB") as caught:
             write()
@@ -110,9 +116,103 @@ def test_all_workspaces_of_a_visitor_share_one_quota_and_no_other_counts(lab):
     workspace = make_visitor(lab, "ann", 600_000)
     beside = Workspace(workspace.root.parent / "second")
     with pytest.raises(InputError, match=r"only 0\.4 MB"):
-        check_disk_space(beside.root, 500_000)
-    check_disk_space(make_visitor(lab, "ben").root, 900_000)
-    check_disk_space(lab / "no-visitor", 5_000_000)
+        check_room(beside.root, 500_000)
+    check_room(make_visitor(lab, "ben").root, 900_000)
+    check_room(lab / "no-visitor", 5_000_000)
+
+
+COPY = """
+import sys, time
+from pathlib import Path
+from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.copies import copy_workspace
+from vocadapt.lab.workspace.workspace import Workspace
+
+source, target, go = map(Path, sys.argv[1:])
+
+def wait(*progress):
+    print("checked", flush=True)
+    while not go.exists():
+        time.sleep(0.01)
+
+try:
+    copy_workspace(Workspace(source), target, wait)
+except InputError as error:
+    print(error.problem, flush=True)
+"""
+
+
+def test_three_copies_at_once_do_not_exceed_the_quota(lab):
+    """Each would fit alone: .4 of 1 MB are used, and a copy has .4."""
+    workspace, go = make_visitor(lab, "ann", 400_000), lab / "go"
+    targets = [workspace.root.parent / f"copy-{number}" for number in range(3)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COPY, *map(str, (workspace.root, target, go))],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for target in targets
+    ]
+    first = [process.stdout.readline() for process in processes if process.stdout]
+    go.touch()
+    for process in processes:
+        process.communicate(timeout=LONG)
+    assert sorted(line == "checked\n" for line in first) == [False, False, True]
+    assert sum("are reserved" in line for line in first) == 2
+    assert [target.exists() for target in targets].count(True) == 1
+    with reserve_space(workspace.root, 100_000):  # nothing is reserved any more
+        pass
+
+
+def test_reserved_bytes_count_until_they_are_written(lab):
+    workspace = make_visitor(lab, "ann", 300_000)
+    target = workspace.root / "models" / "m"
+    with reserve_space(target, 400_000):
+        with pytest.raises(InputError, match=r"only 0\.3 MB of your 1\.0 MB are free: 0\.4 MB"):
+            check_room(workspace.root, 300_001)
+        draft = target.parent / ".m.0123456789ab.draft"
+        draft.mkdir(parents=True)
+        (draft / "weights").write_bytes(b" " * 399_000)
+        check_room(workspace.root, 298_000)  # counted once, though it is reserved and written
+        with pytest.raises(InputError):
+            check_room(workspace.root, 301_000)
+    check_room(make_visitor(lab, "ben").root, 900_000)
+
+
+def test_a_killed_writer_reserves_nothing(lab):
+    workspace = make_visitor(lab, "ann")
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from vocadapt.lab.workspace.disk_space import reserve_space\n"
+        "with reserve_space(Path(sys.argv[1]), 900_000):\n"
+        "    print('reserved', flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(workspace.root / "a")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "reserved\n"
+        with pytest.raises(InputError, match="only 100 kB"):
+            check_room(workspace.root, 200_000)
+        process.kill()
+    check_room(workspace.root, 900_000)
+    assert not list(workspace.root.parent.glob("*.reserved"))
+
+
+def test_a_job_keeps_what_was_reserved_when_it_was_ordered(lab, monkeypatch):
+    """The process of the job inherits the reservation, uses it, and may need more than expected."""
+    workspace = make_visitor(lab, "ann", 100_000)
+    target = workspace.root / "models" / "m"
+    with reserve_space(target, 300_000) as space:
+        kept = os.dup(space.lock)  # as the process that was started meanwhile
+    with pytest.raises(InputError, match=r"only 0\.6 MB"):
+        check_room(workspace.root, 700_000)
+    with monkeypatch.context() as job:
+        job.setenv(OWN, space.file.name)
+        check_room(target, 800_000)  # not in addition to the 300 000
+    with pytest.raises(InputError, match="only 100 kB"):
+        check_room(workspace.root, 200_000)
+    os.close(kept)
+    check_room(workspace.root, 800_000)
 
 
 # Clean-up

@@ -141,13 +141,21 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
 
     workspace = Workspace(tmp_path)
     adapted_numbers = {"added": 5, "tokens_after": 15}
-    for name, numbers in {"adapted": adapted_numbers, "converted": {"tensors": 3}}.items():
+    reduced_numbers = {"added": 0, "dropped": 4, "tokens_after": 6}
+    all_numbers = {
+        "adapted": adapted_numbers,
+        "converted": {"tensors": 3},
+        "reduced": reduced_numbers,
+    }
+    for name, numbers in all_numbers.items():
         with open_draft(workspace.folder("models", name)) as draft:
             manifest(name, "models", numbers=numbers).save(draft)
-    [adapted] = list_adapted_models(workspace)
-    assert adapted.name == "adapted"
+    reduced, adapted = list_adapted_models(workspace)
+    assert (reduced.name, adapted.name) == ("reduced", "adapted")
+    # No token was added to a reduced model.
     assert list_results("models", workspace) == [adapted]
     assert [find_main_figure(model) for model in workspace.artifacts("models")] == [
+        ("Tokens removed", "4", "6 in total"),
         ("", "", ""),
         ("Tokens added", "5", "15 in total"),
     ]

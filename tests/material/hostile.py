@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import struct
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -450,3 +451,87 @@ def write_artifacts(vectors: Path, folder: Path) -> list[Path]:
             shutil.copytree(vectors, made[-1])
             change(made[-1])
     return made
+
+
+# Paths that a record of a workspace may name, for good or ill.
+PATHS = (
+    "/etc/passwd",
+    "../../../../etc/passwd",
+    "~/secret.txt",
+    "~nobody-known/a",
+    "a" * 5000,
+    "a/" * 2500,
+    "\0",
+    "\u202e",
+    "",
+)
+RECORDS = {  # name of a record → its text, with a path as JSON
+    "models/a/manifest.json": '{{"kind": "models", "name": "a", "settings": {{}}, "inputs":'
+    ' {{"model": {{"paths": [{0}], "stamp": ""}}}}}}',
+    "corpora/a/corpus.json": '{{"files": [{0}], "settings": {{}}}}',
+    "corpora/b/corpus.json": '{{"counts": {0}}}',
+    "corpora/c/corpus.json": '{{"files": {0}}}',
+    "tasks/a/task.toml": 'kind = "ner"\n[splits]\ntest = {0}',
+    "studies/a/study.toml": 'extends = {0}\nname = "a"',
+    "studies/a/runs/b/manifest.json": '{{"kind": "runs", "name": "b", "settings": {{}}, "inputs":'
+    ' {{"test": {{"paths": [{0}], "stamp": ""}}}}}}',
+}
+MEMBERS = (
+    "../a",
+    "/a",
+    "jobs/a/spec.json",
+    "a/b",
+    ".a",
+    "models/.a",
+    "models/a\\b",
+    "models",
+    "C:/a",
+)
+DAMAGES = (  # contents of a manifest
+    "",
+    "{",
+    "[]",
+    "null",
+    "5",
+    "{}",
+    '{"kind": "alignments", "name": "a", "settings": {}, "inputs": {}}',
+    '{"kind": "alignments", "name": 5, "settings": {}, "inputs": {}}',
+    '{"kind": "alignments", "name": "a", "settings": {}, "inputs": {}, "format": 99}',
+    '{"kind": "alignments", "name": "a", "settings": {}, "inputs": {}, "files": ["/etc/passwd"]}',
+    '{"kind": "alignments", "name": "\\ud800", "settings": {}, "inputs": {}}',
+    "[" * 100_000,
+)
+
+
+def write_exports(folder: Path) -> list[Path]:
+    """Write exported workspaces whose records name odd paths, or with odd members."""
+    folder.mkdir()
+    written = []
+    for name, text in RECORDS.items():
+        for number, path in enumerate(PATHS):
+            place = folder / f"{name.replace('/', '-')}-{number}.zip"
+            written.append(place)
+            with zipfile.ZipFile(place, "w") as archive:
+                archive.writestr(name, text.format(json.dumps(path)))
+    for number, member in enumerate(MEMBERS):
+        place = folder / f"member-{number}.zip"
+        written.append(place)
+        with zipfile.ZipFile(place, "w") as archive:
+            archive.writestr(member, "a")
+    return written
+
+
+def write_workspaces(folder: Path) -> list[Path]:
+    """Write workspaces with one damaged artifact each."""
+    folder.mkdir()
+    contents = {f"manifest-{number}": one for number, one in enumerate(DAMAGES)}
+    contents |= {
+        f"path-{number}": RECORDS["models/a/manifest.json"].format(json.dumps(path))
+        for number, path in enumerate(PATHS)
+    }
+    for name, content in contents.items():
+        kind = "models" if name.startswith("path") else "alignments"
+        place = folder / name / kind / "a"
+        place.mkdir(parents=True)
+        (place / "manifest.json").write_text(content, encoding="utf-8")
+    return [folder / name for name in contents]

@@ -21,6 +21,7 @@ class Provider(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.key = RSAKey.generate_key(2048, {"kid": "1", "use": "sig", "alg": "RS256"})
         self.account: dict[str, Any] = {}
+        self.error = ""  # refuses the next sign-in with this code
         self.codes: dict[str, dict[str, Any]] = {}
 
     @property
@@ -58,6 +59,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.codes[code] = {**claims, **self.server.account}
             self.send_response(302)
             back = urlencode({"code": code, "state": given["state"]})
+            if self.server.error:
+                back = urlencode({"error": self.server.error, "state": given["state"]})
             self.send_header("Location", f"{given['redirect_uri']}?{back}")
             self.end_headers()
 

@@ -12,8 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from tests.conftest import edit_json
 from vocadapt.models.adapted_model import apply_plan
-from vocadapt.models.certificate.certificate import CHECKS, Edit, certify
+from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.layers import get_embeddings, get_output_layer
+from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import (
     InitializerSettings,
@@ -151,7 +153,7 @@ def test_half_precision_models_stay_half(
     assert all(CHECKS[name](edit)[0] for name in ("kept embeddings", "other tensors", "outputs"))
 
 
-def test_untied_output_layer_stays_untied_and_gets_the_rows(
+def test_untied_output_layer_stays_untied_and_gets_rows_of_its_own_space(
     make_bert: Callable[..., Path], tmp_path: Path
 ) -> None:
     folder = make_bert(tie_word_embeddings=False)
@@ -161,9 +163,47 @@ def test_untied_output_layer_stays_untied_and_gets_the_rows(
     passed, detail = CHECKS["tied head"](Edit(model, after))
     assert passed
     assert detail == "output layer before: not tied, after: not tied"
-    assert np.array_equal(
-        after.network.get_output_embeddings().weight[-3:].detach().numpy(), rows.matrix
-    )
+    output = after.network.get_output_embeddings().weight.detach()
+    pieces = [model.vocabulary.ids[piece] for piece in plan.added[-1].pieces]
+    assert torch.allclose(output[-1], output[pieces].mean(dim=0), atol=1e-7)
+    assert np.array_equal(get_embeddings(after.network)[-3:].detach().numpy(), rows.matrix)
+
+
+def test_a_mapped_initializer_is_fitted_to_the_output_rows(
+    make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The output rows are the domain's vectors times M: least squares finds M, and the output row of
+    a new word is its vector times M, 100 times as long as its embedding.
+    """
+    folder, rng = make_bert(tie_word_embeddings=False), np.random.default_rng(1)
+    model = open_model(folder)
+    words = [token for token in model.vocabulary.tokens if token.isalpha() and len(token) > 1]
+    vectors = rng.normal(size=(len(words) + 1, 16)).astype(np.float32)
+    maps = [rng.normal(scale=scale, size=(16, 16)).astype(np.float32) for scale in (0.01, 1.0)]
+    tensors = load_file(folder / "model.safetensors")
+    names = ("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight")
+    ids = [model.vocabulary.ids[word] for word in words]
+    for name, mapping in zip(names, maps, strict=True):
+        tensors[name][ids] = torch.from_numpy(vectors[:-1] @ mapping)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    model, domain = open_model(folder), EmbeddingSpace((*words, "tachycardia"), vectors)
+    plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings("append"))
+    alignment = fit_alignment(domain, model.space)
+    for method, expected in (("aligned", vectors[-1:] @ maps[1]), ("random-normal", None)):
+        materials = Materials(plan, model.space, domain, alignment)
+        rows = initialize(materials, InitializerSettings(method))
+        after = open_model(apply_plan(model, plan, rows).save(tmp_path / method))
+        output = get_output_layer(after.network).weight.detach().numpy()
+        if expected is None:
+            pieces = [model.vocabulary.ids[piece] for piece in plan.added[0].pieces]
+            expected = output[pieces].mean(axis=0)
+        else:
+            embedding = get_embeddings(after.network)[-1].detach().numpy()
+            assert np.allclose(embedding, vectors[-1] @ maps[0], atol=1e-4)
+        assert np.allclose(output[-1], expected, atol=1e-3)
+        detail = run_check("new embeddings", Edit(model, after)).detail
+        assert f"{np.linalg.norm(output[-1]):.3g}" in detail
 
 
 def test_a_second_head_in_the_file_is_carried_over(

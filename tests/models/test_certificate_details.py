@@ -19,11 +19,12 @@ from vocadapt.models.certificate import comparisons, reload_process
 from vocadapt.models.certificate.certificate import CHECKS, Certificate, Check, run_check
 from vocadapt.models.certificate.comparisons import (
     compare_free_rows,
+    compare_named_tokens,
+    describe_id,
     describe_tie,
     draw_sequences,
     find_padding_token,
     is_equal_to_rounding,
-    is_same_special,
     list_token_tensor_names,
     view_bits,
 )
@@ -439,9 +440,17 @@ def test_bits_tell_apart_what_numbers_do_not() -> None:
         assert view_bits(torch.zeros(2, 3, dtype=kind).T).dtype == whole
 
 
+class Tokens(SimpleNamespace):
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self.tokens
+
+
 def make_model(tokens: tuple[str, ...], rows: int, **config: object) -> Any:
     return SimpleNamespace(
-        vocabulary=SimpleNamespace(tokens=tokens), config={"vocab_size": rows, **config}
+        vocabulary=Tokens(tokens=tokens), config={"vocab_size": rows, **config}, generation={}
     )
 
 
@@ -454,30 +463,29 @@ def make_model(tokens: tuple[str, ...], rows: int, **config: object) -> Any:
         (3, "row 1 after the tokens"),
         (4, "id 4"),
         (-1, "id -1"),
-        (None, "none"),
-        ("0", "none"),
     ],
 )
-def test_ids_are_described_by_what_they_stand_for(value: object, described: str) -> None:
-    model = make_model(("a", "b"), 4)
-    assert comparisons._describe_id(model, value) == described
-    assert comparisons._describe_ids(model, value) == [described]
-    assert comparisons._describe_ids(model, [value, 0]) == [described, "token a"]
+def test_ids_are_described_by_what_they_stand_for(value: int, described: str) -> None:
+    assert describe_id(make_model(("a", "b"), 4), value) == described
+
+
+@pytest.mark.parametrize("value", [None, "0", True])
+def test_what_is_no_id_is_not_compared(value: object) -> None:
+    models = [make_model(("a", "b"), 4, pad_token_id=value) for _ in range(2)]
+    assert compare_named_tokens(Edit(*models)) == ([], [])
 
 
 def test_an_id_without_a_stated_size_is_an_id() -> None:
     model = make_model(("a",), 1)
     del model.config["vocab_size"]
-    assert comparisons._describe_id(model, 1) == "id 1"
+    assert describe_id(model, 1) == "id 1"
 
 
 def test_special_ids_refer_to_tokens() -> None:
     before = make_model(("a", "b"), 2, eos_token_id=[0, 1], pad_token_id=0)
     after = make_model(("b", "a"), 2, eos_token_id=[1, 0], pad_token_id=0)
     edit = Edit(before, after)
-    assert is_same_special(edit, "eos_token_id")
-    assert not is_same_special(edit, "pad_token_id")
-    assert is_same_special(edit, "bos_token_id")  # neither has one
+    assert compare_named_tokens(edit) == (["pad_token_id"], [])
 
 
 def test_the_padding_row_is_named() -> None:

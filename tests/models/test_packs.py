@@ -20,6 +20,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import save_trained
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify
 from vocadapt.models.language_model import open_model
+from vocadapt.models.layers import get_output_bias, get_output_layer
 from vocadapt.models.loading import load_network
 from vocadapt.models.packs.apply import apply_pack, remove_pack
 from vocadapt.models.packs.make import identify_base, make_pack
@@ -218,6 +219,19 @@ def test_a_pack_has_the_rows_of_its_tokens(tmp_path: Path) -> None:
     assert found["headless"] == {EMBEDDINGS: (3, 16)}
     assert found["tied"] == {EMBEDDINGS: (3, 16), OUTPUT_BIAS: (3,)}
     assert found["untied"] == {EMBEDDINGS: (3, 16), OUTPUT: (3, 16), OUTPUT_BIAS: (3,)}
+
+
+def test_a_pack_without_a_head_gets_output_rows_of_the_base(tmp_path: Path) -> None:
+    """Its embeddings are not those of an output layer: the mean of the pieces is."""
+    base = open_model(untied(tmp_path / "base"))
+    pack = build_pack(base.path, MEDICAL, tmp_path / "pack", "a")
+    pack = replace(pack, rows={EMBEDDINGS: pack.rows[EMBEDDINGS]})
+    apply_pack(base, pack, tmp_path / "out")
+    after = open_model(tmp_path / "out").network
+    for values in (get_output_layer(after).weight, get_output_bias(after)):
+        for place, (_, pieces, _) in enumerate(pack.plan["added_tokens"], start=-3):
+            ids = [base.vocabulary.ids[piece] for piece in pieces]
+            assert torch.allclose(values[place], values[ids].mean(dim=0), atol=1e-7)
 
 
 def test_trained_output_rows_and_biases_of_new_tokens_are_kept(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from streamlit.elements.lib import policies
 
 from tests.material.workspaces import HOSTILE
+from vocadapt.analysis.figures.figures import plot_overlap_histogram
 from vocadapt.cli import main
 from vocadapt.lab.steps.change import ChangeStep
 from vocadapt.lab.steps.import_vectors import ImportStep
@@ -427,6 +428,11 @@ def test_the_parts_by_hand():
     assert describe_histogram(change).startswith(
         "Half of the words keep at most 1 of 2 neighbors; 1 of 5 keep none, 0 keep all."
     )
+    # "At most 2 of 2" would say nothing; the words that keep all are not in the figure.
+    unchanged = measure_neighborhood_change(BEFORE, BEFORE, ChangeSettings(k=2))
+    assert describe_histogram(unchanged).startswith("At least half of the words keep all 2")
+    (bars,) = plot_overlap_histogram(change.histogram).data
+    assert (list(bars.x), list(bars.y)) == ([0, 1], [0.2, 0.8])
     cards = build_three_cards(change.word("d"), ("<b>", "b"), frozenset("bc"))
     assert [[word for word, _ in card.rows] for card in cards] == [["c"], ["e"], ["a"]]
     assert cards[2].shared == {"a"}  # it is not one of the candidates before

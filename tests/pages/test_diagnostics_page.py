@@ -218,6 +218,11 @@ def test_original_and_added_tokens_are_judged_apart():
     found = diagnose(space, hubs=False, added=frozenset(words[100:]))
     assert found.original_norms.mean == pytest.approx(1.1, abs=0.01)
     assert found.norms.mean == pytest.approx(0.75, abs=0.01)
+    assert view.describe_lengths(found) == (
+        "0.750 ± 0.352".replace("0.", "."),
+        "old 1.100 ± .058 · added .400 ± .000",
+    )
+    assert view.describe_lengths(diagnose(space, hubs=False))[1] is None
     said = view.interpret(0.5, found)
     assert "original token's vector" in said and "n = 100" in said
     # with the added ones, 5 % would be below a third of the median

@@ -3,6 +3,7 @@ be compared."""
 
 import re
 import shutil
+from dataclasses import asdict
 from functools import partial
 
 import pytest
@@ -18,6 +19,7 @@ from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.slices import save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.ui.errors import comparable, notes
 from vocadapt.ui.errors.comparable import Comparable
@@ -67,7 +69,7 @@ def test_the_newest_run_is_compared_with_the_one_of_a_single_tokenization(open_p
     assert not app.exception and not app.error
     assert app.selectbox(key="errors_baseline").value == "plain · seed 1 · base"
     assert app.selectbox(key="errors_compared").value == "green · seed 1 · pooled"
-    assert [heading.value for heading in app.subheader] == [
+    assert [heading.value for heading in app.header] == [
         "Change by slice",
         "Score by tokenization",
     ]
@@ -89,6 +91,31 @@ def test_the_newest_run_is_compared_with_the_one_of_a_single_tokenization(open_p
         and "has a new token" in body
     )
     assert "fixed" in app.query_params["errors_fate"] and "all" in app.query_params["errors_slice"]
+
+
+def test_a_newer_run_with_other_settings_is_offered_last_and_its_differences_are_named(
+    open_page, tmp_path
+):
+    root = Workspace(tmp_path / "w")
+    write_runs(root, "plain", GOLD, {1: {"base": NOTHING}, 2: {"base": NOTHING}})
+    pooled = {"base": NOTHING, "adapted": BROKEN, "pooled": BROKEN}
+    write_runs(root, "green", GOLD, {2: pooled, 3: pooled})
+    quick = asdict(FinetuneSettings(epochs=2))
+    write_runs(root, "quick", GOLD, {1: {"base": RIGHT}}, settings=quick)
+    write_runs(root, "failed", GOLD, {2: {"base": NOTHING}}, collapsed=True)
+    app = open_page(PAGE, root)
+    assert not app.exception and not app.warning
+    # Seed 2 is the one that both sides have.
+    assert app.selectbox(key="errors_baseline").value == "plain · seed 2 · base"
+    assert app.selectbox(key="errors_compared").value == "green · seed 2 · pooled"
+    assert (
+        app.selectbox(key="errors_compared").options[-1] == "quick · seed 1 · base · other settings"
+    )
+    app.selectbox(key="errors_compared").select("quick · seed 1 · base").run()
+    assert any("model, epochs" in warning.value for warning in app.warning)
+    # Another baseline is compared with its own fair partner.
+    app = open_page(PAGE, root, errors_baseline="green · seed 3 · base")
+    assert app.selectbox(key="errors_compared").value == "plain · seed 2 · base"
 
 
 def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypatch):
@@ -292,7 +319,7 @@ def test_two_tokenizations_of_one_run_and_the_same_twice(open_page, workspace):
         errors_compared="green · seed 1 · pooled",
     )
     assert not app.exception and "Score by tokenization" in [
-        heading.value for heading in app.subheader
+        heading.value for heading in app.header
     ]
     app = open_page(
         PAGE,

@@ -15,6 +15,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.jobs.view import FIRST
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def buttons(app):
 
 def headings(app):
     """The headings of jobs, without that of the forms of steps."""
-    return [heading.value for heading in app.subheader if heading.value != "More steps"]
+    return [heading.value for heading in app.header if heading.value != "More steps"]
 
 
 def test_a_done_job_leads_to_its_result(open_page, workspace, take):
@@ -188,9 +189,10 @@ def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
         (folder / "spec.json").write_bytes((job.folder / "spec.json").read_bytes())
         write_status(folder, Status("done", updated=1.0))
     app = open_page(JOBS, workspace)
-    assert sum(button.key.startswith("look_") for button in app.button) == 15
-    app.toggle(key="all_jobs").set_value(True).run()
-    assert sum(button.key.startswith("look_") for button in app.button) == 21
+    assert sum(button.key.startswith("look_") for button in app.button) == FIRST
+    [table] = [one.value for one in app.dataframe]
+    assert len(table) == 21 and set(table["state"]) == {"done"}
+    assert any("Shift + Space" in text for text in texts(app))
 
 
 def test_the_sidebar_shows_running_jobs_and_those_that_just_ended(
@@ -212,3 +214,18 @@ def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
         workspace.find_free_name("vectors", "long", list_promised_names(workspace, "vectors"))
         == "long-2"
     )
+
+
+def test_alike_names_of_jobs_carry_their_kinds(open_page, workspace, take, endless, tmp_path):
+    """A text and its vectors have one name; a name that stands alone has no kind."""
+    text, other = take("long"), take("short")
+    app = open_page(VECTORS, workspace)
+    shown = " ".join(one.value for one in app.sidebar.markdown)
+    assert "long (corpus)" in unescape(shown) and "long (vectors)" in unescape(shown)
+    assert "short" in shown and "short (" not in shown
+    for job in (text, other, endless):
+        job.cancel(grace=2)
+
+
+def unescape(text):
+    return text.replace("\\", "")

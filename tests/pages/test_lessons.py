@@ -244,7 +244,7 @@ def test_two_seeds_of_one_model_differ_as_the_lesson_says(shipped):
     [((1, 3, 3), [3, 3]), ((1, 3), [1, 3]), ((1, 1), [1, 1]), ((3, 3, 1, 5), [3, 3, 5])],
 )
 def test_the_headline_leaves_out_runs_with_too_few_seeds_for_a_claim(seeds, shown):
-    standings = [SimpleNamespace(seeds=tuple(range(n))) for n in seeds]
+    standings = [SimpleNamespace(seeds=tuple(range(n)), collapsed=0) for n in seeds]
     assert [len(one.seeds) for one in select_headline_runs(standings)] == shown
 
 

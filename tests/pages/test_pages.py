@@ -162,7 +162,7 @@ def markup(app):
 def list_unexplained_terms(app, part):
     """Terms of a part in the labels and headings that it draws, without their sentence as help."""
     elements = [(one.proto.label, one.proto.help) for kind in LABELED for one in app.main.get(kind)]
-    elements += [(one.value, one.proto.help) for one in app.subheader]
+    elements += [(one.value, one.proto.help) for one in app.header]
     return [
         (label, term)
         for label, help in elements
@@ -184,7 +184,7 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     app = open_page(page, seeded)
     assert not app.exception and not app.error
     assert app.title[0].value == title_of(page)
-    assert [heading.value for heading in app.subheader] == FULL[page]
+    assert [heading.value for heading in app.header] == FULL[page]
     assert not list_unexplained_terms(app, page)
     assert all(len(chart.proto.alt) > 20 for chart in app.get("plotly_chart"))
 

@@ -21,14 +21,16 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.neighbors.cross_space import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.adapt import plan as plan_view
 from vocadapt.ui.alignment import methods
-from vocadapt.ui.components import bars, intake, pickers, word_query
+from vocadapt.ui.components import bars, intake, markup, pickers, word_query
 from vocadapt.ui.components.blocks import tsv
+from vocadapt.ui.frame import cache
 from vocadapt.ui.home import view as home_view
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
@@ -262,6 +264,33 @@ def test_bars_of_distances_are_as_long_as_the_distance():
         40,
     ]
     assert bars.build_scale("similarity", []).highest == 1
+
+
+def test_bars_of_cosines_mark_two_random_tokens(monkeypatch):
+    scale = bars.build_scale("similarity", [0.9], [0.38, 0.172, 0.38])
+    assert scale.note.endswith("Tick: two random tokens have .172 or .380.")
+    written = []
+    monkeypatch.setattr(markup, "_write", written.append)
+    cards = [
+        markup.Card("a", "", "source", [("x", 0.9)], random=0.38),
+        markup.Card("b", "", "source", [("y", 0.5)]),
+    ]
+    markup.draw_neighbor_cards(cards)
+    # Only the bar whose space is known has a tick; a negative cosine has it at 0.
+    assert written[0].count("va-tick") == 1 and "left:38%" in written[0]
+    assert bars.build_scale("similarity", [0.9], [-0.1]).width(-0.1) == 0
+
+
+def test_random_cosines_by_hand():
+    """Unit vectors along x and y, and one along x: of three pairs one is equal; between the spaces 2 of
+    3 + 1 of 3.
+    """
+    one = EmbeddingSpace(("a", "b", "c"), np.array([[2, 0], [0, 1], [1, 0]], dtype=np.float32))
+    other = EmbeddingSpace(("a",), np.array([[3, 0]], dtype=np.float32))
+    assert compute_mean_cosine(one) == pytest.approx(1 / 3)
+    assert compute_mean_cosine(one, other) == pytest.approx(2 / 3)
+    assert cache.random_cosine_of(one) == pytest.approx(1 / 3)
+    assert cache.random_cosine_of(one, other) == pytest.approx(2 / 3)
 
 
 def test_tables_to_take_away_keep_one_line_per_row():

@@ -9,6 +9,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import panel
@@ -25,7 +26,7 @@ def served(monkeypatch, tmp_path):
         monkeypatch.setattr(
             st, "get_option", lambda name: address if name == "server.address" else None
         )
-        monkeypatch.setenv(paths.FILES_ROOT, str(root or ""))
+        monkeypatch.setenv(limits.FILES_ROOT, str(root or ""))
 
     return serve
 

@@ -24,6 +24,7 @@ from vocadapt.lab.reports.pretraining import (
 )
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.pretraining_guards import guard_large_batch
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -37,7 +38,6 @@ from vocadapt.ui.pretraining import result
 from vocadapt.ui.pretraining.result import compare_added
 from vocadapt.ui.pretraining.view import (
     PretrainingRequest,
-    describe_large_batch,
     estimate_pace,
 )
 
@@ -296,7 +296,7 @@ def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained)
 def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):
     started = []
 
-    def start(workspace, spec, name, work):
+    def start(workspace, spec, name, work, once):
         started.append(spec)
         return SimpleNamespace(id=name)
 
@@ -390,8 +390,9 @@ def test_a_batch_that_is_larger_than_the_text_is_reported():
     settings = MaskedSettings(length=128, batch=16)
     found = estimate_pretraining_cost(1489, settings, 100.0, "")
     assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
-    note = describe_large_batch(found, settings)
-    assert "16 blocks, and the text has 11. One step passes over the text 1.45 times" in note
+    guard = guard_large_batch(found, settings, "further.training")
+    assert guard.numbers == {"batch": 16, "blocks": 11, "epochs_per_step": 1.45}
+    assert guard.change == {"further.training.batch": 11}
     smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")
     assert (smaller.steps, smaller.epochs) == (1, 1.0)
 

@@ -143,7 +143,7 @@ def test_all_words_that_match_an_expression_can_be_selected(open_page, own):
     app = open_page(PROJECTION, own, projection_space=VECTORS, projection_word="/^aspirin$/")
     next(one for one in app.button if one.key == "matches").click().run()
     assert not app.exception and app.query_params["projection_picked"]
-    assert any(heading.value == "Selected · 1" for heading in app.subheader)
+    assert any(heading.value == "Selected · 1" for heading in app.header)
 
 
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
@@ -287,7 +287,7 @@ def test_a_slice_is_a_link(open_page, own):
     assert table["token"].tolist()[:2] == ["aspirin", "sepsis"] and {"id", "length"} <= set(
         table.columns
     )
-    assert any("Selected · 2" in title.value for title in app.subheader)
+    assert any("Selected · 2" in title.value for title in app.header)
     assert any("2 of 3 tokens" in text for text in texts(app)) and not any(
         "<b>" in text for text in texts(app)
     )

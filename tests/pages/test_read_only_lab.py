@@ -9,11 +9,11 @@ from vocadapt.lab.demo import open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.limits import READ_ONLY, ReadOnlyError
+from vocadapt.lab.workspace.limits import FILES_ROOT, READ_ONLY, ReadOnlyError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame.pages import PARTS
 from vocadapt.ui.serving import server
-from vocadapt.ui.serving.paths import FILES_ROOT, check_allowed
+from vocadapt.ui.serving.paths import check_allowed
 
 SHORT = ("home", "jobs", "adapt")  # the gate presses the buttons of these; the nightly of all
 TYPED = "from-a-visitor"

@@ -75,7 +75,7 @@ def test_the_form_estimates_and_starts_a_search(open_page, own, monkeypatch):
     assert not app.exception and not app.error, [one.value for one in app.text]
     values = next(one.value for one in app.dataframe if "values" in one.value)
     assert list(values["chosen by Fast 2023 (table 6.1)"]) == list(find_thesis_choices().values())
-    assert any("**100** runs (20 trials × 5 seeds)" in text for text in texts(app))
+    assert any("**6** runs (6 trials × 1 seed)" in text for text in texts(app))
     app.number_input(key="search_trials").set_value(3)
     app.segmented_control(key="search_space").set_value("Your own").run()
     app.text_area(key="search_text").set_value(SPACE).run()

@@ -41,7 +41,7 @@ def served(monkeypatch):
         *limits.VARIABLES,
         visitors.SIGN_IN,
         guard.EMBED_IN,
-        paths.FILES_ROOT,
+        limits.FILES_ROOT,
         "HF_HUB_OFFLINE",
     )
     for name in (*names, server.WORKSPACE_VARIABLE):

@@ -9,7 +9,11 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.test_pages import texts
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact, list_trash
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.notes import load_notes
+from vocadapt.lab.workspace.uploads import list_unused_uploads
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -166,3 +170,26 @@ def test_the_names_of_many_jobs_are_not_looked_up_one_by_one(workspace, monkeypa
     assert len(items) == 30 and len(kinds) == len(set(kinds))
     model = next(one for one in view.list_items(workspace) if one.id == "models/trials-model")
     assert items[0].display_name == model.display_name
+
+
+def test_an_upload_that_was_not_imported_is_listed_and_deleted(open_page, tmp_path):
+    """It counts against the quota of a visitor, in a workspace that has nothing else."""
+    workspace = Workspace(tmp_path / "empty")
+    upload = workspace.root / "uploads" / "a_text.txt"
+    upload.parent.mkdir(parents=True)
+    upload.write_text("a line\n" * 100)
+    app = open_page("storage", workspace)
+    assert not app.exception and any("a_text.txt" in unescape(text) for text in texts(app))
+    press(app, "storage_upload_uploads/a_text.txt")
+    assert not app.exception and not upload.exists()
+    assert "storage_upload_uploads/a_text.txt" not in [button.key for button in app.button]
+
+
+def test_an_upload_in_use_is_not_offered_for_deletion(seeded, tmp_path):
+    workspace = Workspace(tmp_path / "used")
+    (workspace.root / "uploads").mkdir(parents=True)
+    for name in ("used", "unused"):
+        (workspace.root / "uploads" / f"{name}.txt").write_text("a line of text\n")
+    spec = Spec("corpus", CorpusStep(), {"text": (str(workspace.root / "uploads" / "used.txt"),)})
+    run_step(spec, workspace.folder("corpora", "c"))
+    assert [file.name for file in list_unused_uploads(workspace)] == ["unused.txt"]

@@ -10,14 +10,16 @@ from tests.pages.test_pages import markup, texts
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.count_words import CountStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
+from vocadapt.ui.frame.names import model_behind
 from vocadapt.ui.jobs.results import find_result_part
-from vocadapt.ui.text import counting
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
 
@@ -27,7 +29,8 @@ TEXT = "text"
 def test_without_a_text_the_form_comes_first_and_news_are_offered(open_page, monkeypatch, tmp_path):
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.text.intake_form.queue.start", lambda *given: started.append(given)
+        "vocadapt.ui.text.intake_form.queue.start",
+        lambda *given, once: started.append(given),
     )
     app = open_page(TEXT)
     assert not app.exception and not app.metric
@@ -75,7 +78,7 @@ def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
     root = tmp_path / "uncounted"
     shutil.copytree(seeded.root, root)
     shutil.rmtree(root / "counts")
-    monkeypatch.setattr(counting, "PAGE_SECONDS", 0.0)
+    monkeypatch.setattr("vocadapt.ui.text.counting.PAGE_SECONDS", 0.0)
     app = open_page(TEXT, root)
     app.button(key="count").click().run()
     assert not app.exception and not app.error
@@ -90,14 +93,23 @@ def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
     assert not app.exception and len(app.metric) == 7
 
 
-def test_while_a_job_counts_the_words_the_page_says_so(open_page, seeded, tmp_path, monkeypatch):
+def test_while_a_job_counts_the_words_the_page_says_so(open_page, seeded, tmp_path):
     root = tmp_path / "uncounted"
     shutil.copytree(seeded.root, root)
     shutil.rmtree(root / "counts")
-    monkeypatch.setattr(counting, "_is_being_counted", lambda *given: True)
+    (root / "jobs").mkdir(exist_ok=True)
+    workspace = Workspace(root)
     app = open_page(TEXT, root)
-    assert not app.exception and any("A job is counting" in text for text in texts(app))
-    assert not [button for button in app.button if button.key == "count"]
+    assert [button for button in app.button if button.key == "count"]
+    [corpus] = workspace.artifacts("corpora")
+    model = model_behind(corpus, workspace)
+    inputs = {"text": (str(corpus.folder),), "model": (model,)}
+    with hold_lock(root / "jobs"):  # it waits
+        job = queue.start(workspace, Spec("counts", CountStep(), inputs), "counted")
+        app.run()
+        assert not app.exception and any("waiting" in text for text in texts(app))
+        assert not [button for button in app.button if button.key == "count"]
+        job.cancel(grace=2)
 
 
 def test_counts_that_cannot_be_saved_are_a_message(open_page, seeded, tmp_path):

@@ -14,7 +14,12 @@ from tests.material.architectures import build_tiny_model
 from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
-from vocadapt.analysis.figures.training import plot_dev_scores, plot_losses
+from vocadapt.analysis.figures.training import (
+    ScoreMark,
+    plot_dev_scores,
+    plot_losses,
+    plot_scores,
+)
 from vocadapt.analysis.results.results import explain_verdict
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import list_runs
@@ -41,6 +46,7 @@ from vocadapt.training.tasks.task import Task, read_task
 from vocadapt.ui.components.pickers import list_runs_to_pick
 from vocadapt.ui.finetune import view
 from vocadapt.ui.finetune.view import parse_seeds
+from vocadapt.ui.home.view import COLLAPSED, WALK, find_state
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -125,13 +131,51 @@ def test_the_run_of_the_unadapted_model_is_the_baseline_by_itself(open_page, run
     assert any(explain_verdict(best) in text for text in plain_texts(app))
 
 
+def test_results_open_on_a_fair_pair_and_fold_runs_with_other_settings(open_page, runs):
+    quick = asdict(replace(FinetuneSettings(), epochs=2))
+    write_runs(runs, "quick", GOLD, {1: {"base": said(8)}}, model="base", settings=quick)
+    write_runs(runs, "other", GOLD, {1: {"base": said(1)}}, task="newer")
+    app = open_page(RESULTS, runs)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="results_task").value == "toy"
+    assert app.selectbox(key="results_baseline").value == "base · base"
+    assert app.selectbox(key="results_confused").value == "green · seed 1 · pooled"
+    boards = [frame.value for frame in app.dataframe if "95 % interval" in frame.value]
+    assert [set(board["run"]) for board in boards] == [{"base", "green"}, {"quick"}]
+    assert "Other settings (1)" in [one.label for one in app.expander]
+    assert not any("quick" in label for label in app.multiselect(key="curves").value)
+    # With a quick run as the baseline, the others have other settings.
+    app.selectbox(key="results_baseline").select("quick · base").run()
+    assert "Other settings (2)" in [one.label for one in app.expander]
+
+
+def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, tmp_path):
+    quick = asdict(replace(FinetuneSettings(), epochs=2))
+    write_runs(runs, "quick", GOLD, {1: {"base": said(8)}}, model="base", settings=quick)
+    app = open_page("home", runs)
+    assert not app.exception
+    metrics = {metric.label: metric.value for metric in app.metric}
+    # By hand: green pooled finds 6, 7, 8 of 8; base finds 3, 4, 5.
+    assert (metrics["F1"], metrics["Baseline"]) == (".930", ".660")
+    assert any("3 seeds · other settings" in text for text in plain_texts(app))
+    assert find_state(WALK[-1], runs).state == "done"
+    # Only collapsed runs: the step is not done.
+    failed = Workspace(tmp_path / "failed")
+    write_runs(failed, "all", GOLD, {1: {"base": said(0)}}, collapsed=True)
+    write_runs(failed, "again", GOLD, {1: {"base": said(0)}}, collapsed=True)
+    assert find_state(WALK[-1], failed).state == COLLAPSED
+    app = open_page("home", failed)
+    assert any("collapsed: train again" in text for text in texts(app))
+    assert {metric.value for metric in app.metric} == {".000 (collapsed)"}
+
+
 def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):
     monkeypatch.setattr("vocadapt.ui.results.view.MOST_COMPARED", 1)
     write_runs(runs, "newest", GOLD, {seed: {"base": said(1)} for seed in (1, 2, 3)})
     app = open_page(RESULTS, runs)
     assert not app.exception and not app.error
-    # the baseline is the oldest run, and compared although it is not among the newest
-    assert set(table(app, "95 % interval")["run"]) == {"base", "newest"}
+    # Both sides of the fair pair are compared, although one of them is not among the newest.
+    assert set(table(app, "95 % interval")["run"]) == {"green", "newest"}
     assert any("2 of 3 runs are compared" in text for text in plain_texts(app))
     app.toggle(key="results_all").set_value(True).run()
     assert set(table(app, "95 % interval")["run"]) == {"base", "green", "newest"}
@@ -262,9 +306,7 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
     app = open_page(RESULTS, runs)
-    assert not app.exception and "Means by task group" in [
-        heading.value for heading in app.subheader
-    ]
+    assert not app.exception and "Means by task group" in [heading.value for heading in app.header]
     assert any("1 of 7" in cell for cell in table(app, "classification")["classification"])
 
 
@@ -281,7 +323,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
 ):
     started = []
 
-    def start(workspace, spec, name, work):
+    def start(workspace, spec, name, work, once):
         started.append((spec, name))
         return SimpleNamespace(id=name)
 
@@ -508,6 +550,23 @@ def test_a_run_keeps_its_color_in_both_charts_of_learning_curves():
     assert (
         only.line.color != drawn["a · seed 1"].color and only.line.dash != drawn["b · seed 1"].dash
     )
+
+
+def test_a_run_has_the_same_color_in_the_scores_and_in_its_curves():
+    marks = [
+        ScoreMark("b", "base", (0.5, 0.6), 0.55, 0.05),
+        ScoreMark("a", "base", (0.5,), 0.5, None),
+    ]
+    scores = plot_scores(marks, "F1", ["a", "b"])
+    colors = {trace.text[0]: trace.marker.color for trace in scores.data if trace.text}
+    curves = plot_losses({"b · seed 2": [(1, 0.5)]}, among=["a · seed 1", "b · seed 2"])
+    assert colors["b"] == curves.data[0].line.color != colors["a"]
+    # Scores of 0 have an axis from 0.
+    zero = plot_scores([ScoreMark("a", "base", (0.0,), 0.0, None)], "F1")
+    assert tuple(zero.layout.xaxis.range) == (0, 1)
+    assert tuple(plot_dev_scores({"a": [0.0, 0.0]}, "F1").layout.yaxis.range) == (0, 1)
+    # A newer run changes no color.
+    assert plot_scores(marks, "F1", ["a", "b", "c"]).data == scores.data
 
 
 def test_an_adapted_model_is_selected_together_with_its_base(open_page, tasked, tiny_bert):

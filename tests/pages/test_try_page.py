@@ -5,13 +5,17 @@ import json
 import re
 import shutil
 import time
+from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
+from tests.material.runs import write_runs
 from tests.training.test_finetune_questions import questions, squad
 from vocadapt.analysis.errors.votes import (
     ExamplePrediction,
@@ -20,17 +24,22 @@ from vocadapt.analysis.errors.votes import (
 )
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.lab.reports.example_words import find_new_word_sentences
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.training.finetune.model_tokenizers import load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.prediction.fill_mask import fill_mask
 from vocadapt.training.prediction.plain_text import plain_examples
+from vocadapt.training.prediction.sentence_similarity import compare_sentences
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.home import view as home_view
+from vocadapt.ui.try_it.choice import Chosen, find_default
 
 PAGE = "try"
 HOSTILE = [
@@ -356,6 +365,94 @@ def test_a_model_without_a_head_has_tokens_and_neighbors_and_a_sentence(open_pag
     assert not app.exception and not app.error
     assert any("cannot fill in a masked word" in text and "BertModel" in text for text in said(app))
     assert list(cards(app)) == ["heart"]
+    # Nothing that needs a head is drawn; what the model can do is.
+    assert (
+        app.text_area(key="try_text").label == "Sentence" and not app.text_area(key="try_text").help
+    )
+    headings = [heading.value for heading in app.subheader]
+    assert headings == ["Neighbors", "Similarity of two sentences"]
+    assert "pooled" not in markup(app)
+    app.text_area(key="try_second").set_value("the heart and [MASK]").run()
+    similar = {one.label: one.value for one in app.metric}
+    assert similar["base tokenization"] == "1.000"
+
+
+def test_a_headless_adapted_model_opens_on_its_new_words(open_page, untrained, tmp_path):
+    shutil.copytree(untrained.root, tmp_path / "w")
+    folder = tmp_path / "w" / "models" / "tiny-adapted"
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertModel"]}))
+    app = open_page(PAGE, tmp_path / "w", try_model="tiny-adapted")
+    assert not app.exception and not app.error
+    assert "tachycardia" in app.text_area(key="try_text").value
+    assert "[MASK]" not in app.text_area(key="try_text").value
+    assert app.subheader[0].value == "Neighbors of the new words"
+    assert "tachycardia" in cards(app)
+    # Both tokenizations: before and after the model was adapted.
+    labels = [one.label for one in app.metric]
+    assert labels[-2:] == ["base tokenization", "adapted tokenization"]
+
+
+def test_similarity_is_the_cosine_of_mean_hidden_states(untrained):
+    model = open_model(untrained.root / "models" / "tiny-adapted")
+    one, other = "the heart and tachycardia", "the blood"
+    found = compare_sentences(model, one, other)
+    assert list(found) == ["base", "adapted"]
+    vectors = []
+    for sentence in (one, other):
+        tokenizer = load_tokenizers(model)["adapted"]
+        ids = [tokenizer.specials["cls"], *tokenizer.ids([sentence])[sentence]]
+        ids.append(tokenizer.specials["sep"])
+        with torch.inference_mode():
+            states = model.reader.base_model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+        vectors.append(states.double().mean(0))
+    expected = torch.nn.functional.cosine_similarity(*vectors, dim=0)
+    assert found["adapted"] == pytest.approx(float(expected), abs=1e-6)
+    assert compare_sentences(model, one, one)["adapted"] == pytest.approx(1)
+    # Without a new word both tokenizations are the same.
+    same = compare_sentences(model, other, "the heart")
+    assert same["base"] == pytest.approx(same["adapted"])
+    with pytest.raises(InputError, match="empty"):
+        compare_sentences(model, one, " ")
+
+
+def test_examples_are_the_sentences_with_the_most_new_words():
+    """New words in capitals: the second sentence has most, the fourth adds one that it lacks."""
+    lines = [
+        "one A two B three. A B C one two",
+        "W one two three four",
+        "too few A",
+        "no new one here now",
+    ]
+    known = SimpleNamespace(
+        splitter=SimpleNamespace(words=lambda text: tuple(text.replace(".", "").split())),
+        vocabulary=SimpleNamespace(spell=lambda word: word),
+    )
+    found = find_new_word_sentences(lines, known, set("ABCW"))
+    assert found == ["A B C one two", "W one two three four", "one A two B three."]
+    assert find_new_word_sentences(lines, known, set("ABCW"), n=1) == found[:1]
+    assert find_new_word_sentences(lines, known, set()) == []
+
+
+def test_it_opens_on_the_fair_pair_and_not_on_the_newest_run(open_page, untrained, tmp_path):
+    shutil.copytree(untrained.root, tmp_path / "w")
+    workspace = Workspace(tmp_path / "w")
+    gold = (Sentence(("the", "heart"), ("O", "B-D")),)
+    right = [("O", "B-D")]
+    write_runs(workspace, "base", gold, {1: {"base": right}})
+    write_runs(workspace, "adapted", gold, {1: {"base": right, "adapted": right, "pooled": right}})
+    quick = asdict(FinetuneSettings(epochs=2))
+    newest = write_runs(workspace, "quick", gold, {1: {"base": right}}, settings=quick)
+    offered = {
+        "quick": Chosen(run=str(newest)),
+        "adapted": Chosen(run=str(newest.parent / "adapted")),
+    }
+    assert find_default(workspace, offered) == "adapted"
+    # The run of the pair has no weights: a model is shown, not the run with other settings.
+    folder = workspace.folder("models", "tiny-adapted")
+    Manifest("models", "tiny-adapted", {}, numbers={"added": 1}).save(folder)
+    offered = {"quick": Chosen(run=str(newest)), "model": Chosen(model=str(folder))}
+    assert find_default(workspace, offered) == "model"
 
 
 def test_the_first_sentence_has_a_new_word_and_one_mask(open_page, untrained):

@@ -99,7 +99,8 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
 ):
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.launch", lambda workspace, spec, name: started.append((spec, name))
+        "vocadapt.ui.jobs.panel.launch",
+        lambda workspace, spec, name, work: started.append((spec, name)),
     )
     app = open_page(
         VOCABULARY,

@@ -9,6 +9,8 @@ from vocadapt.spaces.neighbors.change import (
     RANKINGS,
     WEIGHTED,
     ChangeSettings,
+    ComparedSpace,
+    NeighborhoodChange,
     estimate_change_seconds,
     find_numbers,
     find_punctuation,
@@ -22,6 +24,7 @@ from vocadapt.spaces.neighbors.noise_baseline import (
     explain_missing_baseline,
     measure_change_with_baseline,
 )
+from vocadapt.spaces.neighbors.search import Neighbors
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 
 
@@ -322,3 +325,26 @@ def test_words_are_compared_with_their_own_frequency_band():
     )
     assert null is not None and null.bands == 2
     assert null.below[:200].mean() > 0.5 > null.below[200:].mean()
+
+
+def test_the_showcase_is_the_word_whose_neighbors_became_nearest():
+    """Cosines by hand: "first" lost both neighbors at .5 to others at .9, "other" only one of two.
+
+    The means over both words are .5 before and .8 after: (1 · (.9 − .8 − 0), .5 · (.7 − .8 − 0)).
+    """
+    near = [np.array([[2, 3], [2, 3]]), np.array([[4, 5], [2, 5]])]
+    scores = [np.full((2, 2), 0.5), np.array([[0.9, 0.9], [0.7, 0.7]])]
+    words = ("first", "other", "c", "d", "e", "f")
+    sides = [
+        ComparedSpace(name, words, Neighbors(rows, values.astype(np.float32)))
+        for name, rows, values in zip("ab", near, scores, strict=True)
+    ]
+
+    def change(names, overlap):
+        settings = ChangeSettings(k=2)
+        return NeighborhoodChange(names, np.array(overlap), *sides, settings, (6, 6), 2, {})
+
+    assert change(("first", "other"), (0.0, 0.5)).showcase == "first"
+    # Short words, numbers and words that keep all neighbors are no example.
+    assert change(("a", "other"), (0.0, 0.5)).showcase == "other"
+    assert change(("co-op", "other"), (0.0, 1.0)).showcase == ""

@@ -60,6 +60,10 @@ def test_a_quotation_mark_is_a_token_of_a_tsv_file(write):
         ("heart,1,2\nlung,3,4\n", "found no token among 'heart', '1', '2'"),
         ("token,a,y\nheart,1,2\n", "found no x among 'token', 'a', 'y'"),
         (
+            "token,x,y\na,b,1,2\n",
+            "1 of 1 lines have more fields than the header, the first is line 2",
+        ),
+        (
             "token,x,y\nheart,1,2\nlung,3\nliver\n",
             "2 of 3 lines have fewer than 3 fields, the first is line 3",
         ),

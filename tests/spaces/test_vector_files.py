@@ -11,10 +11,10 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import row_files, storage, tensors
-from vocadapt.spaces.io.case_folding import fold_case
+from vocadapt.spaces.io.case_folding import describe_capitals, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import load_space, save_space
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, check_magnitudes
 from vocadapt.text.splitter import Splitter
 
 WORDS = ("the", "Café", "心臓", "x")
@@ -149,6 +149,40 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         assert got.notes == ("1 of 3 rows repeat an earlier word: the first vector was kept",)
 
 
+@pytest.mark.parametrize("rows", [3, 5])
+@pytest.mark.parametrize("form", ["text", "binary"])
+def test_a_header_that_is_off_by_one_is_reported(tmp_path, form, rows):
+    content = {"text": f"{rows} 3\n{TEXT}".encode(), "binary": binary(header=f"{rows} 3\n")}
+    got = read_space(write(tmp_path, content[form]))
+    assert got.space.words == WORDS
+    assert got.notes == (f"the header declares {rows} rows, the file has 4: all were read",)
+
+
+def test_rows_without_a_word_are_left_out_and_counted(tmp_path):
+    rows = np.array([[1, 1], [2, 2], [3, 3], [4, 4]], dtype=np.float32)
+    words = ("a", "", "\u2003", "b")
+    np.save(tmp_path / "v.npy", rows)
+    write(tmp_path, "a\n\n\u2003\nb\n", "v.txt")
+    for path in (
+        write(tmp_path, "4 2\na 1 1\n 2 2\n\u2003 3 3\nb 4 4\n"),
+        write(tmp_path, "a\t1\t1\n\t2\t2\n\u2003\t3\t3\nb\t4\t4\n", "glove"),
+        write(tmp_path, binary(words, rows), "b"),
+        tmp_path / "v.npy",
+    ):
+        got = read_space(path)
+        assert got.space.words == ("a", "b")
+        np.testing.assert_array_equal(got.space.matrix, rows[[0, 3]])
+        assert got.notes == ("2 of 4 words are empty or blank: left out",)
+
+
+@pytest.mark.parametrize("header", ["", "4 2\n"])
+def test_words_may_contain_numbers(tmp_path, header):
+    text = "the .1 .2\ntype 2 diabetes .3 -1e-3\ncovid 19 .5 .6\nvitamin 1.5 mg .7 0\n"
+    space = read_space(write(tmp_path, header + text)).space
+    assert space.words == ("the", "type 2 diabetes", "covid 19", "vitamin 1.5 mg")
+    np.testing.assert_array_equal(space["covid 19"], np.float32([0.5, 0.6]))
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -156,7 +190,9 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         ("2 3\na 1 2 3\nb 1 2 3 4\n", ["line 3", "5 fields"]),
         ("a 1 2 3\nb 1 2 3\nc 1 2\n", ["line 3"]),
         ("a 1 2 3\nb 1 2 3\nc 1 2 3 4\n", ["line 3"]),
-        ("a 1 2 3\nb 1 2 3\n 1 2 3\n", ["line 3"]),
+        ("a 1 2 3\nb 1 2 3\n1 2 3\n", ["line 3"]),
+        ("2 2\na .1 .2\nheart .3 .1 .2\n", ["line 3", "4 fields"]),
+        ("2 2\n 1 2\n 3 4\n", ["none of its 2 rows begins with a word"]),
         ("a 1 2 3\n\nb 1 x 3\n", ["line 3", "'x' among the numbers"]),
         ("a 1 2 3\nb 1 2_0 3\n", ["line 2", "'2_0'"]),
         ("2 3\na 1 2 3\nb 1 0x3 3\n", ["line 3", "'0x3'"]),
@@ -169,16 +205,16 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         ("2 2\na 1 2\nb 1 -inf\n", ["'b'", "infinity"]),
         ("a 1 2\nb 1 1e99\n", ["'b'", "infinity"]),
         (binary(rows=np.where(ROWS == 7, np.nan, ROWS)), ["'x'", "row 4"]),
-        ("5 3\n" + TEXT, ["header declares 5 rows", "file has 4"]),
-        ("3 3\n" + TEXT, ["header declares 3 rows", "file has 4"]),
+        ("6 3\n" + TEXT, ["header declares 6 rows", "file has 4"]),
+        ("2 3\n" + TEXT, ["header declares 2 rows", "file has 4"]),
         ("4 2\n" + TEXT, ["line 2", "2 numbers"]),
         ("4 4\n" + TEXT, ["line 2", "4 numbers"]),
         ("999999999999 3\n" + TEXT, ["header declares 999,999,999,999 rows"]),
         ("4 999999999999\n" + TEXT, ["100,000 numbers"]),
         ("4 0\n" + TEXT, ["numbers"]),
         ("0 3\n", ["contains no vectors"]),
-        (binary(header="5 3\n"), ["header declares 5 rows", "file has 4"]),
-        (binary(header="3 3\n"), ["header declares 3 rows", "file has 4"]),
+        (binary(header="6 3\n"), ["header declares 6 rows", "file has 4"]),
+        (binary(header="2 3\n"), ["header declares 2 rows", "file has 4"]),
         (binary(header="999999999999 3\n"), ["header declares 999,999,999,999 rows"]),
         (binary(header="4 99999\n"), ["ends within row 1"]),
         (binary(header="4 999999999999\n"), ["100,000 numbers"]),
@@ -474,6 +510,15 @@ def test_fold_for_a_cased_model_changes_nothing():
     assert got.notes == ("1 of 6 words are split by the model: left out",)
 
 
+def test_capitals_are_reported_where_case_is_not_folded():
+    space = EmbeddingSpace(("Aspirin", "aspirin", "COVID"), ROWS[:3])
+    for splitter in (None, Splitter.bert()):
+        (note,) = describe_capitals(space, splitter)
+        assert note.startswith("2 of 3 words have capitals") and "fold their case" in note
+    assert describe_capitals(space, Splitter.bert(lowercase=False)) == []
+    assert describe_capitals(EmbeddingSpace(("a", "b"), ROWS[:2])) == []
+
+
 def test_folding_refuses_bad_input():
     with pytest.raises(InputError, match="Unknown rule"):
         fold_case(cased(), Splitter.bert(), "last")
@@ -614,3 +659,22 @@ def test_a_loaded_space_is_memory_mapped(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB
     tracemalloc.stop()
     assert space.matrix[1999, 499] == 1
+
+
+@pytest.mark.parametrize("size", [1e37, 1e-37, 1e16, 1e-16])
+def test_vectors_that_float32_cannot_square_are_refused(size, tmp_path):
+    words, matrix = ("heart", "lung"), np.array([[1, 2], [0.5, 1]], np.float32)
+    odd = EmbeddingSpace(words, (matrix * size).astype(np.float32), name="odd")
+    with pytest.raises(InputError, match="2 of 2 vectors are too long or too short"):
+        check_magnitudes(odd)
+    save_space(odd, tmp_path / "odd")  # as an earlier version imported them
+    if size == 1e37:
+        with pytest.raises(InputError, match="such as that of 'heart'"):
+            _ = load_space(tmp_path / "odd").unit
+
+
+def test_a_vector_of_zeros_and_values_near_one_are_kept():
+    matrix = np.array([[0, 0], [1e-6, 0], [1e6, 1]], np.float32)
+    space = EmbeddingSpace(("a", "b", "c"), matrix)
+    check_magnitudes(space)
+    assert space.unit.max(axis=1).tolist() == [0, 1, 1]

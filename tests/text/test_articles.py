@@ -23,22 +23,22 @@ from tests.material.nightly import mark_slow
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.formats.article_xml import MAX_DEPTH, is_english
-from vocadapt.text.formats.readers import Articles
+from vocadapt.text.formats.readers import ReaderNotes
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
 FORMATS = {
-    "a.xml": (PUBMED, PUBMED_LINES, Articles(4, 1, 1)),
-    "a.xml.gz": (PUBMED, PUBMED_LINES, Articles(4, 1, 1)),
-    "a.nxml": (JATS, JATS_LINES, Articles(3, 1, 0)),
-    "a.nxml.gz": (JATS, JATS_LINES, Articles(3, 1, 0)),
-    "A.XML": (JATS, JATS_LINES, Articles(3, 1, 0)),
-    "a.json": (cord(), CORD_LINES, Articles(1)),
-    "a.json.gz": (cord(), CORD_LINES, Articles(1)),
-    "json.xml": (cord(), CORD_LINES, Articles(1)),  # detected from the content
-    "xml.json": (JATS, JATS_LINES, Articles(3, 1, 0)),
-    "pubmed": (PUBMED, PUBMED_LINES, Articles(4, 1, 1)),
-    "jats.txt": (JATS, JATS_LINES, Articles(3, 1, 0)),
-    "marked.xml": ("\ufeff" + PUBMED, PUBMED_LINES, Articles(4, 1, 1)),
+    "a.xml": (PUBMED, PUBMED_LINES, ReaderNotes(4, 1, 1)),
+    "a.xml.gz": (PUBMED, PUBMED_LINES, ReaderNotes(4, 1, 1)),
+    "a.nxml": (JATS, JATS_LINES, ReaderNotes(3, 1, 0)),
+    "a.nxml.gz": (JATS, JATS_LINES, ReaderNotes(3, 1, 0)),
+    "A.XML": (JATS, JATS_LINES, ReaderNotes(3, 1, 0)),
+    "a.json": (cord(), CORD_LINES, ReaderNotes(1)),
+    "a.json.gz": (cord(), CORD_LINES, ReaderNotes(1)),
+    "json.xml": (cord(), CORD_LINES, ReaderNotes(1)),  # detected from the content
+    "xml.json": (JATS, JATS_LINES, ReaderNotes(3, 1, 0)),
+    "pubmed": (PUBMED, PUBMED_LINES, ReaderNotes(4, 1, 1)),
+    "jats.txt": (JATS, JATS_LINES, ReaderNotes(3, 1, 0)),
+    "marked.xml": ("\ufeff" + PUBMED, PUBMED_LINES, ReaderNotes(4, 1, 1)),
 }
 
 
@@ -48,8 +48,8 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def articles(corpus: Corpus) -> Articles:
-    return sum((passage.articles for passage in corpus.passages()), Articles())
+def articles(corpus: Corpus) -> ReaderNotes:
+    return sum((passage.notes for passage in corpus.passages()), ReaderNotes())
 
 
 def lines(folder: Path, text: str, name: str = "a.xml") -> list[str]:
@@ -125,7 +125,7 @@ def test_an_english_translation_in_a_foreign_article_is_taken(tmp_path):
     corpus = open_corpus(
         [write(tmp_path / "a.nxml", SPANISH.replace("</body>", f"</body>{inner}"))]
     )
-    assert list(corpus) == ["Read me."] and articles(corpus) == Articles(2, 1, 0)
+    assert list(corpus) == ["Read me."] and articles(corpus) == ReaderNotes(2, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_cord_articles_without_an_abstract_or_text(tmp_path):
         == lines(tmp_path, cord(abstract=[], body_text=[]), "b.json")
     )
     corpus = open_corpus([tmp_path])
-    assert articles(corpus) == Articles(2, 0, 1)
+    assert articles(corpus) == ReaderNotes(2, 0, 1)
     assert lines(tmp_path, cord(body_text=None), "c.json") == CORD_LINES[:1]
 
 
@@ -334,13 +334,13 @@ def test_what_is_left_out_is_counted_and_kept(tmp_path):
         open_corpus([tmp_path]), Splitter.bert(), lambda fraction, message: said.append(message)
     )
     assert said[-1] == "4 lines from 5 articles, of which 2 are not in English and 1 without text"
-    assert counts.article_counts() == {
+    assert counts.notes.counts() == {
         "articles": 5,
         "articles_not_english": 2,
         "articles_without_text": 1,
     }
     counts.write(tmp_path / "counts.tsv")
-    assert WordCounts.read(tmp_path / "counts.tsv").articles == Articles(5, 2, 1)
+    assert WordCounts.read(tmp_path / "counts.tsv").notes == ReaderNotes(5, 2, 1)
     assert counts.counts["aspirin"] == 1 and "title" not in counts.counts
 
 

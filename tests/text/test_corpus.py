@@ -4,6 +4,7 @@ helpful message."""
 import csv
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 
@@ -118,6 +119,17 @@ def test_line_ends_and_byte_order_mark(tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl", "a.csv", "a.tsv"])
+def test_carriage_returns_end_lines_if_nothing_else_does(name: str, tmp_path: Path):
+    path = write_format(tmp_path, name)
+    content = path.read_bytes()
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(gzip.decompress(content).replace(b"\n", b"\r")))
+    else:
+        path.write_bytes(content.replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
+    assert list(open_corpus([path])) == LINES
+
+
 def test_a_text_with_newlines_becomes_lines(tmp_path: Path):
     (tmp_path / "a.jsonl").write_text(
         '{"text": "one\\r\\ntwo"}\n\n{"text": null}\n{"text": "half \\ud800"}\n'
@@ -137,6 +149,19 @@ def test_a_cell_and_a_line_of_ten_megabytes(tmp_path: Path):
         list(open_corpus([tmp_path / "a.csv"])) == [long] == list(open_corpus([tmp_path / "a.txt"]))
     )
     assert csv.field_size_limit() == before
+
+
+def test_a_parquet_file_without_rows_or_with_two_columns_of_a_name_is_refused(tmp_path: Path):
+    pyarrow = pytest.importorskip("pyarrow")
+    empty = pyarrow.array([], pyarrow.string())
+    write_parquet(tmp_path / "a.parquet", text=empty)
+    with pytest.raises(InputError, match="has no rows"):
+        open_corpus([tmp_path / "a.parquet"])
+    cells = pyarrow.array(["a"])
+    table = pyarrow.Table.from_arrays([cells, cells], names=["text", "text"])
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="two columns are called 'text'"):
+        open_corpus([tmp_path / "b.parquet"])
 
 
 def test_fields_are_chosen(tmp_path: Path):
@@ -254,6 +279,8 @@ BAD = {
     "latin.txt": ("na\u00efve".encode("latin-1"), "UTF-8 text, found byte 0xEF at position 2"),
     "marked.txt": (b"\xef\xbb\xbfab\xe9", "byte 0xE9 at position 5"),
     "utf16.txt": ("text".encode("utf-16"), "UTF-16"),
+    "utf32.txt": ("text".encode("utf-32"), "UTF-32"),
+    "utf32be.txt": (b"\0\0\xfe\xff" + "text".encode("utf-32-be"), "UTF-32"),
     "packed.txt": (gzip.compress(b"text"), "gzip"),
     "latin.gz": (gzip.compress(b"caf\xe9\n"), "position 3 of the uncompressed text"),
     "torn.txt.gz": (gzip.compress(b"text" * 99)[:-9], "not a complete gzip"),
@@ -271,6 +298,11 @@ BAD = {
     "deep.jsonl": (b"[" * 100_000, "line 1: nested more than"),
     "quote.csv": (b'text,id\n"open,1\nmore', "line 3: not valid csv"),
     "ragged.csv": (b"id,text\n1,a\n2\n", "fewer than 2 columns"),
+    "long.csv": (b"text,id\na,1\nfever, cough,2\n", "line 3 has 3 columns, the header 2"),
+    "quotes.csv": (b'id,text\n1,"Hot" flashes\n', "line 2: not valid csv"),
+    "twice.csv": (b"text,text\na,b\n", "two columns are called 'text'"),
+    "twice.tsv": (b"text\tid\ttext\na\tb\tc\n", "two columns are called 'text'"),
+    "none.jsonl": (b"{}\n", "line 1: there is no field"),
     "latin.csv": (b"text\ncaf\xe9\n", "position 8"),
 }
 
@@ -309,4 +341,24 @@ def test_a_named_file_without_a_known_suffix_is_plain_text_but_a_folder_skips_it
     (tmp_path / "stories.cor").write_text("one line\n", encoding="utf-8")
     assert list(open_corpus([tmp_path / "stories.cor"])) == ["one line"]
     with pytest.raises(InputError, match="none of the 1 files"):
+        open_corpus([tmp_path])
+
+
+def test_the_whole_machine_is_no_text():
+    with pytest.raises(InputError, match="whole machine"):
+        open_corpus(["/"])
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.txt").write_text("a")
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(InputError, match=r"closed: cannot be read \(Permission denied\)"):
         open_corpus([tmp_path])

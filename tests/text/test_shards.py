@@ -41,7 +41,7 @@ def describe(counts):
         counts.lines,
         counts.bytes,
         counts.lines_read,
-        counts.articles,
+        counts.notes,
         list(counts.choosing.items()),
         dict(counts.held_out),
         counts.held_out_lines,

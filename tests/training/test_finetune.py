@@ -25,6 +25,7 @@ from vocadapt.training.finetune.settings import (
     training_preset,
 )
 from vocadapt.training.finetune.trainer import restrict_embeddings
+from vocadapt.training.scoring.summary import Baseline
 from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
@@ -327,8 +328,15 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
     kept = {}
 
     class Scripted(trainer.EpochScorer):
-        def __init__(self, network, reading, settings, folder, score):
-            super().__init__(network, reading, settings, folder, lambda: next(scores))
+        def __init__(self, network, reading, settings, folder, score, baseline):
+            super().__init__(
+                network,
+                reading,
+                settings,
+                folder,
+                lambda: trainer.DevScore(next(scores), 1.0),
+                baseline,
+            )
 
         def finish_step(self, step):
             ends = super().finish_step(step)
@@ -357,6 +365,52 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
     )
     assert "Stopped after epoch 4 of 9: 2 epochs without a better dev score." in run.findings
     assert "The weights are those of epoch 2, the best on dev." in run.findings
+
+
+@pytest.mark.parametrize(
+    ("losses", "epochs", "ends"),
+    [
+        ([0.359, 0.368, 0.363], 5, True),  # BC5CDR-chem, 23 entities in 200 sentences: collapsed
+        ([0.345, 0.303, 0.323], 5, False),  # 48 entities: F1 .219 after epoch 5
+        ([0.382, 0.361, 0.322], 5, False),  # 106 entities in 800 sentences: .587 after epoch 5
+        ([0.4, 0.4], 3, False),  # too few evaluations
+        ([0.4, 0.4, 0.4], 7, False),  # not half of the epochs
+        ([0.4, 0.4, 0.4, 0.4], 7, True),
+    ],
+)
+def test_a_training_ends_early_only_if_nothing_is_learned(losses, epochs, ends):
+    baseline = Baseline(0.0, (0.0,))
+    zeros = [0.0] * len(losses)
+    assert trainer.has_learned_nothing(zeros, losses, baseline, epochs) is ends
+    assert not trainer.has_learned_nothing([*zeros[:-1], 0.1], losses, baseline, epochs)
+    assert not trainer.has_learned_nothing(zeros, losses[1:], baseline, epochs)
+
+
+def test_a_training_in_which_nothing_is_learned_ends_with_a_sentence(tiny_bert, tmp_path):
+    """A learning rate of almost 0: no prediction ever changes."""
+    settings = FinetuneSettings(epochs=6, batch=4, lr=1e-9)
+    prepared = prepare(open_model(tiny_bert), ner_task(), settings)
+    run = finetune(prepared, folder=tmp_path)
+    assert run.collapsed and len(run.dev) == 3 and run.examples == 30
+    (ended,) = [one for one in run.findings if one.startswith("Stopped after epoch 3 of 6")]
+    assert "nothing was learned" in ended
+    # A resumed training knows the losses of its earlier epochs.
+    assert len(json.loads((tmp_path / trainer.DEV_LOSSES).read_text())) == 3
+
+
+def test_the_loss_of_each_kind_by_hand():
+    """Even logits: ln 2 for two outputs; a label that the head lacks is left out."""
+    even = np.zeros((2, 2), dtype=np.float32)
+    ner, index = TASK_KINDS["ner"], {"O": 0, "B": 1}
+    assert ner.compute_loss(even, Sentence(("a", "b"), ("O", "B")), index) == pytest.approx(
+        np.log(2)
+    )
+    sure = np.array([[9.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    assert ner.compute_loss(sure, Sentence(("a", "b"), ("O", "X")), index) < 1e-3
+    multilabel = TASK_KINDS["multilabel"]
+    text = Text("1", "t", ("a",))
+    found = multilabel.compute_loss(even[:1], text, {"a": 0, "b": 1})
+    assert found == pytest.approx(np.log(2))
 
 
 def test_dev_is_trained_on_if_requested(tiny_bert):

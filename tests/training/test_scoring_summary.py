@@ -77,3 +77,17 @@ def test_means_of_groups_say_how_many_tasks_they_hold():
     assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
     assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
     assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}
+
+
+def test_equal_scores_deviate_by_zero_and_not_by_a_rounding_error():
+    """.1 + .1 + .1 is not .3 in floating point, and the mean of three .1 not .1."""
+    found = summarize_seeds([0.1, 0.1, 0.1])
+    assert (found.mean, found.sd) == (0.1, 0.0)
+    assert summarize_seeds([0.2, 0.4]).sd == pytest.approx(0.2 / 2**0.5)
+
+
+def test_a_perfect_score_on_one_class_is_no_collapse():
+    """The majority baseline is perfect, too, where all examples have the same label."""
+    one_class = Baseline(1.0, (1.0,))
+    assert not is_collapsed([1.0], one_class)
+    assert is_collapsed([0.75], Baseline(0.75, (0.75, 0.25)))

@@ -2,14 +2,17 @@
 counted."""
 
 import gzip
+import json
 
 import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence
-from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE, read_sentences
+from vocadapt.training.tasks.formats.conll import COMMENTS, EMPTY, INSIDE, NUMBERED, read_sentences
+from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.tags import decode_spans
+from vocadapt.training.tasks.task import build_task
 from vocadapt.training.tasks.word_endings import count_suffix
 
 
@@ -77,13 +80,75 @@ def test_docstart_begins_a_document(read):
         ("B-X E-X S-X O S-Y", "B-X I-X B-X O B-Y", "BIOES"),
         ("B I B O B", "B I B O B", "IOB2"),
         ("B E S O S", "B I B O B", "BIOES"),
+        ("B-X L-X U-X O U-Y", "B-X I-X B-X O B-Y", "BILOU"),
+        ("B L U O U", "B I B O B", "BILOU"),
+        ("PER PER LOC O Dx-1", "B-PER I-PER B-LOC O B-Dx-1", "IO"),
     ],
 )
 def test_every_scheme_comes_out_as_iob2(read, tags, iob2, scheme):
     text = "".join(f"w{place}\t{tag}\n" for place, tag in enumerate(tags.split()))
     assert read(text).gold == (tuple(iob2.split()),)
-    assert read(text).notes["scheme"] == scheme
-    assert read(text, iob2=False).gold == (tuple(tags.split()),)
+    assert (read(text).notes["scheme"], read(text).notes[INSIDE]) == (scheme, 0)
+    words = [f"w{place}" for place in range(5)]
+    rows = json.dumps({"words": words, "tags": tags.split()})
+    assert read(rows, "t.jsonl").gold == (tuple(iob2.split()),)
+    # Without conversion only the letters of BILOU are replaced, and those of IO added.
+    plain = {"BILOU": tags.replace("L", "E").replace("U", "S"), "IO": "I-PER I-PER I-LOC O I-Dx-1"}
+    assert read(text, iob2=False).gold == (tuple(plain.get(scheme, tags).split()),)
+
+
+CLEAN = "Gout\tB-D\n#\tO\n\n#\tO\nfailure\tB-D\n"
+TWINS = {
+    "clean": (CLEAN, {}),
+    "-DOCSTART- without a blank line": ("-DOCSTART-\tO\n" + CLEAN, {}),
+    "-DOCSTART- between sentences": (CLEAN.replace("\n\n", "\n-DOCSTART- x\n"), {}),
+    "lines of blanks": (CLEAN.replace("\n\n", "\n  \n"), {}),
+    "lines of a tab": (CLEAN.replace("\n\n", "\n\t\n"), {}),
+    "comments": ("# id = 1\n" + CLEAN.replace("\n\n", "\n\n# id = 2\n"), {COMMENTS: 2}),
+    "comments with tabs": ("#\tid\t1\n# text\n" + CLEAN, {COMMENTS: 2}),
+    "comments between blanks": ("# id 1\n" + CLEAN.replace("\t", " "), {COMMENTS: 1}),
+    "numbers of words": ("1\tGout\tB-D\n2\t#\tO\n\n1\t#\tO\n2\tfailure\tB-D\n", {NUMBERED: 1}),
+    "numbers from 0": ("0 Gout B-D\n1 # O\n\n0 # O\n1 failure B-D\n", {NUMBERED: 1}),
+    "numbers that run on": ("1\tGout\tB-D\n2\t#\tO\n\n3\t#\tO\n4\tfailure\tB-D\n", {NUMBERED: 1}),
+    "numbers, lemmas and comments": (
+        "# id = 1\n1 Gout gout B-D\n2 # # O\n\n# id = 2\n1 # # O\n2 failure f B-D\n",
+        {NUMBERED: 1, COMMENTS: 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_a_file_is_read_as_its_clean_twin(read, kind):
+    text, notes = TWINS[kind]
+    split = read(text)
+    assert [(one.words, one.tags) for one in split.examples] == [
+        (("Gout", "#"), ("B-D", "O")),
+        (("#", "failure"), ("O", "B-D")),
+    ]
+    assert {
+        name: split.notes[name] for name in (COMMENTS, NUMBERED) if name in split.notes
+    } == notes
+
+
+def test_words_that_are_numbers_stay_words(read):
+    split = read("1\tCD\tO\n.\t.\tO\n\n1\tCD\tO\n2\tCD\tO\n")
+    assert [one.words for one in split.examples] == [("1", "."), ("1", "2")]
+    assert read("1\tCD\tO\n\n1\tCD\tO\n").examples[1].words == ("1",)
+    assert read(f"1\tx\tO\n{'9' * 5000}\tx\tO\n").examples[0].words[0] == "1"
+
+
+def test_schemes_of_a_task_are_reported(read, tmp_path):
+    files = {"train": "a\tU-X\nb\tO\n", "dev": "a\tB-X\nb\tO\n", "test": "a\tX1\nb\tO\n"}
+    splits = {name: read(text, f"{name}.txt") for name, text in files.items()}
+    kind = find_kind("ner")
+    assert list(kind.describe_splits({"dev": splits["dev"]})) == []
+    (sentence,) = kind.describe_splits(splits)
+    assert "train BILOU, dev IOB2, test IO;" in sentence
+    task = build_task(kind, {name: tmp_path / f"{name}.txt" for name in files})
+    assert sentence in task.findings
+    (tmp_path / "io.txt").write_text("a\tX\nb\tO\n".replace("X", "Xy"))
+    predicted = kind.read_predictions(tmp_path / "io.txt", splits["dev"])
+    assert predicted.notes == {"scheme of the predictions": "IO"}
 
 
 def test_an_i_without_a_b_begins_an_entity_and_is_counted(read):
@@ -129,6 +194,9 @@ def test_odd_words_stay_words(read):
         ("a\tO\nb\tX-B\n", "line 2 has the tag 'X-B'"),
         ("a\tO\nb\to\n", "line 2 has the tag 'o'"),
         ("a\tB-\n", "the tag 'B-'"),
+        ("a\tO\nb\tPER\nc\tB-LOC\n", "line 2 has the tag 'PER'"),
+        ("a\tO\nb\tB-LOC\nc\tPER\n", "line 3 has the tag 'PER'"),
+        ("a\tNN\nb\tVBZ\n", "line 1 has the tag 'NN'"),
         ("a\tO\t\n", "the tag ''"),
         ("a\tB\nb\tO\nc\tB-X\n", r"bare and typed tags in one file \(lines 1 and 3\)"),
         ("", "holds no sentence"),

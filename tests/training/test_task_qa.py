@@ -18,6 +18,7 @@ from vocadapt.training.tasks.context_windows import (
 )
 from vocadapt.training.tasks.examples import Answer
 from vocadapt.training.tasks.formats.squad import (
+    AMBIGUOUS,
     NOT_IN_CONTEXT,
     REPAIRED,
     find_nearest_occurrence,
@@ -91,6 +92,38 @@ def test_wrong_offsets_are_moved_to_the_nearest_place_and_counted(read):
     )
     assert split.notes["answers with blanks at an end"] == 1
     assert split.notes["answers that stand more than once in their context"] == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "starts", "ambiguous"),
+    [
+        # All offsets are too large by 16; the second "cat", at 35, is nearer to 20 than the first.
+        ([("dog", 33), ("sat", 24), ("cat", 20)], [17, 8, 4], 0),
+        ([("cat", 20)], [35], 1),
+        ([("cat", 20), ("dog", 18)], [35, 17], 1),  # no other answer shares a shift
+        ([("cat", 20), ("cat", 20), ("dog", 18)], [35, 35, 17], 2),  # nor does its repetition
+        ([("cat", 4), ("dog", 33), ("cat", 20)], [4, 17, 4], 0),  # the first is where it stands
+        ([("cat", 35), ("dog", 17), ("The", 0)], [35, 17, 0], 0),
+        # More than half share a shift of -31, and "cat" stands there, too.
+        ([("sat", 39), ("The", 31), ("cat", 35), ("dog", 48)], [8, 0, 4, 17], 0),
+        ([("sat", 39), ("cat", 35), ("dog", 17), ("The", 0)], [8, 35, 17, 0], 0),
+    ],
+)
+def test_answers_of_a_context_share_a_shift(read, answers, starts, ambiguous):
+    questions = [asked(str(place), *answer) for place, answer in enumerate(answers)]
+    split = read(squad(*questions))
+    assert [question.answers[0].start for question in split.examples] == starts
+    assert split.notes[AMBIGUOUS] == ambiguous
+
+
+def test_answers_as_a_dictionary_of_lists(read):
+    two = {"text": ["dog", "The dog"], "answer_start": [17, 13]}
+    question = {"id": "a", "question": "?", "answers": two}
+    assert read(squad(question)).examples[0].answers == (Answer("dog", 17), Answer("The dog", 13))
+    with pytest.raises(InputError, match="2 texts of answers, 1 offsets"):
+        read(squad({**question, "answers": {**two, "answer_start": [17]}}))
+    none = {"id": "b", "question": "?", "answers": {"text": [], "answer_start": []}}
+    assert read(squad(none)).examples[0].answers is None
 
 
 def test_an_answer_that_is_not_in_its_context_is_flagged_and_still_scored(read):

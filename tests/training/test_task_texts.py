@@ -114,7 +114,9 @@ def test_columns_that_are_not_called_as_usual(read):
         '{"body": "hello", "verdict": true}\n',
         "classification",
         columns={"text": "body", "label": "verdict"},
-    ).gold == (("1",),)
+    ).gold == (("true",),)
+    with pytest.raises(InputError, match="called alike"):
+        read("body\tverdict\tbody\na\tyes\tb\n", "classification", columns={"text": "body"})
     with pytest.raises(InputError, match=r"there is no 'boddy'.*\nIt has: body"):
         read('{"body": "hello"}\n', "classification", columns={"text": "boddy"})
 
@@ -138,6 +140,7 @@ def test_an_empty_text_is_kept_and_counted(read):
         ('{"text": "a", "label": {"x": 1}}\n', "expected a label"),
         ('{"title": "a"}\n', "no text among title"),
         ("text\ttext\tlabel\na\tb\tx\n", "two columns are called alike"),
+        ("Text\ttext\tlabel\na\tb\tx\n", "two columns are called alike"),
         ("", "holds no example"),
         ("index\tsentence\tlabel\n", "holds no example"),
         (b"caf\xe9\t1\n", "expected UTF-8"),

@@ -143,3 +143,23 @@ def test_mcnemar_is_of_single_examples_only():
         ACCURACY, first.grouped(list("abcdef")), second.grouped(list("abcdef")), draws=Draws(50)
     )
     assert alone.p_mcnemar == pytest.approx(2 / 2**4)  # only A right 4 times
+
+
+def test_a_single_unit_has_no_interval():
+    """All resamples of one unit are equal, so their spread says nothing."""
+    found = bootstrap(ACCURACY, ACCURACY.tally(GOLD[:1], answers(1, 1)))
+    assert (found.low, found.high) == (None, None)
+    assert found.describe("{:.3f}".format) == "no interval: one test unit"
+    compared = compare(ACCURACY, GOLD[:1], answers(1, 1), answers(0, 1))
+    assert compared.difference == -1 and compared.interval.low is None
+    two = bootstrap(ACCURACY, ACCURACY.tally(GOLD[:2], answers(1, 2)))
+    assert (two.low, two.high) == (0, 1)
+
+
+def test_a_task_without_any_entity_has_an_interval():
+    scorer = TASK_KINDS["ner"].scorer("")
+    gold = [["O", "O"], ["O"]]
+    tally = scorer.tally(gold, gold)
+    assert (bootstrap(scorer, tally).low, bootstrap(scorer, tally).high) == (0, 0)
+    compared = compare_tallies(scorer, tally, tally)
+    assert (compared.a, compared.b, compared.p_randomisation) == (0, 0, 1)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from tests.material.architectures import build_xlm_roberta
 from tests.material.byte_level import LLAMA_3, build_tiny, split_as
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
+from vocadapt.vocabulary.plan.augmentation import PART_OF_WORDS
 from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_from_words, plan_vocabulary
@@ -89,3 +91,36 @@ def test_a_symbol_that_is_a_token_needs_none_after_a_space() -> None:
     plan = plan_from_words(VOCABULARY, SPLITTER, space)
     assert plan.added_tokens == ("Ġfever", "Ġ8")
     assert [VOCABULARY.lacks_word(word) for word in (",", "fever", "!?")] == [False, True, True]
+
+
+def test_a_unigram_word_that_rarely_stands_alone_is_not_added() -> None:
+    """Its token would match at the start of longer words: ▁re in ▁recovery."""
+    tokenizer = build_xlm_roberta().tokenizer
+    family = family_of(tokenizer)
+    vocabulary, splitter = family.read_vocabulary(tokenizer), family.make_splitter(tokenizer)
+    counts = {
+        "▁re-use": 5,
+        "▁re": 2,
+        "▁t-test,": 3,
+        "▁cough,": 4,
+        "▁(cough)": 1,
+        "▁on": 2,
+        "▁on-": 2,
+    }
+    words = {word.word: word for word in group_word_forms(vocabulary, splitter, counts)}
+    assert {word: (one.count, one.joined) for word, one in words.items()} == {
+        "re": (7, 5),
+        "t": (3, 3),
+        "cough": (4, 0),
+        "on": (4, 0),
+    }
+    left_out = {PART_OF_WORDS: 2}
+    for refill in ("words", "savings"):
+        settings = PlanSettings("extend", refill=refill, max_added=9)
+        plan = plan_vocabulary(vocabulary, splitter, PlanSources(counts=counts), settings)
+        assert {token for token in plan.added_tokens if len(token) > 2} == {"▁cough", "▁on"}
+        assert plan.summary()["left_out"] == left_out
+    vectors = EmbeddingSpace(("re", "t", "cough", "on"), np.ones((4, 2), np.float32))
+    plan = plan_from_words(vocabulary, splitter, vectors, counts=counts)
+    assert plan.added_tokens == ("▁cough", "▁on")
+    assert plan.summary()["left_out"] == left_out

@@ -17,7 +17,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, family_of, vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import SPACED
+from vocadapt.vocabulary.families.vocabulary import FIXED, SPACED
 from vocadapt.vocabulary.families.vocabulary import SPECIAL as SPECIAL_TOKEN
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan import planning, tokenizer
@@ -45,7 +45,6 @@ from vocadapt.vocabulary.plan.reduction import (
     NEEDED,
     REDUCTIONS,
     SHORT,
-    SPECIAL,
     CostSettings,
     Reduction,
     ReductionSettings,
@@ -294,9 +293,11 @@ def test_a_target_without_special_tokens_is_refused_by_id() -> None:
     with pytest.raises(InputError) as refused:
         make_plan("transfer", PlanSources(target=bare))
     assert refused.value.problem == (
-        "The new vocabulary lacks [PAD], [UNK], and the model needs its special tokens."
+        "The new vocabulary lacks [PAD], [UNK], and the model needs its special and added tokens."
     )
-    assert refused.value.remedy == "Choose a target with the same special tokens as the model."
+    assert refused.value.remedy == (
+        "Choose a target with the same special and added tokens as the model."
+    )
 
 
 def test_a_combination_by_hand() -> None:
@@ -478,7 +479,7 @@ def test_which_plans_add_exact_words(mode: str, kind: str, exact: bool) -> None:
 
 def test_protected_tokens_by_reason() -> None:
     groups = group_protected_tokens(OWN)
-    assert groups[SPECIAL] == ("[PAD]", "[UNK]")
+    assert groups[FIXED] == ("[PAD]", "[UNK]")
     assert groups[SHORT] == tuple(TOKENS[3:25])  # letters, the, ##ing
     assert groups[NEEDED] == ()
     assert list_removable_ids(OWN).tolist() == [2, 25, 26, 27, 28, 29, 30]
@@ -502,8 +503,8 @@ def test_a_reduction_that_is_too_large_names_the_smallest() -> None:
     with pytest.raises(InputError) as refused:
         count_removed(OWN, ReductionSettings(keep=0.5))
     assert refused.value.problem == (
-        "Keeping 0.5 of 31 tokens leaves 16, and 24 must stay: 2 special tokens, 22 shorter than 4"
-        " characters."
+        "Keeping 0.5 of 31 tokens leaves 16, and 24 must stay: 2 special and added tokens, 22 shorter"
+        " than 4 characters."
     )
     assert refused.value.remedy == (
         "Keep 0.7742 or more, or count the mark of a continuation in the length of a token."
@@ -511,8 +512,8 @@ def test_a_reduction_that_is_too_large_names_the_smallest() -> None:
     with pytest.raises(InputError) as refused:
         count_removed(WITH_TED, ReductionSettings(keep=0.5, count_marks=True))
     assert refused.value.problem.endswith(
-        "must stay: 2 special tokens, 21 shorter than 4 characters, 1 with a character that nothing"
-        " else spells there."
+        "must stay: 2 special and added tokens, 21 shorter than 4 characters, 1 with a character that"
+        " nothing else spells there."
     )
     assert refused.value.remedy == "Keep 0.75 or more."
     assert count_removed(WITH_TED, ReductionSettings(keep=0.75, count_marks=True)) == 8

@@ -176,7 +176,7 @@ def test_a_fraction_below_the_minimum_is_refused_with_the_smallest_one() -> None
     with pytest.raises(
         InputError,
         match=(
-            r"leaves 16, and 24 must stay: 2 special tokens, 22 shorter.*\n.*Keep 0\.7742 or more"
+            r"leaves 16, and 24 must stay: 2 special and added tokens, 22 shorter.*\n.*Keep 0\.7742 or"
         ),
     ):
         select_removed_tokens(OWN, ReductionSettings("last", 0.5))

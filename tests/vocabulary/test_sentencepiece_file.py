@@ -5,6 +5,7 @@ transformers and with a tokenizer.json.
 import gzip
 import json
 import shutil
+import struct
 from collections.abc import Mapping
 from importlib import import_module
 from itertools import islice
@@ -41,7 +42,9 @@ T5 = [("<pad>", 0.0, CONTROL), ("</s>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN)]
 LINES = ["ab Ab, ba", "a  b", "b1,1, a☃", "<sym> ab", "áb ``a''"]
 
 
-def write_file(path: Path, pieces: list[tuple[str, float, int]], kind: int = 1) -> None:
+def write_file(
+    path: Path, pieces: list[tuple[str, float, int]], kind: int = 1, character_map: bytes = b""
+) -> None:
     """Write a .model file with the message classes of transformers."""
     from transformers.convert_slow_tokenizer import import_protobuf
 
@@ -53,6 +56,7 @@ def write_file(path: Path, pieces: list[tuple[str, float, int]], kind: int = 1) 
     unknown = [piece_kind for _, _, piece_kind in pieces].index(UNKNOWN)
     message.trainer_spec.unk_id = unknown
     message.normalizer_spec.name = "identity"
+    message.normalizer_spec.precompiled_charsmap = character_map
     path.write_bytes(message.SerializeToString())
 
 
@@ -153,6 +157,9 @@ def test_a_file_of_another_model_is_left_to_other_families(tmp_path: Path) -> No
         b"\x0a\x04\x0a\x02\xff\xff",  # no UTF-8
         b"\x0a\x02\x0a\x00\x13",  # a group
         b"\x0a" + b"\xff" * 40,
+        b"\xff" * 3_000_000,  # an integer without an end
+        b"\x0a\x03\x0a\x01a\x12\x03\xc2\x02\x00",  # the unknown piece is a text
+        b"\x0a\x03\x0a\x01a\x1a\x02\x10\x01",  # the character map is a number
         b"\x08\x01",
     ],
 )
@@ -173,3 +180,47 @@ def test_a_real_file_gives_the_tokens_of_its_tokenizer_json(shared: Path, tmp_pa
     with gzip.open(shared / "data/text/general-wikipedia.txt.gz", "rt", encoding="utf-8") as file:
         for line in islice(file, 500):
             assert built.encode(line).ids == expected.encode(line).ids
+
+
+@pytest.mark.parametrize(
+    ("kind", "pieces", "character_map", "settings", "message"),
+    [
+        ("xlm-roberta", PIECES, b"abc", {}, "normalizer cannot be used: Precompiled"),
+        ("xlm-roberta", PIECES, b"\xff" * 64, {}, "normalizer cannot be used: Precompiled"),
+        ("xlm-roberta", PIECES, bytes(4), {}, "normalizer cannot be used: Precompiled"),
+        ("xlm-roberta", [*PIECES, ("a" * 10_001, 0.0, 1)], b"", {}, "has 10,001 characters"),
+        ("xlm-roberta", [*PIECES, ("c", float("nan"), 1)], b"", {}, "score of 'c' is nan"),
+        ("xlm-roberta", [*PIECES, ("a", -1.0, 1)], b"", {}, "the token 'a' has two ids, 5 and 13"),
+        ("deberta-v2", PIECES, b"", {}, r"lack the unknown token '\[UNK\]'"),
+        ("t5", PIECES, b"", {"extra_ids": 10**9}, '"extra_ids" is 1000000000'),
+        ("t5", PIECES, b"", {"extra_ids": "x"}, "\"extra_ids\" is 'x'"),
+        ("t5", PIECES, b"", {"extra_ids": None}, '"extra_ids" is None'),
+        ("t5", PIECES, b"", {"extra_ids": [1]}, '"extra_ids" is list'),
+        ("albert", PIECES, b"", {"keep_accents": "x"}, "\"keep_accents\" is 'x'"),
+    ],
+)
+def test_a_hostile_file_is_refused_as_a_tokenizer_json_is(
+    kind: str,
+    pieces: list[tuple[str, float, int]],
+    character_map: bytes,
+    settings: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+) -> None:
+    write_file(tmp_path / "spiece.model", [*START, *pieces], character_map=character_map)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        read_tokenizer(tmp_path)
+    assert caught.value.remedy
+
+
+def test_a_character_map_that_fails_at_greek_letters_is_refused(tmp_path: Path) -> None:
+    """The trie's unit of their first byte points beyond the trie."""
+    units = [0] * 256
+    units[0xCE] = 0xCE | 1000 << 10
+    character_map = struct.pack("<I256I", 4 * 256, *units)
+    write_file(tmp_path / "spiece.model", [*START, *PIECES], character_map=character_map)
+    (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}', encoding="utf-8")
+    with pytest.raises(InputError, match="Precompiled: index out of bounds"):
+        read_tokenizer(tmp_path)

@@ -476,6 +476,7 @@ PAIRS = [["<unk>", 0.0], ["▁", -1.0], ["a", -2.0]]
         ({"vocab": [*PAIRS, ["b", "-2"]]}, "the score of 'b' is '-2', expected a finite number"),
         ({"vocab": [*PAIRS, ["b", True]]}, "the score of 'b' is True, expected a finite number"),
         ({"vocab": [*PAIRS, ["a", -3.0]]}, "the token 'a' has two ids, 2 and 3"),
+        ({"vocab": [*PAIRS, ["b" * 10_001, -3.0]]}, "has 10,001 characters, more than 10,000"),
         ({"unk_id": 500}, '"unk_id" is 500, expected a whole number below 14'),
         ({"unk_id": -1}, '"unk_id" is -1, expected a whole number below 14'),
         ({"unk_id": "3"}, "\"unk_id\" is '3', expected a whole number below 14"),

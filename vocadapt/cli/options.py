@@ -2,16 +2,21 @@
 that they name.
 """
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Generic, NotRequired, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar, cast
 
 from vocadapt.cli.command import AddOption, Answer, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.command_lines import setting_arguments
+from vocadapt.lab.steps.guards import Change, Guard, GuardAnswer, apply_change
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import CASINGS, Spec
+from vocadapt.lab.steps.step import CASINGS, STEPS, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings
@@ -20,12 +25,15 @@ N_co = TypeVar("N_co", covariant=True)
 
 
 class Place(TypedDict):
-    """Where an artifact was written, how long that took, and how long its training took."""
+    """Where an artifact was written, how long that took, and how long its training took; and what
+    was known before the step started, if it has guards.
+    """
 
     out: str
     seconds: float
     manifest: str
     training_seconds: NotRequired[float]
+    guards: NotRequired[list[GuardAnswer]]
 
 
 class ArtifactAnswer(Place, Generic[N_co]):
@@ -43,13 +51,14 @@ CASING = option(
     "--casing",
     default="",
     choices=CASINGS,
-    help="casing of a bare vocab.txt (default: inferred from its tokens)",
+    help="casing of a bare vocab.txt, or of a folder that does not state it (default: inferred from"
+    " its tokens)",
 )
 CORPUS = option("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
 # The options of every command that reads text. --seed has another meaning in some commands.
 CORPUS_SETTINGS = setting_options(CorpusSettings)
 CORPUS_SETTINGS_WITHOUT_SEED = setting_options(CorpusSettings, other_flags=False)
-CHECKPOINTS = option(
+CHECKPOINTS = output_option(
     "--checkpoints",
     metavar="DIR",
     help="folder for checkpoints: if the command is interrupted, running it again resumes from them"
@@ -65,8 +74,8 @@ def model_options(required: bool = True, help: str = M) -> tuple[AddOption, ...]
 def destination_options(flag: str = "--out") -> tuple[AddOption, ...]:
     """Declare the options for where a command writes."""
     return (
-        option(flag, metavar="DIR", dest="out", help="output folder …"),
-        option(
+        output_option(flag, metavar="DIR", dest="out", help="output folder …"),
+        output_option(
             "--workspace",
             metavar="W",
             default="workspace",
@@ -117,7 +126,40 @@ def write_artifact(spec: Spec, options: Options) -> Artifact:
     keep = getattr(options, "checkpoints", None)
     if keep is not None:
         keep = Path(keep)
-    return run_step(spec.absolute(), folder, options.progress, options.overwrite, keep=keep)
+    return run_and_report(spec, folder, options, keep)
+
+
+def run_and_report(
+    spec: Spec, folder: Path, options: Options, keep: Path | None = None
+) -> Artifact:
+    """Run a step; print its guards on stderr before its work begins."""
+
+    def report(guard: Guard) -> None:
+        print(describe_guard(guard, spec.settings), file=sys.stderr, flush=True)
+
+    return run_step(
+        spec.absolute(),
+        folder,
+        options.progress,
+        getattr(options, "overwrite", False),
+        keep=keep,
+        report_guard=report,
+    )
+
+
+def describe_guard(guard: Guard, settings: Any) -> str:
+    """Describe a guard in one line, with the options that repair it."""
+    kind = "warning" if guard.serious else "note"
+    line = f"{kind}: {guard.sentence}"
+    if guard.change:
+        line += f" Repair: {format_change(guard.change, settings)}"
+    return line
+
+
+def format_change(change: Change, settings: Any) -> str:
+    """Format a change of settings as options: --limit 1000 --num-epochs 15."""
+    changed = setting_arguments(apply_change(settings, change), settings)
+    return shlex.join(changed)
 
 
 def describe_place(artifact: Artifact) -> Place:
@@ -129,6 +171,9 @@ def describe_place(artifact: Artifact) -> Place:
     }
     if "training_seconds" in artifact.manifest.numbers:
         place["training_seconds"] = artifact.manifest.numbers["training_seconds"]
+    step = STEPS.get(artifact.manifest.step)
+    if step is not None and step.guards is not None:
+        place["guards"] = [cast(GuardAnswer, guard) for guard in artifact.manifest.guards]
     return place
 
 

@@ -370,6 +370,7 @@ def _run_command(command: Command, options: Namespace) -> int:
         warnings.simplefilter("ignore")
         level = logging.ERROR
     logging.basicConfig(stream=sys.stderr, level=level)
+    logging.getLogger("vocadapt").setLevel(min(level, logging.WARNING))  # our own are few
     # Redirect the output of libraries: programs read the answer from stdout.
     with open_progress_line(options.verbose) as progress, redirect_stdout(sys.stderr):
         answer = command.run(Options(progress=progress, **vars(options)))

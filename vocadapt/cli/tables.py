@@ -26,9 +26,10 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def format_facts(values: Mapping[str, Any]) -> str:
-    """Format values as lines, names first."""
-    width = max(map(len, values), default=0)
-    return "\n".join(f"{name:<{width}}  {format_number(value)}" for name, value in values.items())
+    """Format values as lines, names first; lists have lines of their own elsewhere."""
+    single = {name: value for name, value in values.items() if not isinstance(value, list)}
+    width = max(map(len, single), default=0)
+    return "\n".join(f"{name:<{width}}  {format_number(value)}" for name, value in single.items())
 
 
 def describe_kind(name: str, text: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.shared_queue import count_free_jobs
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.change import BASE_TO_ADAPTED
 from vocadapt.lab.steps.command_lines import build_command
@@ -27,7 +28,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, measure_files
+from vocadapt.lab.workspace.disk_space import FLOOR, measure_files, reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
@@ -217,6 +218,11 @@ def is_demo_installed() -> bool:
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
 
+def has_demo(workspace: Workspace) -> bool:
+    """Return whether the demo was opened in a workspace: its model is there."""
+    return find_demo_artifact(workspace, MODEL) is not None
+
+
 def is_demo_complete(workspace: Workspace) -> bool:
     """Return whether a workspace has, or jobs are making, everything that the demo consists of."""
     if not all(_exists_or_is_promised(workspace, place) for place in SHIPPED):
@@ -252,10 +258,10 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
 
     # 2. Copy them.
     needed = measure_files(str(DEMO / kind / name) for kind, name in missing)
-    if missing:
-        check_disk_space(workspace.root, FLOOR + needed)
     stamps: dict[str, str] = {}
     with ExitStack() as stack:
+        if missing:
+            stack.enter_context(reserve_space(workspace.root, needed, FLOOR))
         for kind, name in missing:
             draft = stack.enter_context(open_draft(workspace.folder(kind, name)))
             shutil.copytree(DEMO / kind / name, draft, dirs_exist_ok=True)
@@ -302,9 +308,15 @@ def _copy_word_counts(workspace: Workspace) -> None:
 
 
 def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
-    """Start the jobs of the demo whose artifacts do not exist and are not being made; return them."""
-    started = []
+    """Start the jobs of the demo whose artifacts do not exist and are not being made; return them.
+
+    A visitor may have a maximum number of jobs: the others are started when the demo is opened again.
+    """
+    started: list[queue.Job] = []
+    room = count_free_jobs(workspace.root)
     for job in list_demo_jobs(workspace):
+        if room is not None and len(started) >= room:
+            break
         kind, name = job.place
         if _find_folder(workspace, job.place).exists():
             continue

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from vocadapt import __version__
 from vocadapt.footprint import Footprint
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.card import render_model_card
+from vocadapt.models.config_ids import Rename, describe_dropped_ids, make_renaming
 from vocadapt.models.config_sizes import count_layers
 from vocadapt.models.embedding_matrix.change import change_network, change_unused_outputs
 from vocadapt.models.embedding_matrix.padding import MatrixRows
@@ -27,7 +29,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.model_files import INDEX, list_weight_files
-from vocadapt.models.network_class import run_quietly
+from vocadapt.models.saving import save_network, write_json
 from vocadapt.models.sentence_modules import copy_sentence_modules
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
@@ -85,10 +87,13 @@ class AdaptedModel(Summarized):
         folder.mkdir(parents=True, exist_ok=True)
 
         # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
-        run_quietly(lambda: self.network.save_pretrained(folder))
+        save_network(self.network, self.base, folder, self._rename_id)
         copy_unused_tensors(self.base.path, folder, self.unused, self._change_unused())
-        save_tokenizer(self.base.tokenizer, self.tokenizer, folder)
-        save_tokenizer(self.base.tokenizer, self.base.fast_tokenizer, folder / BASE)
+        for tokenizer, place in (
+            (self.tokenizer, folder),
+            (self.base.fast_tokenizer, folder / BASE),
+        ):
+            save_tokenizer(self.base, self.base.tokenizer, tokenizer, place)
         copy_sentence_modules(self.base.path, folder)
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
@@ -107,12 +112,24 @@ class AdaptedModel(Summarized):
             "recipe": recipe,
             "plan": self.plan.to_dict(),
             "matrix": self.matrix.to_dict(),
+            "dropped_ids": self.dropped_ids,
             "module": module,
             "provenance": build_provenance_record(self.rows),
             "rows": hash_embeddings(get_embeddings(self.network)[new_ids]),
         }
         write_record(folder, record)
         return folder
+
+    @property
+    def dropped_ids(self) -> dict[str, list[str]]:
+        """The removed tokens whose ids are dropped from config.json and generation_config.json, by
+        file and key.
+        """
+        return describe_dropped_ids(self.base, self.base.vocabulary.tokens, self._rename_id)
+
+    @cached_property
+    def _rename_id(self) -> Rename:
+        return make_renaming(self.plan, self.matrix)
 
     def _change_unused(self) -> dict[str, "torch.Tensor"]:
         """Apply the plan to the stored tensors of a language-model head that the network's class
@@ -172,9 +189,9 @@ def apply_plan(
     every layer if requested.
 
     Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast
-    to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
-    the embeddings gets the same new ones. Raises InputError for a model with another tensor that
-    has an entry for each token.
+    to the stored dtype. The output bias of a new token is 0; in an output layer that is not tied to
+    the embeddings, its weights and its bias are computed from those of old tokens. Raises
+    InputError for a model with another tensor that has an entry for each token.
     """
     # The tokenizers library assigns the ids of added tokens: each must be the id in the plan, or
     # the model would look up the embedding of another token.
@@ -186,7 +203,7 @@ def apply_plan(
 
     # 1. Give every token of the plan an embedding.
     check_other_tables(model, network, loaded.unused)
-    matrix = change_network(network, plan, rows)
+    matrix = change_network(model, network, plan, rows)
 
     # 2. Add extension modules.
     size = None
@@ -208,10 +225,10 @@ def save_tokenizers(model: LanguageModel, folder: Path) -> None:
     """Write the tokenizer of a model; for an adapted model also the original tokenizer and the
     record.
     """
-    save_tokenizer(model.tokenizer, model.fast_tokenizer, folder)
+    save_tokenizer(model, model.tokenizer, model.fast_tokenizer, folder)
     before = open_base_model(model)
     if before is not None:
-        save_tokenizer(before.tokenizer, before.fast_tokenizer, folder / BASE)
+        save_tokenizer(before, before.tokenizer, before.fast_tokenizer, folder / BASE)
         shutil.copyfile(model.path / RECORD, folder / RECORD)
 
 
@@ -227,12 +244,10 @@ def save_trained(
     # 1. Write the weights, their dtype in config.json, and the tensors that the class lacks.
     network = loaded.network
     weights = _cast_weights(network, dtype)
-    run_quietly(lambda: network.save_pretrained(folder, state_dict=weights))
+    save_network(network, model, folder, state_dict=weights)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["dtype"] = str(dtype).removeprefix("torch.")
-    (folder / "config.json").write_text(
-        json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8"
-    )
+    write_json(folder / "config.json", config)
     copy_unused_tensors(model.path, folder, loaded.unused)
     # 2. Write the tokenizers, the fingerprints, and the record of an adapted model.
     save_tokenizers(model, folder)

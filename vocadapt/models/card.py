@@ -18,7 +18,13 @@ from vocadapt.models.loaders.states import NOT_REQUESTED
 from vocadapt.text.display import escape_invisible
 from vocadapt.vocabulary.families import FAMILIES
 from vocadapt.vocabulary.families.family import DEFAULT
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
+from vocadapt.vocabulary.families.vocabulary import (
+    ERASED,
+    NEVER_ONE_WORD,
+    NEVER_PRODUCED,
+    SPACED,
+    TOO_LONG,
+)
 from vocadapt.vocabulary.plan.plan import KINDS
 
 MAX_EXAMPLES = 12  # added words named on the card
@@ -77,7 +83,7 @@ WITH_VOCADAPT = (
     " architecture with transformers."
 )
 # Reasons why the tokenizer could not produce a candidate.
-UNREACHABLE_REASONS = (NEVER_ONE_WORD, SPACED, TOO_LONG)
+UNREACHABLE_REASONS = (ERASED, NEVER_ONE_WORD, NEVER_PRODUCED, SPACED, TOO_LONG)
 # Key in figures and records: why the departures from the exact-word rule were not counted.
 NOT_COUNTED = "departures_not_counted"
 MAX_WAYS = 3  # ways to compute new embeddings that the card lists
@@ -280,6 +286,9 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
     if reasons:
         counts = "; ".join(f"{excluded[reason]:,} ({reason})" for reason in reasons)
         limits.append(f"Excluded candidates: {counts}.")
+    for place, tokens in record.get("dropped_ids", {}).items():
+        names = ", ".join(map(format_code, tokens[:MAX_EXAMPLES]))
+        limits.append(f"{place} no longer names {len(tokens):,} removed tokens, such as {names}.")
     if plan.get("trim"):
         limits += _describe_trim(plan["trim"], record.get("lines", {}))
     elif plan.get("dropped", 0):

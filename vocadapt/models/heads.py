@@ -11,9 +11,13 @@ from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.models.abilities import check_finetunable, has_masked_head
 from vocadapt.models.checks.network_sizes import check_network
-from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.loading import align_memory, load_weights
+from vocadapt.models.loading import (
+    align_memory,
+    check_token_rows,
+    clear_free_rows,
+    load_weights,
+)
 from vocadapt.models.model_files import read_headers
 from vocadapt.models.network_class import convert_library_errors, get_auto_class, load_config
 
@@ -44,7 +48,7 @@ def load_with_new_head(
 
     # 1. Set the labels and the problem type in the config.
     check_finetunable(model)
-    find_embeddings(model)  # raises InputError for a folder without a readable model
+    model.check_rows()  # also raises InputError for a folder without a readable model
     check_network(model.path, model.config, read_headers(model.path))
     config: Any = load_config(model)
     config.id2label = dict(enumerate(names))
@@ -69,6 +73,8 @@ def load_with_new_head(
         keep = head == QUESTION or has_masked_head(model)
         _draw_weights(network, seed, {*report["missing_keys"]}, keep)
     align_memory(network)
+    check_token_rows(model, network)
+    clear_free_rows(model, network)
     return network  # type: ignore[no-any-return]
 
 

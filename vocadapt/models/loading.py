@@ -10,6 +10,8 @@ from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.models.checks.network_sizes import check_network
 from vocadapt.models.embedding_matrix.stored import find_embeddings
+from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
+from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import read_headers
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import (
@@ -56,7 +58,25 @@ def load_network(model: ModelFolder) -> Loaded:
         )
     network.eval()
     align_memory(network)
+    check_token_rows(model, network)
     return Loaded(network, tuple(sorted(report["unexpected_keys"])))
+
+
+def check_token_rows(model: ModelFolder, network: "transformers.PreTrainedModel") -> None:
+    """Raise InputError if the embedding of a token is not finite."""
+    rows = get_embeddings(network).detach()[: len(model.vocabulary)]
+    model.check_finite(rows.isfinite().all(dim=1).numpy())
+
+
+def clear_free_rows(model: ModelFolder, network: "transformers.PreTrainedModel") -> None:
+    """Set the entries without a token that are not finite to 0, before a training.
+
+    Some checkpoints have NaN there. No input reads them, but a head would compute the score of each,
+    and the sum of the weights would look as if the training had diverged.
+    """
+    for value in list_token_tensors(network).values():
+        free = value.data[len(model.vocabulary) :]
+        free[~free.isfinite()] = 0
 
 
 def align_memory(network: "transformers.PreTrainedModel") -> None:
@@ -76,6 +96,7 @@ def _load_with_report(
 ) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
     """Load the network with the report of transformers on missing and unexpected tensors."""
     kind = get_network_class(model)
+    model.check_rows()
     # Use the dtype of the stored weights, which may differ from that in config.json.
     dtype = DTYPES.get(find_embeddings(model)[1].dtype, "auto")
     check_network(model.path, model.config, read_headers(model.path))

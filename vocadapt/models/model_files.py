@@ -15,7 +15,9 @@ SUFFIX = ".safetensors"
 # Supported dtypes of embeddings: numpy and torch can compute with them on any machine.
 NUMBERS = ("F64", "F32", "F16", "BF16")
 SAVE_AGAIN = "Download or save the model again."
-CONFIG = "config.json"
+CONFIG, GENERATION = "config.json", "generation_config.json"
+SETTINGS, ADDED_TOKENS = "tokenizer_config.json", "added_tokens_decoder"
+CHAT_TEMPLATES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/*.jinja")
 MAX_TOKENS = 10_000_000
 MAX_SHOWN = 60  # characters of a value in a message
 REMEDY = "Correct the file, or download the model again."
@@ -42,8 +44,17 @@ class ModelFiles(Protocol):
         """The content of config.json."""
 
     @property
+    def generation(self) -> Mapping[str, Any]:
+        """The content of generation_config.json; empty if there is none."""
+
+    @property
     def architecture(self) -> str:
         """The class that config.json names; "" if it names none."""
+
+
+def list_chat_templates(folder: Path) -> list[Path]:
+    """List the chat templates of a model folder that are files."""
+    return sorted(file for pattern in CHAT_TEMPLATES for file in folder.glob(pattern))
 
 
 def list_weight_files(folder: Path) -> list[Path]:

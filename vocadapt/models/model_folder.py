@@ -5,31 +5,38 @@ the splitter or the embeddings takes a fraction of a second. Weights are read on
 files, and no code of a model is run.
 """
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
 from vocadapt.models.checks.config_rules import read_config
+from vocadapt.models.config_ids import find_named_tokens
 from vocadapt.models.config_sizes import count_positions
-from vocadapt.models.embedding_matrix.stored import read_embeddings
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.models.embedding_matrix.stored import find_embeddings, read_embeddings
+from vocadapt.models.model_files import GENERATION
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import (
     Vocabulary,
+    explain_casing,
     family_of,
     read_roles,
     read_tokenizer,
     vocabulary_of,
 )
 
+LOG = logging.getLogger(__name__)
 GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # folder names that identify no model
 SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # in the path of a cached hub model
 
@@ -39,7 +46,8 @@ class ModelFolder(Summarized):
     """The files of a local model, each read on first use.
 
     path: a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no embeddings.
-    lowercase: whether a bare vocab.txt is uncased; None to infer it.
+    lowercase: whether a bare vocab.txt, or a folder that does not state it, is uncased; None to
+        infer it.
     """
 
     path: Path
@@ -66,13 +74,25 @@ class ModelFolder(Summarized):
     @cached_property
     def fast_tokenizer(self) -> Tokenizer:
         """The tokenizer of the tokenizers library, without truncation."""
-        return read_tokenizer(self.path, self.lowercase)
+        tokenizer = read_tokenizer(self.path, self.lowercase)
+        if self.casing_note:
+            LOG.warning("%s: %s", self.name, self.casing_note)
+        return tokenizer
+
+    @cached_property
+    def casing_note(self) -> str:
+        """How the casing of the folder was inferred, and what another reading would change; "" if
+        there is no doubt.
+        """
+        return explain_casing(self.path, self.lowercase)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The tokens by id, and the special tokens that the files declare."""
+        vocabulary = vocabulary_of(self.fast_tokenizer)
         declared = read_roles(self.path, self.fast_tokenizer)
-        return replace(vocabulary_of(self.fast_tokenizer), declared_roles=declared)
+        named = find_named_tokens(self.path, vocabulary.tokens, vocabulary.reserved_tokens)
+        return replace(vocabulary, declared_roles=declared, named=named)
 
     @cached_property
     def splitter(self) -> Splitter:
@@ -90,20 +110,46 @@ class ModelFolder(Summarized):
         return read_config(self.path)
 
     @cached_property
-    def space(self) -> EmbeddingSpace:
-        """The input embeddings (tokens, width) float32, in the order of the token ids."""
-        rows = read_embeddings(self)
-        tokens = self.vocabulary.tokens
-        if len(tokens) > len(rows):
+    def generation(self) -> Mapping[str, Any]:
+        """The content of generation_config.json; empty if there is none."""
+        file = self.path / GENERATION
+        return read_json_object(file) if file.is_file() else {}
+
+    def check_rows(self) -> None:
+        """Raise InputError if the tokenizer has more tokens than the embedding matrix has rows.
+
+        Only the headers of the weights are read, so this can come before any work.
+        """
+        tokens, rows = len(self.vocabulary), find_embeddings(self)[1].shape[0]
+        if tokens > rows:
             raise InputError(
-                f"{self.path}: its tokenizer has {len(tokens)} tokens and its embedding matrix only"
-                f" {len(rows)} rows.",
+                f"{self.path}: its tokenizer has {tokens:,} tokens and its embedding matrix only"
+                f" {rows:,} rows.",
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
+
+    def check_finite(self, is_finite: NDArray[np.bool_]) -> None:
+        """Raise InputError if the embedding of a token is not finite; the first one is named.
+
+        is_finite: (tokens,) bool. Rows without a token may hold anything.
+        """
+        faulty = np.flatnonzero(~is_finite)
+        if len(faulty):
+            raise InputError(
+                f"{self.path}: {len(faulty):,} of {len(is_finite):,} tokens have an embedding that is"
+                f" not finite, {self.vocabulary.tokens[faulty[0]]!r} (id {faulty[0]:,}) first.",
+                "Download or save the model again, or give these tokens an embedding, such as the mean"
+                " of the others.",
+            )
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The input embeddings (tokens, width) float32, in the order of the token ids."""
+        self.check_rows()
+        rows, tokens = read_embeddings(self), self.vocabulary.tokens
         matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
-        return EmbeddingSpace(
-            tokens, matrix, name=self.name, kinds=self.vocabulary.find_kinds(tokens, tokens)
-        )
+        self.check_finite(np.isfinite(matrix).all(axis=1))
+        return EmbeddingSpace(tokens, matrix, name=self.name, kinds=self._find_kinds(tokens))
 
     @cached_property
     def word_space(self) -> EmbeddingSpace:
@@ -113,7 +159,11 @@ class ModelFolder(Summarized):
         names, tokens = self.vocabulary.names, self.vocabulary.tokens
         if names == tokens:
             return self.space
-        return replace(self.space, words=names, kinds=self.vocabulary.find_kinds(names, tokens))
+        return replace(self.space, words=names, kinds=self._find_kinds(names))
+
+    def _find_kinds(self, names: Sequence[str]) -> TokenKinds:
+        """Return the kinds of all tokens, which a space contains under these names."""
+        return self.vocabulary.find_kinds(names, self.vocabulary.tokens, self.splitter)
 
     @property
     def dim(self) -> int:

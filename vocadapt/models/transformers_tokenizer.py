@@ -4,31 +4,48 @@ Some classes of transformers 5 rebuild a tokenizer from its vocabulary and lose 
 RobertaTokenizer switches `ignore_merges` off, XLMRobertaTokenizer fixes the id of the unknown
 token. A WordPiece tokenizer is rebuilt correctly; any other is saved for a class that reads
 tokenizer.json as it is.
+
+Everything of the folder that is not the vocabulary is carried over as it is: the entries of
+tokenizer_config.json, chat templates, declared special tokens, truncation and padding.
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
 from vocadapt.files import read_json_object, show_path
-from vocadapt.models.model_files import CONFIG
+from vocadapt.models.model_files import ADDED_TOKENS, CONFIG, SETTINGS, list_chat_templates
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import SAFE, convert_library_errors, run_quietly
-from vocadapt.vocabulary.families import family_of
+from vocadapt.models.saving import write_json
+from vocadapt.vocabulary.families import Vocabulary, family_of, vocabulary_of
 from vocadapt.vocabulary.families.family import DEFAULT
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+FILE = "tokenizer.json"
 EXACT_CLASS = "TokenizersBackend"  # reads tokenizer.json without changes
 PARTS = ("normalizer", "pre_tokenizer", "model")
 # For some model types (Qwen2), AutoTokenizer of transformers 5 ignores the class in
 # tokenizer_config.json, unless `auto_map` names a class of custom code. It then skips this code,
 # which does not exist, and loads the class in tokenizer_config.json.
 NO_OTHER_CLASS = {"AutoTokenizer": [None, EXACT_CLASS]}
+# Entries of tokenizer_config.json that depend on the class.
+CLASS_ENTRIES = ("tokenizer_class", "auto_map")
+# Attributes of a tokenizer whose defaults depend on its class.
+ATTRIBUTES = (
+    "clean_up_tokenization_spaces",
+    "model_input_names",
+    "padding_side",
+    "split_special_tokens",
+    "truncation_side",
+)
+LIMITS = ("truncation", "padding")  # parts of tokenizer.json that are off while a text is read
 
 
 def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
@@ -54,12 +71,14 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     #    differs from the stored one, use the generic class, which keeps all parts.
     loaded = json.loads(tokenizer.backend_tokenizer.to_str())
     if any(loaded[part] != stored[part] for part in PARTS):
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=model.fast_tokenizer,
-            model_max_length=tokenizer.model_max_length,
-            padding_side=tokenizer.padding_side,
-            **tokenizer.special_tokens_map,
-        )
+        options = {name: getattr(tokenizer, name) for name in ATTRIBUTES}
+        options |= dict(tokenizer.special_tokens_map)
+        if has_file:
+            generic = PreTrainedTokenizerFast.from_pretrained
+            tokenizer = run_quietly(lambda: generic(model.path, **SAFE, **options))
+        else:
+            options["model_max_length"] = tokenizer.model_max_length
+            tokenizer = PreTrainedTokenizerFast(tokenizer_object=model.fast_tokenizer, **options)
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     return tokenizer  # type: ignore[no-any-return]
@@ -79,19 +98,102 @@ def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     return PreTrainedTokenizerFast(tokenizer_object=model.fast_tokenizer, **options)
 
 
-def save_tokenizer(settings: "PreTrainedTokenizerFast", tokenizer: Tokenizer, folder: Path) -> None:
-    """Write a tokenizer into a folder, with special tokens and settings of a transformers
-    tokenizer.
+def save_tokenizer(
+    model: ModelFolder,
+    settings: "PreTrainedTokenizerFast",
+    tokenizer: Tokenizer,
+    folder: Path,
+) -> None:
+    """Write a tokenizer into a folder, with everything else of the tokenizer of a model.
 
-    settings: the transformers tokenizer. In a model folder, config.json must be written before.
+    model: the model whose tokenizer was changed; settings: its transformers tokenizer.
+    tokenizer: the changed one. In a model folder, config.json must be written before.
     """
-    settings.save_pretrained(folder)
-    tokenizer.save(str(folder / FILE))
-    if family_of(tokenizer).name == DEFAULT:
+    # 1. What transformers writes has the special tokens that its class adds.
+    settings.save_pretrained(folder, save_jinja_files=False)
+    content = read_json_object(folder / SETTINGS)
+    is_exact = family_of(tokenizer).name != DEFAULT
+    if is_exact:
+        content |= {name: getattr(settings, name) for name in ATTRIBUTES}
+        content["tokenizer_class"] = EXACT_CLASS
+
+    # 2. The tokenizer, with truncation and padding.
+    vocabulary = vocabulary_of(tokenizer)
+    write_tokenizer_file(model, tokenizer, vocabulary, folder / FILE)
+
+    # 3. The entries and the files of the model.
+    stored = {
+        name: keep_tokens(value, model.vocabulary, vocabulary)
+        for name, value in read_settings(model.path, SETTINGS).items()
+    }
+    if ADDED_TOKENS in stored:
+        stored[ADDED_TOKENS] = _list_added_tokens(tokenizer)
+    for name in CLASS_ENTRIES:
+        stored.pop(name, None)
+    for name in ("auto_map", "chat_template"):  # unless the model has its template there
+        content.pop(name, None)
+    write_json(folder / SETTINGS, content | stored)
+    special = read_settings(model.path, SPECIAL_MAP)
+    if special:
+        write_json(folder / SPECIAL_MAP, keep_tokens(special, model.vocabulary, vocabulary))
+    for file in list_chat_templates(model.path):
+        target = folder / file.relative_to(model.path)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(file, target)
+
+    # 4. Some types of models are loaded with their own class nevertheless.
+    if is_exact and (folder / CONFIG).is_file() and not _loads_exactly(folder, tokenizer):
+        write_json(folder / SETTINGS, content | stored | {"auto_map": NO_OTHER_CLASS})
+
+
+def write_tokenizer_file(
+    model: ModelFolder, tokenizer: Tokenizer, vocabulary: Vocabulary, file: Path
+) -> None:
+    """Write a tokenizer.json with the truncation and the padding of a model's own, whose padding id
+    follows its token.
+
+    vocabulary: of the tokenizer.
+    """
+    own = model.path / FILE
+    stored = read_json_object(own) if own.is_file() else {}
+    limits = {name: stored[name] for name in LIMITS if stored.get(name)}
+    if not limits:
+        tokenizer.save(str(file))
         return
-    _edit_settings(folder, tokenizer_class=EXACT_CLASS)
-    if (folder / CONFIG).is_file() and not _loads_exactly(folder, tokenizer):
-        _edit_settings(folder, auto_map=NO_OTHER_CLASS)
+    if "padding" in limits:
+        tokens, i = model.vocabulary.tokens, limits["padding"]["pad_id"]
+        if 0 <= i < len(tokens):
+            limits["padding"] = {**limits["padding"], "pad_id": vocabulary.ids.get(tokens[i], i)}
+    content = json.loads(tokenizer.to_str()) | limits
+    file.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def read_settings(folder: Path, name: str) -> dict[str, Any]:
+    """Read a JSON file of the tokenizer of a folder; {} if there is none."""
+    file = folder / name
+    return read_json_object(file) if file.is_file() else {}
+
+
+def keep_tokens(value: Any, before: Vocabulary, after: Vocabulary) -> Any:
+    """Return a value of a tokenizer's settings without the tokens that were removed from lists of
+    special tokens: transformers would add them again.
+    """
+    if isinstance(value, dict):
+        return {name: keep_tokens(one, before, after) for name, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    names = [one.get("content") if isinstance(one, dict) else one for one in value]
+    return [
+        one
+        for one, name in zip(value, names, strict=True)
+        if not isinstance(name, str) or name not in before or name in after
+    ]
+
+
+def _list_added_tokens(tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
+    """Return the added tokens of a tokenizer by id, as in `added_tokens_decoder`."""
+    content = json.loads(tokenizer.to_str())["added_tokens"]
+    return {str(one.pop("id")): one for one in content}
 
 
 def _loads_exactly(folder: Path, tokenizer: Tokenizer) -> bool:
@@ -102,12 +204,3 @@ def _loads_exactly(folder: Path, tokenizer: Tokenizer) -> bool:
     loaded_parts = json.loads(loaded.backend_tokenizer.to_str())
     parts = json.loads(tokenizer.to_str())
     return all(loaded_parts[part] == parts[part] for part in PARTS)
-
-
-def _edit_settings(folder: Path, **changes: object) -> None:
-    """Change values in the tokenizer_config.json of a folder."""
-    path = folder / SETTINGS
-    content = json.loads(path.read_text(encoding="utf-8")) | changes
-    path.write_text(
-        json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
-    )

@@ -3,7 +3,7 @@
 TokenKinds lists the words that are special tokens or parts of words.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,11 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
+def is_any_word(word: str) -> bool:
+    """Return True: without a tokenizer, every word counts as one that a text can contain."""
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class TokenKinds:
     """Which words of a space are special tokens, continuations of a word, or placeholders.
@@ -29,6 +34,8 @@ class TokenKinds:
     continuations: tokens that continue a word; placeholders: tokens that no text contains.
     bodies: texts of the continuations without their mark. continuation_name: their name in
     messages.
+    is_produced: whether the model's tokenizer produces a word of the space for some text; words
+    that it never produces have untrained embeddings.
     """
 
     special: frozenset[str] = frozenset()
@@ -36,6 +43,7 @@ class TokenKinds:
     placeholders: frozenset[str] = frozenset()
     bodies: Mapping[str, str] = field(default_factory=dict)
     continuation_name: str = "continuations"
+    is_produced: Callable[[str], bool] = is_any_word
 
     def body(self, word: str) -> str:
         """Return the text of a word without the mark of a continuation."""
@@ -43,6 +51,10 @@ class TokenKinds:
 
 
 NO_KINDS = TokenKinds()
+MIN_VALUE, MAX_VALUE = (
+    1e-15,
+    1e15,
+)  # largest value of a vector: sums of its squares fit into float32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,10 +128,22 @@ class EmbeddingSpace(Summarized):
 
     @cached_property
     def unit(self) -> Matrix:
-        """The unit vectors (words, dim) float32; a zero row stays zero. Cached."""
+        """The unit vectors (words, dim) float32; a zero row stays zero. Cached.
+
+        Raises InputError for a vector that is so long that its square overflows.
+        """
         unit = normalize_rows(self.matrix)
+        if self.dim:
+            largest = self._find_largest()
+            # A vector that is too short counts as zero: models have rows that were never trained.
+            is_lost = (largest > MAX_VALUE) & (unit.max(axis=1) == 0) & (unit.min(axis=1) == 0)
+            _refuse_rows(self, largest, is_lost)
         unit.flags.writeable = False
         return unit
+
+    def _find_largest(self) -> Matrix:
+        """Return the largest absolute value of each vector (words,) float32."""
+        return np.asarray(np.maximum(self.matrix.max(axis=1), -self.matrix.min(axis=1)))
 
     @cached_property
     def half_squares(self) -> Matrix:
@@ -156,3 +180,25 @@ def normalize_rows(matrix: Matrix) -> Matrix:
     """Scale each row of a matrix (n, dim) float32 to length 1; a zero row stays zero."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0))
+
+
+def check_magnitudes(space: EmbeddingSpace) -> None:
+    """Raise InputError for vectors whose squared length float32 cannot hold: cosines would be 0 or
+    infinite. A vector of zeros is allowed.
+    """
+    if not len(space) or not space.dim:
+        return
+    largest = space._find_largest()
+    _refuse_rows(space, largest, (largest > MAX_VALUE) | ((largest > 0) & (largest < MIN_VALUE)))
+
+
+def _refuse_rows(space: EmbeddingSpace, sizes: Matrix, is_odd: NDArray[np.bool_]) -> None:
+    """Raise InputError, with the first word, if vectors are too long or too short."""
+    if not is_odd.any():
+        return
+    row = int(np.argmax(is_odd))
+    raise InputError(
+        f"{space.name}: {int(is_odd.sum()):,} of {len(space):,} vectors are too long or too short to"
+        f" compute with, such as that of {space.words[row]!r:.60} ({float(sizes[row]):.2g}).",
+        "Multiply all vectors by one number, so that their values are near 1.",
+    )

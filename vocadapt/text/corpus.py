@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -24,15 +25,15 @@ from vocadapt.text.formats.articles import (
 )
 from vocadapt.text.formats.parquet import read_parquet
 from vocadapt.text.formats.readers import (
-    NO_ARTICLES,
-    Articles,
+    NO_NOTES,
     Block,
     Reader,
+    ReaderNotes,
     read_json_lines,
     read_plain_text,
-    read_text_table,
 )
 from vocadapt.text.formats.text_file import SNIFF, open_text_file, refuse_binary, split_lines
+from vocadapt.text.formats.text_table import read_text_table
 from vocadapt.text.identical_lines import SeenLines, hash_lines
 from vocadapt.text.language import LanguageProfile, build_language_profile
 from vocadapt.text.splitter import Splitter
@@ -144,7 +145,7 @@ class FileBlock(NamedTuple):
     read: int
     size: int
     fraction: float
-    articles: Articles
+    notes: ReaderNotes
 
     @property
     def where(self) -> str:
@@ -163,7 +164,7 @@ class Passage(NamedTuple):
     text: str
     read: int
     fraction: float
-    articles: Articles = NO_ARTICLES
+    notes: ReaderNotes = NO_NOTES
     where: str = ""  # the first file and its line numbers, for messages
 
 
@@ -231,9 +232,7 @@ class Corpus:
                 if not self.settings.reads_all:
                     text, numbers = filter_lines(text, numbers)
                 fraction = (bytes_before + block.position) / self.bytes
-                yield FileBlock(
-                    path, text, numbers, read, len(block.text), fraction, block.articles
-                )
+                yield FileBlock(path, text, numbers, read, len(block.text), fraction, block.notes)
                 number += read
             bytes_before += path.stat().st_size
 
@@ -326,9 +325,7 @@ def _list_readable_files(path: Path) -> tuple[list[Path], int]:
     path = check_path(path)
     if not path.is_dir():
         return [path], 0
-    inside = sorted(
-        file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")
-    )
+    inside = sorted(_list_files(path))
     files = []
     for file in inside:
         # Detect the format by the suffix and, if that is ambiguous, by the first bytes.
@@ -343,6 +340,27 @@ def _list_readable_files(path: Path) -> tuple[list[Path], int]:
             f"Readable: {READABLE}.",
         )
     return files, len(inside) - len(files)
+
+
+def _list_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder, at every depth, without the hidden ones.
+
+    Raises InputError for a folder in it that cannot be read, and for the root of the file system.
+    """
+    if folder.resolve() == Path(folder.resolve().anchor):
+        raise InputError(f"{folder} is the whole machine.", "Give the folder of your texts.")
+
+    def refuse(error: OSError) -> None:
+        raise InputError(
+            f"{show_path(error.filename)}: cannot be read ({error.strerror}).",
+            "Change its permissions, or give single files.",
+        ) from error
+
+    for parent, _, names in os.walk(folder, onerror=refuse):
+        for name in names:
+            file = Path(parent, name)
+            if not name.startswith(".") and os.path.isfile(file):
+                yield file
 
 
 def _check_file(path: Path, settings: CorpusSettings) -> None:
@@ -397,7 +415,7 @@ def _join_blocks(parts: Sequence[FileBlock]) -> Passage:
         "".join(part.text for part in parts),
         sum(part.read for part in parts),
         parts[-1].fraction,
-        sum((part.articles for part in parts), NO_ARTICLES),
+        sum((part.notes for part in parts), NO_NOTES),
         where,
     )
 

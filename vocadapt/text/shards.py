@@ -189,7 +189,7 @@ class _Division:
     def report(self, progress: Progress) -> None:
         """Report the lines that were read."""
         total = self.total
-        message = describe_lines(total.lines, total.lines_read, total.articles)
+        message = describe_lines(total.lines, total.lines_read, total.notes)
         progress(self.fraction, message)
 
 
@@ -227,7 +227,7 @@ def _count_unit(unit: Unit, tally: TextCounter) -> Iterator[WordCounts]:
             tally.count(passage.text)
         text = passage.text
         lines, size = text.count("\n"), len(text.encode())
-        yield WordCounts({}, lines, size, passage.read, passage.articles)
+        yield WordCounts({}, lines, size, passage.read, passage.notes)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
 from io import TextIOWrapper
 from itertools import compress, islice
@@ -26,7 +26,7 @@ from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.display import shorten_text
-from vocadapt.text.formats.readers import NO_ARTICLES, Articles
+from vocadapt.text.formats.readers import NO_NOTES, ReaderNotes
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.identical_lines import (
     HELD_OUT_EVERY,
@@ -41,7 +41,7 @@ __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 
 BLANK = re.compile(r"[ \t-\r]")  # would split a word in a words file
 MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WORDS_IN_BATCH)
-ARTICLE_TOTALS = ("articles", "articles_not_english", "articles_without_text")
+NOTES = tuple(one.name for one in fields(ReaderNotes))
 MAX_SHOWN_LINE = 200  # characters of the most frequent line that are kept
 
 
@@ -83,8 +83,8 @@ class WordCounts(Summarized):
     """Number of occurrences of each pre-token (or word, see `write_sentences`) in a corpus, most
     frequent first, ties by spelling. In WordPiece models, pre-tokens are words.
 
-    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. articles: numbers
-    of articles read from XML and CORD-19 files and left out.
+    lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. notes: what the
+    readers counted.
     held_out: the part of `counts` that is in the `held_out_lines`; {} and 0 if no words are held
     out. identical: lines that occur more than once. tally: how often each line occurs, only while
     the counts of parts are added.
@@ -94,7 +94,7 @@ class WordCounts(Summarized):
     lines: int
     bytes: int
     lines_read: int = 0
-    articles: Articles = NO_ARTICLES
+    notes: ReaderNotes = NO_NOTES
     held_out: Mapping[str, int] = field(default_factory=dict)
     held_out_lines: int = 0
     identical: IdenticalLines = IdenticalLines()
@@ -122,13 +122,6 @@ class WordCounts(Summarized):
         """Number of different words."""
         return len(self.counts)
 
-    def article_counts(self) -> dict[str, int]:
-        """Count the articles that were read, and those left out by reason; {} for other texts."""
-        found = self.articles
-        if not found.read:
-            return {}
-        return dict(zip(ARTICLE_TOTALS, (found.read, found.foreign, found.empty), strict=True))
-
     def write(self, path: Path) -> None:
         """Write a tab-separated file: one line of totals; then word, count and, if it is not 0, the
         count in held-out lines.
@@ -140,7 +133,7 @@ class WordCounts(Summarized):
             "distinct": self.distinct,
             "held_out_lines": self.held_out_lines,
             **self.identical.to_dict(),
-            **self.article_counts(),
+            **self.notes.counts(),
         }
         with _open_new_file(path) as file:
             cells = (f"{name}\t{json.dumps(total)}" for name, total in totals.items())
@@ -174,7 +167,7 @@ class WordCounts(Summarized):
                 totals["lines"],
                 totals["bytes"],
                 totals["lines_read"],
-                Articles(*(totals[name] for name in ARTICLE_TOTALS if name in totals)),
+                ReaderNotes(**{name: totals[name] for name in NOTES if name in totals}),
                 held_out,
                 totals.get("held_out_lines", 0),
                 IdenticalLines.from_dict({"identical_lines": 0, **totals}),
@@ -285,33 +278,31 @@ def add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
         sum(part.lines for part in parts),
         sum(part.bytes for part in parts),
         sum(part.lines_read for part in parts),
-        sum((part.articles for part in parts), NO_ARTICLES),
+        sum((part.notes for part in parts), NO_NOTES),
     )
 
 
 def _read_passages(corpus: Corpus, count: Callable[[str], None], progress: Progress) -> WordCounts:
     """Give each block of lines to `count`; return the size of the text, without its words."""
     lines = lines_read = size = 0
-    articles = NO_ARTICLES
+    notes = NO_NOTES
     for passage in corpus.passages():
         with report_block(passage.where):
             count(passage.text)
         lines += passage.text.count("\n")
         lines_read += passage.read
         size += len(passage.text.encode())
-        articles += passage.articles
-        progress(passage.fraction, describe_lines(lines, lines_read, articles))
-    return WordCounts({}, lines, size, lines_read, articles)
+        notes += passage.notes
+        progress(passage.fraction, describe_lines(lines, lines_read, notes))
+    return WordCounts({}, lines, size, lines_read, notes)
 
 
-def describe_lines(lines: int, lines_read: int, articles: Articles = NO_ARTICLES) -> str:
+def describe_lines(lines: int, lines_read: int, notes: ReaderNotes = NO_NOTES) -> str:
     """Return how much was read: 900 lines kept of 1,000 from 20 articles, …"""
     message = f"{lines:,} lines"
     if lines < lines_read:
         message += f" kept of {lines_read:,}"
-    if articles.read:
-        message += f" from {articles}"
-    return message
+    return f"{message}{notes}"
 
 
 def finish_counts(found: WordCounts, corpus: Corpus) -> WordCounts:
@@ -349,7 +340,7 @@ def sort_counts(found: WordCounts) -> WordCounts:
     """
     words = found.counts
     if not words:
-        message = describe_lines(found.lines, found.lines_read, found.articles)
+        message = describe_lines(found.lines, found.lines_read, found.notes)
         raise InputError(
             f"The text contains no words ({message}).", "Check the text and the options."
         )

@@ -2,23 +2,26 @@
 measured or modeled speed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from vocadapt.models.config_sizes import WIDTHS, count_layers, find_size
 from vocadapt.models.extension_size import ModuleSize
+from vocadapt.training.finetune.encoding import divide_into_chunks
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.training_text import HELD_OUT
-from vocadapt.training.tasks.examples import Example
+from vocadapt.training.tasks.examples import Example, Split
+from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.training.tasks.task import Task
 
 # Operations per second on two CPU cores, from a measurement: MiniLM (6 layers, hidden size 384)
 # trains on 46.9 sentences of NCBI-disease per second.
 FLOPS = 1.0e11
+THREADS_OF_SPEED = 2  # number of threads that it was measured with
 WORDPIECES_PER_WORD = 1.4
+BYTES_PER_WORDPIECE = 5  # of text; an estimate for texts whose words were not counted
 USUAL_LAYERS, USUAL_WIDTH = 12, 768  # for a config without these sizes
 SCORING_COST = 1 / 3  # cost of scoring an example, relative to training on it
 
@@ -37,17 +40,20 @@ class Estimate:
     speed_source: str
 
 
-def count_examples_per_epoch(
-    task: Task, settings: FinetuneSettings, tokenization: str, limit: int = 0
-) -> int:
+def list_trained_splits(task: Task, settings: FinetuneSettings) -> list[Split]:
+    """List the splits that are trained on."""
+    names = ("train", "dev") if settings.with_dev else ("train",)
+    return [task.splits[name] for name in names if name in task.splits]
+
+
+def count_examples_per_epoch(task: Task, settings: FinetuneSettings, tokenization: str) -> int:
     """Count the examples of an epoch.
 
     A long tagged sentence counts once per chunk. With the tokenization "both" every example counts
     twice.
     """
-    trained = ("train", "dev") if settings.with_dev else ("train",)
-    splits = [task.splits[name].examples for name in trained if name in task.splits]
-    chunks = sum(_count_chunks(task, examples, settings, limit) for examples in splits)
+    splits = list_trained_splits(task, settings)
+    chunks = sum(count_chunks(task, split.examples, settings) for split in splits)
     return chunks * (2 if tokenization == "both" else 1)
 
 
@@ -58,16 +64,15 @@ def estimate(
     seeds: int,
     per_second: float,
     speed_source: str,
-    limit: int = 0,
 ) -> Estimate:
     """Estimate training and scoring of all seeds from a speed in examples per second."""
-    epoch = count_examples_per_epoch(task, settings, tokenization, limit)
+    epoch = count_examples_per_epoch(task, settings, tokenization)
     scored = 0
     if "dev" in task.splits and not settings.with_dev:
-        dev = _count_chunks(task, task.splits["dev"].examples, settings, limit)
+        dev = count_chunks(task, task.splits["dev"].examples, settings)
         scored += settings.epochs * dev
     if "test" in task.splits:
-        scored += _count_chunks(task, task.splits["test"].examples, settings, limit)
+        scored += count_chunks(task, task.splits["test"].examples, settings)
     seconds = seeds * (settings.epochs * epoch + SCORING_COST * scored) / per_second
     return Estimate(seeds * settings.epochs * epoch, per_second, seconds, speed_source)
 
@@ -94,15 +99,23 @@ def estimate_finetuning_speed(
     return FLOPS / (6 * layers * 12 * width**2 * with_modules * wordpieces)
 
 
-def _count_chunks(
-    task: Task, examples: tuple[Example, ...], settings: FinetuneSettings, limit: int
-) -> int:
-    """Count the examples of a split, or their chunks, if at most `limit` examples are used."""
-    fraction = min(1.0, limit / len(examples)) if limit and examples else 1.0
+def count_chunks(task: Task, examples: Sequence[Example], settings: FinetuneSettings) -> int:
+    """Count the chunks into which the examples of a split are divided by their words; the examples
+    themselves if they are not.
+
+    Example, chunks of 3 words: sentences of 2 and 7 words -> 1 + 3 chunks.
+    """
     if not settings.chunk or not task.kind.divides_sentences:
-        return ceil(fraction * len(examples))
-    chunks = (max(1, ceil(_count_words(example) / settings.chunk)) for example in examples)
-    return ceil(fraction * sum(chunks))
+        return len(examples)
+    n_chunks = 0
+    for example in examples:
+        n_words = _count_words(example)
+        if n_words <= settings.chunk:
+            n_chunks += 1
+            continue
+        spans = [(span.start, span.end) for span in decode_spans(example.gold or ())]
+        n_chunks += len(divide_into_chunks(n_words, spans, settings.chunk))
+    return n_chunks
 
 
 def _count_words(example: Example) -> int:

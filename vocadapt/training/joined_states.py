@@ -103,11 +103,13 @@ def join_pieces(
         joined = mapping.apply(states[:, 0])
         matrix[is_joined] = joined
 
-        # 3. Does the network treat the embedding as it treats the pieces?
-        alone = reader.read_embeddings(joined, last, part(materials.progress, 0.75, 1.0))
-        agreement[is_joined] = np.einsum(
-            "ij,ij->i", normalize_rows(alone), normalize_rows(states[:, 1])
-        )
+        # 3. Does the network treat the embedding as it treats the pieces? Output rows of another
+        #    width cannot be read as embeddings.
+        if materials.model.dim == model.dim:
+            alone = reader.read_embeddings(joined, last, part(materials.progress, 0.75, 1.0))
+            agreement[is_joined] = np.einsum(
+                "ij,ij->i", normalize_rows(alone), normalize_rows(states[:, 1])
+            )
     how = (
         f"hidden state of layer {mapping.layer} at its last piece, mapped by ridge regression on"
         f" {mapping.words:,} words"

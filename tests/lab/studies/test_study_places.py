@@ -94,6 +94,13 @@ def test_another_version_is_reported(fake_ray):
             connect(place)
 
 
+def test_a_node_that_is_not_up_in_time_is_reported(fake_ray):
+    """Ray 2.60 raises a bare Exception, 30 s after the start of a node."""
+    fake_ray.error = Exception("The current node timed out during startup. The GCS is overloaded.")
+    with pytest.raises(InputError, match="cannot be used: The current node timed out"):
+        connect("ray")
+
+
 def test_the_client_needs_grpc(fake_ray, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_has_client", lambda: False)
     with pytest.raises(InputError, match="client of Ray is not installed"):

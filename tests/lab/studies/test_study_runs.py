@@ -18,7 +18,8 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import Canceled
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.studies.estimates import ADAPTING, estimate_grid
+from vocadapt.lab.steps.adapt_cost import ADAPTING
+from vocadapt.lab.studies.estimates import estimate_grid
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.drafts import open_growing

@@ -309,10 +309,9 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
 
     "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
     """
-    p, interval = test.p_randomisation, test.interval
-    low, high = format_points(interval.low), format_points(interval.high)
+    p = test.p_randomisation
     difference = f"{format_points(test.difference)} points"
-    difference += f" ({100 * interval.level:.0f} % interval {low} to {high}), paired test p "
+    difference += f" ({test.interval.describe(format_points)}), paired test p "
     # Smaller p-values are formatted as "< .001".
     if p >= MIN_EXACT_P:
         difference += "= "

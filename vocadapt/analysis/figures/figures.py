@@ -5,7 +5,7 @@ information is given by color alone, but also by a mark, a word or a shape.
 """
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -97,27 +97,6 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
             histnorm="probability",
             xbins={"start": -1, "end": 1, "size": 0.02},
             hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
-        )
-    return figure
-
-
-def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
-    """Plot the progress of a job over time: one (seconds, fractions) pair per run."""
-    figure = build_figure(
-        "seconds", "done", 210, y_axis={"range": [0, 1.02]}, showlegend=len(runs) > 1
-    )
-    for number, (seconds, fractions) in enumerate(runs, start=1):
-        # The last run is the current one; earlier ones were interrupted.
-        line = {"color": NEUTRAL, "width": 2.5, "dash": "dot"}
-        if number == len(runs):
-            line |= {"color": SOURCE, "dash": "solid"}
-        figure.add_scatter(
-            x=seconds,
-            y=fractions,
-            mode="lines",
-            line=line,
-            name=f"run {number}",
-            hovertemplate="%{x} s: %{y:.3f}<extra></extra>",
         )
     return figure
 
@@ -336,10 +315,11 @@ def plot_vocabulary_growth(
 def plot_overlap_histogram(
     words: ArrayLike, noise: ArrayLike | None = None, selected: tuple[int, int] | None = None
 ) -> go.Figure:
-    """Plot how many words keep 0, 1, … k neighbors, as fractions; the noise baseline as a gray
-    line.
+    """Plot how many words keep 0, 1, … k − 1 neighbors, as fractions of all words; the noise baseline
+    as a gray line.
 
-    words, noise: numbers of words (k + 1,). Bars outside `selected` are pale.
+    Words that keep all k are left out: their bar would hide the others. words, noise: numbers of
+    words (k + 1,). Bars outside `selected` are pale.
     """
     # 1. The fraction of words for each number of kept neighbors.
     counts = np.asarray(words, dtype=float)
@@ -348,18 +328,18 @@ def plot_overlap_histogram(
     opacity[first : last + 1] = 1.0
     figure = build_figure(
         "neighbors kept",
-        "fraction of the words",
+        "fraction of all words",
         200,
         showlegend=noise is not None,
         bargap=0.12,
         margin={"t": 4},
     )
     figure.add_bar(
-        x=np.arange(len(counts)),
-        y=counts / counts.sum(),
+        x=np.arange(len(counts) - 1),
+        y=counts[:-1] / counts.sum(),
         name="these two spaces",
-        customdata=counts.astype(int),
-        marker={"color": CHANGED, "opacity": opacity.tolist()},
+        customdata=counts[:-1].astype(int),
+        marker={"color": CHANGED, "opacity": opacity[:-1].tolist()},
         # The bars that the browser selects look like those of `selected`.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 0.3}},
@@ -369,8 +349,8 @@ def plot_overlap_histogram(
     if noise is not None:
         expected = np.asarray(noise, dtype=float)
         figure.add_scatter(
-            x=np.arange(len(expected)),
-            y=expected / expected.sum(),
+            x=np.arange(len(expected) - 1),
+            y=expected[:-1] / expected.sum(),
             mode="lines+markers",
             name=NOISE,
             line={"color": NEUTRAL, "width": 2.5, "dash": "dot"},
@@ -436,6 +416,14 @@ def plot_overlap_by_frequency(
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
         )
     return figure
+
+
+def assign_colors(names: Iterable[str]) -> dict[str, str]:
+    """Assign a color to each run, model or line, in order of first appearance.
+
+    A run has one color in every figure: `names` begins with all runs of its task, the oldest first.
+    """
+    return dict(zip(dict.fromkeys(names), cycle(SERIES), strict=False))
 
 
 def build_figure(

@@ -4,7 +4,7 @@ vocabulary, gates.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from vocadapt.analysis.figures.figures import (
     GOOD,
-    LINE_STYLES,
     MAX_LEGEND_LENGTH,
     NEUTRAL,
-    SERIES,
     SOURCE,
     SYMBOLS,
-    TARGET,
+    assign_colors,
     build_figure,
     build_name_axis,
     escape_name,
@@ -32,13 +30,7 @@ from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, label_to
 from vocadapt.training.masked.validation import HeldOutCurve
 from vocadapt.vocabulary.growth.growth import RARE, ExtensionCurve
 
-STYLES = dict(
-    zip(
-        ALL_TOKENIZATIONS,
-        ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")),
-        strict=True,
-    )
-)
+MARKERS = dict(zip(ALL_TOKENIZATIONS, ("circle", "square", "diamond"), strict=True))
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
 RAW_OPACITY = 0.25  # of a curve that is also drawn smoothed
@@ -62,7 +54,8 @@ def plot_losses(
 ) -> go.Figure:
     """Plot the mean loss by step, a line per run.
 
-    among: all runs on the page, so that each keeps its color. smoothing: weight of earlier points,
+    among: the curves of all runs of the task, the oldest first, so that each run keeps its color in
+    every figure. smoothing: weight of earlier points,
     see `smooth_curve`; the unsmoothed curves remain visible as faint lines.
     """
     figure = build_figure("step", "loss", height, y_axis={"rangemode": "tozero"})
@@ -104,6 +97,8 @@ def plot_dev_scores(
     styles = _assign_styles([*among, *scores])
     for style, symbol in zip(styles.values(), cycle(SYMBOLS), strict=False):
         style |= {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 7}}
+    if not any(chain.from_iterable(scores.values())):
+        figure.update_yaxes(range=[0, 1])  # all are 0: plotly would draw -1 to 1
     curves = {name: list(enumerate(values, start=1)) for name, values in scores.items()}
     return _add_curves(figure, curves, styles, "epoch %{x}")
 
@@ -126,8 +121,8 @@ def plot_held_out_losses(
         showlegend=len(curves) > 1,
     )
     styles = {}
-    names = dict.fromkeys([*among, *curves])
-    for name, (color, symbol) in zip(names, cycle(LINE_STYLES), strict=False):
+    colors = assign_colors([*among, *curves])
+    for (name, color), symbol in zip(colors.items(), cycle(SYMBOLS), strict=False):
         styles[name] = {
             "mode": "lines+markers",
             "line": {"color": color, "width": 2.2},
@@ -160,17 +155,16 @@ def _add_curves(
 
 def _assign_styles(names: Iterable[str]) -> dict[str, Style]:
     """Assign a color to each run and a dash to each of its seeds ("run · seed")."""
-    # The color is that of the run, in order of appearance; its seeds differ by their dash.
+    runs = {name: name.rpartition(" · ")[0] or name for name in names}
+    colors = assign_colors(runs.values())
     seeds_of_run: dict[str, int] = {}
     styles: dict[str, Style] = {}
-    for name in dict.fromkeys(names):
-        run = name.rpartition(" · ")[0] or name
+    for name, run in runs.items():
         seed = seeds_of_run.setdefault(run, 0)
         seeds_of_run[run] += 1
-        color = SERIES[list(seeds_of_run).index(run) % len(SERIES)]
         styles[name] = {
             "mode": "lines",
-            "line": {"color": color, "width": 2.2, "dash": DASHES[seed % len(DASHES)]},
+            "line": {"color": colors[run], "width": 2.2, "dash": DASHES[seed % len(DASHES)]},
         }
     return styles
 
@@ -188,34 +182,42 @@ class ScoreMark:
     baseline: bool = False
 
 
-def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
+def plot_scores(marks: Sequence[ScoreMark], metric: str, order: Sequence[str] = ()) -> go.Figure:
     """Plot each run and tokenization in a row, best on top: seeds small, mean ± sd large, baseline
     dotted.
+
+    order: all runs of the task, which get their colors in this order.
     """
     # 1. A row for each mark, with its name on the axis.
     rows = build_name_axis([_label_mark(mark) for mark in marks], 0.5)
     figure = build_figure(metric, "", 76 + 27 * len(marks), y_axis=rows)
 
-    # 2. Two traces for each tokenization: the seeds, and the means.
-    for tokenization, (color, symbol) in STYLES.items():
-        own = [(row, mark) for row, mark in enumerate(marks) if mark.tokenization == tokenization]
+    # 2. Two traces for each run, in its color: the seeds, and the means.
+    colors = assign_colors([*order, *(mark.name for mark in marks)])
+    for name, color in colors.items():
+        own = [(row, mark) for row, mark in enumerate(marks) if mark.name == name]
         if not own:
             continue
-        seeds = [(value, row) for row, mark in own for value in mark.values]
+        seeds = [(value, row, mark) for row, mark in own for value in mark.values]
         figure.add_scatter(
-            x=[value for value, _ in seeds],
-            y=[row for _, row in seeds],
+            x=[value for value, _, _ in seeds],
+            y=[row for _, row, _ in seeds],
             mode="markers",
             showlegend=False,
             hovertemplate="one seed: %{customdata}<extra></extra>",
-            customdata=[format_fraction(value) for value, _ in seeds],
-            marker={"color": color, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
+            customdata=[format_fraction(value) for value, _, _ in seeds],
+            marker={
+                "color": color,
+                "symbol": [f"{MARKERS[mark.tokenization]}-open" for _, _, mark in seeds],
+                "size": 7,
+                "opacity": 0.8,
+            },
         )
         figure.add_scatter(
             x=[mark.mean for _, mark in own],
             y=[row for row, _ in own],
             mode="markers",
-            name=label_tokenization(tokenization),
+            showlegend=False,
             text=[escape_name(mark.name, MAX_LEGEND_LENGTH) for _, mark in own],
             error_x={
                 "array": [mark.sd or 0.0 for _, mark in own],
@@ -223,15 +225,26 @@ def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
                 "width": 5,
                 "color": color,
             },
-            marker={"color": color, "symbol": symbol, "size": 12},
+            marker={
+                "color": color,
+                "symbol": [MARKERS[mark.tokenization] for _, mark in own],
+                "size": 12,
+            },
             customdata=[format_fraction(mark.mean) for _, mark in own],
             hovertemplate="%{text}: mean %{customdata}<extra></extra>",
         )
 
-    # 3. The baseline as a line through all rows.
+    # 3. The legend of the symbols, and the baseline as a line through all rows.
+    for tokenization, symbol in MARKERS.items():
+        if any(mark.tokenization == tokenization for mark in marks):
+            marker = {"color": NEUTRAL, "symbol": symbol, "size": 10}
+            label = label_tokenization(tokenization)
+            figure.add_scatter(x=[None], y=[None], mode="markers", name=label, marker=marker)
     for mark in marks:
         if mark.baseline:
             figure.add_vline(mark.mean, line={"color": NEUTRAL, "dash": "dot"})
+    if not any(value for mark in marks for value in (*mark.values, mark.mean)):
+        figure.update_xaxes(range=[0, 1])  # all are 0: plotly would draw -1 to 1
     return figure
 
 

@@ -8,6 +8,7 @@ from itertools import chain
 
 from vocadapt.analysis.results.results import RunStanding, TaskLeaderboard
 from vocadapt.text.spreadsheet import format_csv
+from vocadapt.training.scoring.uncertainty import Interval
 
 FORMATS = ("csv", "markdown", "latex")
 MIN_EXACT_P = 0.001  # smaller p-values are formatted as "< .001"
@@ -115,6 +116,13 @@ def format_mean_and_sd(one: RunStanding) -> str:
     return f"{mean} ± {format_fraction(one.headline.sd)}"
 
 
+def format_interval(interval: Interval) -> str:
+    """Format the limits of an interval: .401 to .512; – if there are none."""
+    if interval.low is None:
+        return "–"
+    return f"{format_fraction(interval.low)} to {format_fraction(interval.high)}"
+
+
 def describe_leaderboard(board: TaskLeaderboard, defined: bool = True) -> str:
     """Describe a table: score, number of units, baseline, and test.
 
@@ -202,7 +210,7 @@ def _format_csv_cell(cell: object) -> object:
 
 
 def _format_cells(one: RunStanding) -> tuple[str, ...]:
-    interval = f"{format_fraction(one.interval.low)} to {format_fraction(one.interval.high)}"
+    interval = format_interval(one.interval)
     text, test = one.verdict, ""
     if note := describe_collapsed(one):
         text += f" ({note})"

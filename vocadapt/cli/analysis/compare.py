@@ -14,6 +14,7 @@ from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.analysis.results.tables import format_points
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_number, format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
@@ -282,8 +283,7 @@ def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
         sides.append(side)
     return (
         f"{test.scorer}: {' → '.join(sides)}, difference"
-        f" {test.difference:+.4f} ({test.interval.level:.0%} interval {test.interval.low:+.4f} to"
-        f" {test.interval.high:+.4f})\n"
+        f" {test.difference:+.4f} ({test.interval.describe('{:+.4f}'.format)})\n"
         f"approximate randomization over {test.units:,} units, {test.rounds:,} resamples:"
         f" p = {format_number(test.p_randomisation)}{mcnemar}"
     )
@@ -319,7 +319,7 @@ COMPARE = Command(
             help=f"slice to list: {', '.join((ALL, *SLICES, REST))}",
         ),
         setting_options(SliceSettings),
-        option("--html", metavar="FILE", help="file for a self-contained HTML report"),
+        output_option("--html", metavar="FILE", help="file for a self-contained HTML report"),
         option(
             "--corpus",
             nargs="+",
@@ -327,9 +327,11 @@ COMPARE = Command(
             default=[],
             help="texts in which the report looks words up, besides test and training examples",
         ),
-        option("--csv", metavar="FILE", help="file for the entries, one per line"),
+        output_option("--csv", metavar="FILE", help="file for the entries, one per line"),
         option("--overwrite", action="store_true", help="replace the files if they exist"),
-        option("--workspace", metavar="W", help="workspace whose notes are included in the report"),
+        output_option(
+            "--workspace", metavar="W", help="workspace whose notes are included in the report"
+        ),
         setting_options(Draws, "rounds", "seed"),
     ),
 )

@@ -17,6 +17,7 @@ from vocadapt.analysis.results.tables import (
     flatten_text,
     format_csv_table,
     format_group_mean,
+    format_interval,
     format_latex_tables,
     format_markdown_tables,
     format_mean_and_sd,
@@ -148,7 +149,7 @@ class ScoreAnswer(ScoreValues):
     gold: str
     predicted: str
     scores: dict[str, ScoreValues]
-    notes: dict[str, int]
+    notes: dict[str, int | str]
 
 
 allow_other_fields(float, ScoreValues, ScoreAnswer)
@@ -230,7 +231,7 @@ def _render_board(board: TaskLeaderboard) -> str:
                 one.tokenization,
                 len(one.seeds),
                 format_mean_and_sd(one),
-                f"{one.interval.low:.3f} to {one.interval.high:.3f}",
+                format_interval(one.interval),
                 format_points(one.delta),
                 format_p_value(p),
                 "; ".join(filter(None, (one.verdict, describe_collapsed(one)))),
@@ -317,11 +318,7 @@ def _score(options: Options) -> Answer[ScoreAnswer]:
             scorer, gold, predicted, against, rules, draws, options.example_unit
         )
         parts.append(text)
-    notes = {
-        name: count
-        for name, count in {**gold.notes, **predicted.notes}.items()
-        if count and isinstance(count, int)
-    }
+    notes = {name: value for name, value in {**gold.notes, **predicted.notes}.items() if value}
     answer = {
         **scores[scorers[0].name],
         "kind": kind.name,
@@ -358,8 +355,8 @@ def _score_once(
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
         lines.append(
-            f"{draws.level:.0%} interval of {scorer.headline}: {format_number(interval.low)} to"
-            f" {format_number(interval.high)} ({draws.rounds:,} resamples of {score.units:,} units)"
+            f"{scorer.headline}: {interval.describe(format_number)}"
+            f" ({draws.rounds:,} resamples of {score.units:,} units)"
         )
     if against is not None:
         other = build_tally(gold, against.predicted, scorer, rules, unit)
@@ -391,8 +388,8 @@ def _describe_comparison(found: Comparison, draws: Draws) -> str:
         mcnemar = ", no McNemar test: it needs single examples as units, not documents"
     return (
         f"against the other predictions: {format_number(found.a)} → {format_number(found.b)}, difference"
-        f" {found.difference:+.4f} ({draws.level:.0%} interval {found.interval.low:+.4f} to"
-        f" {found.interval.high:+.4f}), approximate randomization p ="
+        f" {found.difference:+.4f} ({found.interval.describe('{:+.4f}'.format)}), approximate"
+        " randomization p ="
         f" {format_number(found.p_randomisation)}{mcnemar}"
     )
 

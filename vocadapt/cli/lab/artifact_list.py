@@ -9,7 +9,7 @@ from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.lab.workspace.disk_space import format_size, measure_files
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, describe_hidden
 
 
 class ArtifactRow(TypedDict):
@@ -22,9 +22,10 @@ class ArtifactRow(TypedDict):
 
 
 class ListAnswer(TypedDict):
-    """The artifacts of a workspace."""
+    """The artifacts of a workspace, and those that cannot be read: kind/name → why."""
 
     artifacts: list[ArtifactRow]
+    hidden: dict[str, str]
 
 
 def _list(options: Options) -> Answer[ListAnswer]:
@@ -44,8 +45,11 @@ def _list(options: Options) -> Answer[ListAnswer]:
     header = ("artifact", "created", "size", "note")
     if rows:
         text = format_table(header, rows)
+    hidden = workspace.list_hidden()
+    if hidden:
+        text = "\n".join([text, *describe_hidden(hidden)])
     artifacts = [dict(zip(header, row, strict=True)) for row in rows]
-    return Answer({"artifacts": cast(list[ArtifactRow], artifacts)}, text)
+    return Answer({"artifacts": cast(list[ArtifactRow], artifacts), "hidden": hidden}, text)
 
 
 def format_time(iso: str) -> str:

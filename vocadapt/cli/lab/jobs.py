@@ -25,7 +25,7 @@ from vocadapt.cli.command import (
     setting_options,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import WORKSPACE
+from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import Canceled
 from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.housekeeping.renames import find_id
@@ -36,7 +36,7 @@ from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.sharing import Sharing
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import find_name
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, check_workspace_folder
 from vocadapt.progress import Progress
 from vocadapt.settings import MAX_COUNT
 
@@ -45,7 +45,7 @@ SHOWN = 3  # metrics shown at the foot of `jobs show`
 MAX_NOTE = 60  # characters
 STATUS = (  # fields of the status in the JSON answer
     *("fraction", "message", "error", "remedy", "queued", "started", "updated"),
-    "seconds",
+    *("seconds", "outcome"),
 )
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
@@ -73,6 +73,7 @@ class JobAnswer(TypedDict):
     started: float | None
     updated: float | None
     seconds: float
+    outcome: str
     seconds_left: float | None
     waits_for: str | None
     past: list[PastState]
@@ -159,7 +160,7 @@ def _build_row(job: Job, status: Status) -> tuple[str, ...]:
         note = f"behind {before.id}" if before else "starting"
     return (
         job.id,
-        status.state,
+        status.title,
         job.spec.step,
         f"{job.target.parent.name}/{job.target.name}",
         find_name(job.workspace, find_id(job)),
@@ -212,7 +213,7 @@ def _cancel(options: Options) -> Answer[CancelAnswer]:
     status = job.status()
     # Canceling a job that has ended is not an error.
     ended = not status.alive
-    text = f"{job.id} has already ended: {status.state}."
+    text = f"{job.id} has already ended: {status.title}."
     if not ended:
         status = job.cancel()
         text = f"{job.id}: {status.state}."
@@ -232,7 +233,7 @@ def _resume(options: Options) -> Answer[ResumeAnswer]:
     if options.wait:
         status = _follow(job, options.progress)
         code = EXITS.get(status.state, 130)
-    lines = [f"{job.id}: {status.state}, {start}.", *filter(None, (status.error, status.remedy))]
+    lines = [f"{job.id}: {status.title}, {start}.", *filter(None, (status.error, status.remedy))]
     return Answer(
         {**_job_to_json(job, status), "from_checkpoint": from_checkpoint}, "\n".join(lines), code
     )
@@ -352,6 +353,8 @@ def _run_job(options: Options) -> Answer[WorkerAnswer]:
 
 def _demo(options: Options) -> Answer[DemoAnswer]:
     start = time.perf_counter()
+    if options.out:
+        check_workspace_folder(Path(options.out))
     with ExitStack() as stack:
         # Without --out the workspace is removed when its steps are done.
         folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))
@@ -409,7 +412,7 @@ JOB = Command(_run_job, (option("folder", metavar="FOLDER", help="folder of a jo
 DEMO = Command(
     _demo,
     (
-        option(
+        output_option(
             "--out",
             metavar="DIR",
             help="folder in which to keep the workspace (default: a temporary folder)",

@@ -15,7 +15,7 @@ from vocadapt.cli.command import (
     setting_options,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import WORKSPACE
+from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.published.imports import import_values
 from vocadapt.lab.published.materials import Materials
@@ -396,7 +396,9 @@ REPRODUCE = Command(
         option("--target", metavar="DIR", help="model whose vocabulary is transferred"),
         option("--vectors", metavar="DIR", help="word vectors of the domain"),
         setting_options(StudyRun, "on", "workers", "gpus"),
-        option("--out", metavar="DIR", help="folder of the trainings (default: in the workspace)"),
+        output_option(
+            "--out", metavar="DIR", help="folder of the trainings (default: in the workspace)"
+        ),
         option(
             "--import",
             dest="imported",

@@ -21,13 +21,14 @@ from vocadapt.cli.options import (
     choose_destination,
     describe_place,
     model_options,
+    run_and_report,
 )
 from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.search.space import build_thesis_space, read_space
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.search import (
     FIGURES,
     PLACE,
@@ -111,7 +112,9 @@ def _search(options: Options) -> Answer[SearchAnswer]:
     parts = ["\n".join(lines), importance, f"{note}{shown}", numbers["thesis"], numbers["note"]]
     if numbers["command"]:
         parts.append(numbers["command"])
-    return replace(answer, text="\n\n".join([*parts, answer.text]))
+    # As for a study with failed cells; a search that found nothing has no verdict to give.
+    is_failed = bool(numbers["failed"]) and not numbers["done"]
+    return replace(answer, text="\n\n".join([*parts, answer.text]), exit=int(is_failed))
 
 
 def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
@@ -145,7 +148,7 @@ def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) 
         raise InputError(
             "No output folder was given: use --out DIR, or --name N (with --workspace W)."
         )
-    artifact = run_step(spec.absolute(), folder, options.progress)
+    artifact = run_and_report(spec, folder, options)
     numbers, place = artifact.manifest.numbers, dict(describe_place(artifact))
     place["figures"] = str(artifact.folder / FIGURES)
     return Answer({**numbers, **place, "numbers": numbers}, format_facts(place))
@@ -206,8 +209,10 @@ def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
         ),
         own,
         setting_options(StudyRun, *PLACE),
-        option("--out", metavar="DIR", help="folder to fill; run the command again to continue …"),
-        option(
+        output_option(
+            "--out", metavar="DIR", help="folder to fill; run the command again to continue …"
+        ),
+        output_option(
             "--workspace",
             metavar="W",
             default="workspace",

@@ -7,13 +7,13 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.options import Place, describe_place, run_and_report
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import WORKSPACE
+from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.given_settings import Given
 from vocadapt.lab.jobs.load import estimate_slowdown
-from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.estimates import estimate_energy, estimate_grid
@@ -25,7 +25,6 @@ from vocadapt.lab.studies.slurm import run_array_task
 from vocadapt.lab.studies.states import count_states, find_states
 from vocadapt.lab.studies.study_file import Study, read_study
 from vocadapt.lab.studies.table import Row, build_table, describe_collapsed, group_cells, to_json
-from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace, find_root
 from vocadapt.settings import show_value
 
@@ -64,7 +63,7 @@ class PlanAnswer(GridSize):
     out: str
 
 
-class RunAnswer(TypedDict):
+class RunAnswer(Place):
     """What a run of a study did."""
 
     cells: int
@@ -73,9 +72,6 @@ class RunAnswer(TypedDict):
     collapsed: int
     skipped: int
     failures: list[Failure]
-    seconds: float
-    out: str
-    manifest: str
     script: NotRequired[str]
 
 
@@ -206,13 +202,11 @@ def _run(options: Options) -> Answer[RunAnswer]:
     study = read_study(Path(options.file))
     settings, folder = read_settings(options, StudyRun), _find_folder(study, options)
     spec = Spec("study", settings, {"file": options.file}).absolute()
-    made = run_step(spec, folder, options.progress)
+    made = run_and_report(spec, folder, options)
     numbers = made.manifest.numbers
     values = {name: numbers[name] for name in OUTCOME} | {
         "failures": numbers["failures"],
-        "seconds": made.manifest.seconds,
-        "out": str(folder),
-        "manifest": str(folder / MANIFEST),
+        **describe_place(made),
     }
     if "script" in numbers:
         values["script"] = numbers["script"]
@@ -316,7 +310,7 @@ def _format_time(seconds: float) -> str:
 
 PLACE = (
     option("file", metavar="FILE", help="file of a study, in TOML"),
-    option("--out", metavar="DIR", help="folder of the study (default: in the workspace)"),
+    output_option("--out", metavar="DIR", help="folder of the study (default: in the workspace)"),
     WORKSPACE,
 )
 PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
@@ -343,7 +337,9 @@ REPORT = Command(
     _report,
     (
         *PLACE,
-        option("--to", metavar="FILE", help="file to write (default: the name of the study)"),
+        output_option(
+            "--to", metavar="FILE", help="file to write (default: the name of the study)"
+        ),
         option(
             "--format",
             choices=tuple(ENDINGS),

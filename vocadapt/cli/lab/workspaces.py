@@ -7,9 +7,15 @@ from typing import TypedDict, cast
 from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.lab.artifact_list import format_time
 from vocadapt.cli.tables import format_table
-from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE, output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
+from vocadapt.lab.housekeeping.copies import (
+    copy_workspace,
+    export_workspace,
+    list_files,
+    list_own_folders,
+    open_export,
+)
 from vocadapt.lab.housekeeping.renames import find_id, list_dependents, rename
 from vocadapt.lab.housekeeping.trash import (
     delete_artifact,
@@ -25,6 +31,7 @@ from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import check_free_file
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import save_note
+from vocadapt.lab.workspace.records import list_outside_paths
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
 
 KIND_OF_SINGULAR = {singular: kind for kind, singular in ARTIFACTS.items()}  # model: models
@@ -81,17 +88,26 @@ class EmptyAnswer(TypedDict):
     items: int
 
 
-class WorkspaceAnswer(TypedDict):
-    """The folder of the new workspace."""
+class CopyAnswer(TypedDict):
+    """The folder of the new workspace, and the folders of the user's own that were left out."""
 
     workspace: str
+    left_out: list[str]
+
+
+class OpenAnswer(TypedDict):
+    """The folder of the new workspace, and the paths outside of it that its artifacts name."""
+
+    workspace: str
+    outside: list[str]
 
 
 class ExportAnswer(TypedDict):
-    """The zip file, and the number of files in it."""
+    """The zip file, the number of files in it, and the folders of the user's own that were left out."""
 
     file: str
     files: int
+    left_out: list[str]
 
 
 def _open(options: Options) -> Workspace:
@@ -212,31 +228,45 @@ def _empty(options: Options) -> Answer[EmptyAnswer]:
     return Answer({"bytes": freed, "items": count}, text)
 
 
-def _copy(options: Options) -> Answer[WorkspaceAnswer]:
-    copy = copy_workspace(_open(options), Path(options.out), options.progress)
+def _copy(options: Options) -> Answer[CopyAnswer]:
+    workspace = _open(options)
+    copy = copy_workspace(workspace, Path(options.out), options.progress)
     command = _format_command("app", "--workspace", copy.root)
-    text = f"Copied to {copy.root}, without jobs, uploads and trash. Open it: {command}"
-    return Answer({"workspace": str(copy.root)}, text)
+    own, said = _list_left_out(workspace)
+    text = f"Copied to {copy.root}, without {said}. Open it: {command}"
+    return Answer({"workspace": str(copy.root), "left_out": own}, text)
 
 
 def _export(options: Options) -> Answer[ExportAnswer]:
-    target = Path(options.out)
+    target, workspace = Path(options.out), _open(options)
     check_free_file(target, options.overwrite)
-    files = export_workspace(_open(options), target)
+    files = export_workspace(workspace, target)
     size = format_size(target.stat().st_size)
     command = _format_command("workspace", "open", target, "--out", "DIR")
-    text = (
-        f"{files:,} files written to {target} ({size}), without jobs, uploads and trash. Open it"
-        f" elsewhere: {command}"
-    )
-    return Answer({"file": str(target), "files": files}, text)
+    own, said = _list_left_out(workspace)
+    text = f"{files:,} files written to {target} ({size}), without {said}. Open it elsewhere: {command}"
+    return Answer({"file": str(target), "files": files, "left_out": own}, text)
 
 
-def _unpack(options: Options) -> Answer[WorkspaceAnswer]:
+def _list_left_out(workspace: Workspace) -> tuple[list[str], str]:
+    """Return the folders of the user's own that a copy leaves out, and all that it leaves out in
+    words.
+    """
+    own = list_own_folders(workspace)
+    if not own:
+        return own, "jobs, uploads and trash"
+    return own, f"jobs, uploads, trash, and what vocadapt did not write: {', '.join(own)}"
+
+
+def _unpack(options: Options) -> Answer[OpenAnswer]:
     opened = open_export(Path(options.file), Path(options.out))
     command = _format_command("app", "--workspace", opened.root)
     text = f"Unpacked to {opened.root}. Open it: {command}"
-    return Answer({"workspace": str(opened.root)}, text)
+    outside = list(map(str, list_outside_paths(opened.root, list_files(opened))))
+    if outside:
+        listed = "\n".join(outside)
+        text += f"\nIts artifacts name {len(outside):,} paths outside of it:\n{listed}"
+    return Answer({"workspace": str(opened.root), "outside": outside}, text)
 
 
 ITEM = option(
@@ -273,12 +303,12 @@ RESTORE = Command(
 )
 EMPTY = Command(_empty, (WORKSPACE,))
 COPY = Command(
-    _copy, (option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
+    _copy, (output_option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
 )
 EXPORT = Command(
     _export,
     (
-        option("--out", metavar="FILE", required=True, help="zip file to write"),
+        output_option("--out", metavar="FILE", required=True, help="zip file to write"),
         OVERWRITE_FILE,
         WORKSPACE,
     ),
@@ -287,6 +317,6 @@ OPEN = Command(
     _unpack,
     (
         option("file", metavar="FILE", help="zip file written by workspace export"),
-        option("--out", metavar="DIR", required=True, help="new workspace"),
+        output_option("--out", metavar="DIR", required=True, help="new workspace"),
     ),
 )

@@ -23,10 +23,12 @@ from vocadapt.cli.options import (
     choose_destination,
     describe_place,
     destination_options,
+    format_change,
     model_options,
     write_artifact,
 )
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
@@ -95,7 +97,10 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
     # 3. The run.
     run = write_artifact(spec, options)
     numbers, place = run.manifest.numbers, describe_place(run)
-    text = f"{render_scores(numbers)}\n\n{format_facts(place)}"
+    parts = [render_scores(numbers), format_facts(place)]
+    if change := numbers.get("again"):
+        parts.append(f"Again with: {format_change(change, spec.settings)}")
+    text = "\n\n".join(parts)
     return Answer(cast(FinetuneAnswer, {**numbers, **place}), text)
 
 
@@ -286,7 +291,7 @@ ZERO_SHOT = Command(
         ),
         setting_options(FinetuneSettings, *CHANGED, shown_default="the settings'"),
         setting_options(ZeroShotSettings, "seed", "limit"),
-        option(
+        output_option(
             "--out",
             metavar="DIR",
             required=True,

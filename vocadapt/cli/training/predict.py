@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, setting_options
 from vocadapt.cli.tables import format_facts, format_number, format_table
-from vocadapt.cli.workspace_options import OVERWRITE_FILE
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
@@ -16,7 +16,12 @@ from vocadapt.training.finetune.question_encoding import Part
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.tokenizations import CHOICES, POOLED, select_tokenization
 from vocadapt.training.prediction.answering import AnswerSpan, QuestionAnswers, answer
-from vocadapt.training.prediction.plain_text import plain_examples, read_lines
+from vocadapt.training.prediction.plain_text import (
+    add_blank_lines,
+    has_words,
+    plain_examples,
+    read_lines,
+)
 from vocadapt.training.tasks.context_windows import AnswerSettings
 from vocadapt.training.tasks.examples import Split
 
@@ -69,10 +74,8 @@ def _predict(options: Options) -> Answer[PredictAnswer]:
     path = Path(options.file)
     check_free_file(out, options.overwrite)
     # 1. The examples: lines of plain text, or a file of the run's kind of task.
-    lines: list[str] = []
     if options.plain:
-        lines = read_lines(path)
-        split = Split(plain_examples(run, lines), path=path)
+        split = Split(plain_examples(run, read_lines(path)), path=path)
     else:
         split = run.kind.read_split(path, unit=run.unit)
     if options.word_rule and not run.kind.has_word_rule:
@@ -81,18 +84,24 @@ def _predict(options: Options) -> Answer[PredictAnswer]:
             "Leave it out.",
         )
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
-    # 2. Predict under every tokenization of the run, and write one of them or the pooled one.
-    logits = run.logits(split.examples, options.progress)
+    # 2. Predict under every tokenization of the run, and write one of them or the pooled one; blank
+    # lines of plain text have no prediction.
+    examples = split.examples
+    if options.plain:
+        examples = tuple(filter(has_words, examples))
+    logits = run.logits(examples, options.progress)
     tokenization = select_tokenization(logits, options.tokenization)
-    predicted = list(map(run.outputs.predict, logits[tokenization], split.examples))
+    predicted = list(map(run.outputs.predict, logits[tokenization], examples))
+    if options.plain:
+        predicted = add_blank_lines(split.examples, predicted)
     shown = run.kind.format_predictions(split.examples, predicted, out.suffix == ".jsonl")
     with open_file_draft(out) as draft:
         draft.write_text("".join(shown), encoding="utf-8")
     # 3. What was written.
     figures: PredictAnswer = {
         "out": str(out),
-        "examples": len(split),
-        "of": len(lines) or len(split),
+        "examples": len(examples),
+        "of": len(split),
         "cut": tokenization,
         "kind": run.kind.name,
     }
@@ -184,7 +193,7 @@ PREDICT = Command(
             action="store_true",
             help="read FILE as plain text, one sentence or example per line",
         ),
-        option(
+        output_option(
             "--out",
             metavar="FILE",
             required=True,

@@ -24,6 +24,8 @@ from vocadapt.cli.options import (
     CORPUS,
     CORPUS_SETTINGS_WITHOUT_SEED,
     OFFLINE,
+    Place,
+    describe_place,
     destination_options,
     model_options,
     open_named_model,
@@ -31,7 +33,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.cli.workspace_options import OVERWRITE_FILE
+from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -106,13 +108,12 @@ class LossChange(TypedDict):
     verdict: str
 
 
-class PretrainAnswer(TypedDict):
+class PretrainAnswer(Place):
     """The training, and the masked-language-model loss on held-out text before and after it."""
 
     stage: str
     tokens: int
     steps: int
-    seconds: float
     tokens_per_second: float
     trainable: int
     frozen: int
@@ -134,8 +135,6 @@ class PretrainAnswer(TypedDict):
     stored_as: NotRequired[str]
     updates_lost_to_rounding: NotRequired[float]
     checkpoints: list[str]
-    out: str
-    manifest: str
 
 
 class GateKind(TypedDict):
@@ -173,7 +172,7 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
         spec = _build_continued_spec(options)
     artifact = write_artifact(spec, options)
     numbers: Mapping[str, Any] = artifact.manifest.numbers
-    place = {"out": str(artifact.folder), "manifest": str(artifact.folder / "manifest.json")}
+    place = describe_place(artifact)
 
     # 1. The figures for JSON.
     names = (*REPORTED, *(name for name in OPTIONAL if name in numbers))
@@ -181,7 +180,8 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
     if curve := numbers.get("next_curve"):
         reported["next_sentence_loss"] = curve[-1][1]
     checkpoints = [str(artifact.folder / folder) for folder in numbers.get("checkpoints", ())]
-    answer = {"stage": numbers["stage"], **reported, "checkpoints": checkpoints, **place}
+    # The seconds are those of the training.
+    answer = {"stage": numbers["stage"], **place, **reported, "checkpoints": checkpoints}
 
     # 2. The text: losses and rounding as sentences.
     shown = {name: value for name, value in reported.items() if name not in NESTED}
@@ -193,7 +193,7 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
         shown["rounding"] = rounding
     if checkpoints:
         shown["checkpoints"] = "; ".join(checkpoints)
-    text = format_facts({**shown, **place})
+    text = format_facts({**shown, "out": place["out"], "manifest": place["manifest"]})
     if numbers["steps"] < FEW_STEPS:
         text += f"\n\n{SHORT}"
     return Answer(cast(PretrainAnswer, answer), text)
@@ -369,7 +369,7 @@ GATES = Command(
         *model_options(help="exBERT folder written by adapt --preset exbert-… or by pretrain"),
         CORPUS,
         setting_options(GateSettings),
-        option(
+        output_option(
             "--out",
             metavar="FILE",
             help="output file: .json as with --json, else tab-separated columns",

@@ -18,12 +18,12 @@ from vocadapt.cli.options import (
     read_texts,
 )
 from vocadapt.cli.tables import format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
 from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
-from vocadapt.lab.workspace.drafts import open_file_draft
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
@@ -154,6 +154,8 @@ class AdviseAnswer(TypedDict):
 
 
 def _advise(options: Options) -> Answer[AdviseAnswer]:
+    if options.out:
+        check_free_file(Path(options.out), overwrite=True)
     settings = read_settings(options, CorpusSettings)
     opened = open_named_model(options)
     # Word counts are stored in the workspace that holds the corpus, or in --workspace.
@@ -188,7 +190,6 @@ def _add_recommendation(
             "There is no recipe to write: no word of the text can be added to the model.",
             "Leave --out out.",
         )
-    check_output_path(options.out)
     with open_file_draft(Path(options.out)) as draft:
         write_recipe(found.recipe, draft)
 
@@ -287,13 +288,13 @@ ADVISE = Command(
             help="tagged sentences whose entities are analyzed, too: word TAB tag on each line,"
             " blank lines between sentences",
         ),
-        option(
+        output_option(
             "--workspace",
             metavar="W",
             default="workspace",
             help="workspace with stored word counts (default ./workspace)",
         ),
-        option(
+        output_option(
             "--out",
             metavar="FILE",
             help="recipe file to write: the recommended adaptation, for adapt --recipe FILE",

@@ -10,7 +10,6 @@ from vocadapt.cli.command import (
     Command,
     Options,
     exclusive,
-    option,
     read_settings,
     setting_options,
 )
@@ -28,10 +27,11 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.drafts import check_free_file, convert_write_errors
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import build_trim
@@ -145,8 +145,8 @@ def _write_map(
         "coverage": trim["coverage"],
         "text_tokens": trim["tokens"],
     }
-    with convert_write_errors(path):
-        write_token_map(path, model.vocabulary, tokens, rows, facts)
+    with open_file_draft(path) as draft:
+        write_token_map(draft, model.vocabulary, tokens, rows, facts)
 
 
 def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recipe) -> list[str]:
@@ -201,7 +201,7 @@ TRIM = Command(
         CORPUS,
         exclusive(setting_options(PlanSettings, "cover", "keep", shown_default=ONE_OF_TWO)),
         setting_options(PlanSettings, "characters"),
-        option(
+        output_option(
             "--token-map",
             metavar="FILE",
             help="write the kept tokens as a draft vocabulary of the original model, .json or"

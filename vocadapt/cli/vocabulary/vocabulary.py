@@ -34,6 +34,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_table
+from vocadapt.cli.workspace_options import output_option
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
@@ -379,7 +380,7 @@ COMPARE = Command(
         OFFLINE,
     ),
 )
-COUNTS_WORKSPACE = option(
+COUNTS_WORKSPACE = output_option(
     "--workspace",
     metavar="W",
     help="workspace that stores word counts for reuse",

@@ -141,6 +141,7 @@ class AlignmentRow(TypedDict):
 
     method: str
     anchors: int
+    never_produced: int
     held_out: HeldOut
     seconds: float
     settings: AlignmentSettings
@@ -153,6 +154,9 @@ class AlignAnswer(TypedDict):
 
     method: str
     anchors: int
+    never_produced: Annotated[
+        int, "shared words that are no anchors: the model's tokenizer never produces them"
+    ]
     held_out: HeldOut
     settings: AlignmentSettings
     maps: NotRequired[list[AlignmentRow]]
@@ -229,7 +233,8 @@ def _align(options: Options) -> Answer[AlignAnswer]:
         place = dict(describe_place(artifact))
         place.pop("seconds")  # the command reports its own
     # 2. The answer describes the chosen method; --all adds the others.
-    answer = {key: alignments[0][key] for key in ("method", "anchors", "held_out", "settings")}
+    keys = ("method", "anchors", "never_produced", "held_out", "settings")
+    answer = {key: alignments[0][key] for key in keys}
     skipped: dict[str, str] = {}
     if options.all:
         space, target = _open_spaces(options)
@@ -282,6 +287,10 @@ def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) ->
         for found in alignments
         if found["best"] and found["against_first"]
     ]
+    if unused := alignments[0]["never_produced"]:
+        lines.append(
+            f"{unused:,} shared words are no anchors: the model's tokenizer never produces them."
+        )
     lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
     if chosen["verdict"] == "chance":
         lines.append(

@@ -49,6 +49,8 @@ class CountAnswer(TypedDict):
     articles: NotRequired[int]
     articles_without_text: NotRequired[int]
     articles_not_english: NotRequired[int]
+    rows_joined: NotRequired[int]
+    files_with_literal_quotes: NotRequired[int]
     files_left_out: NotRequired[int]
     megabytes: float
     seconds: float
@@ -95,7 +97,7 @@ def _count(options: Options) -> Answer[CountAnswer]:
         "lines": counts.lines,
         "held_out_lines": counts.held_out_lines,
         **counts.identical.to_dict(),  # type: ignore[typeddict-item]
-        **counts.article_counts(),  # type: ignore[typeddict-item]
+        **counts.notes.counts(),  # type: ignore[typeddict-item]
         **left_out,
         "megabytes": counts.bytes / 1e6,
         "seconds": time.perf_counter() - start,

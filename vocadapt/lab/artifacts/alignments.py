@@ -1,5 +1,6 @@
 """Saved alignments of word vectors to a model, and their held-out scores."""
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ def find_saved_scores(
 def find_workspace_of_vectors(vectors: Path) -> Workspace | None:
     """Return the workspace of word vectors; None if they are not in one."""
     folder = vectors.resolve()
-    if folder.parent.name != "vectors" or not (folder / MANIFEST).is_file():
+    if folder.parent.name != "vectors" or not os.path.isfile(folder / MANIFEST):
         return None
     return Workspace(folder.parent.parent)
 

@@ -19,15 +19,15 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import is_read_only
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import read_saved_settings
+from vocadapt.lab.workspace.records import CORPUS as RECORD
+from vocadapt.lab.workspace.records import CORPUS_FILES, COUNTS, list_corpus_paths
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
-RECORD = "corpus.json"
 COPIES = "text"
-COUNTS = "counts"  # <workspace>/counts/<digest>.tsv
 # Part of the name of cached counts: those of earlier versions have no held-out lines, and are made
 # anew.
 COUNTS_VERSION = "2"
@@ -51,14 +51,13 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
             "Give it as the only text, without options for text.",
         )
     record = strict_json.read(artifact / RECORD)
-    if not {COUNTS, "files"} & set(record):
-        raise InputError(f"{artifact / RECORD} names no text.", "Import the text again.")
+    # Joining an absolute path leaves it unchanged.
+    files = [artifact / path for path in list_corpus_paths(record, str(artifact / RECORD))]
     if COUNTS in record:
         splitter = read_saved_settings(Splitter, record["splitter"], str(artifact))
-        return Corpus((artifact / record[COUNTS],), counted_by=splitter)
-    # Joining an absolute path leaves it unchanged.
+        return Corpus(tuple(files), counted_by=splitter)
     return open_corpus(
-        [artifact / file for file in record["files"]],
+        files,
         read_saved_settings(CorpusSettings, record["settings"], str(artifact)),
     )
 
@@ -72,7 +71,7 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
         files = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
         for source, name in zip(corpus.files, files, strict=True):
             shutil.copyfile(check_file(source), draft / name)
-    strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
+    strict_json.write(draft / RECORD, {CORPUS_FILES: files, "settings": asdict(corpus.settings)})
 
 
 def list_texts(workspace: Workspace) -> list[Artifact]:

@@ -4,6 +4,7 @@ A run belongs to a cell if both are of the same benchmark and the same recipe; w
 are comparable is decided by `vocadapt.published.comparison`.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -109,7 +110,7 @@ def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
         return None
     # 1. The benchmark, and the examples that were tested.
     place = workspace.root / task.paths[0]
-    card = read_task_file(place / TASK if place.is_dir() else place).card
+    card = read_task_file(place / TASK if os.path.isdir(place) else place).card
     if not card:
         return None
     limit = run.artifact.manifest.settings.get("limit", 0) if run.artifact else 0
@@ -123,7 +124,7 @@ def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
         if "model" in manifest.inputs:
             base = manifest.inputs["model"].paths[0]
     base_model, opened = base, None
-    if (workspace.root / base).exists():
+    if os.path.exists(workspace.root / base):
         opened = open_model(workspace.root / base)
         base_model = opened.hub_name or name_of(Path(base))
         if opened.hub_name:

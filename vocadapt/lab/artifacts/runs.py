@@ -4,12 +4,19 @@ An artifact holds the runs of one model on one task, one per seed (and fold). It
 training examples, and the text of its model's word vectors or adaptation.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vocadapt.analysis.results.fair_pairs import (
+    FairPair,
+    RunDescription,
+    Side,
+    choose_fair_pair,
+)
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.finetune import (
@@ -28,16 +35,18 @@ from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.progress import silent
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.training.finetune.model_tokenizers import BASE
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
+from vocadapt.training.tasks.training_sample import sample_training_split
 
 # What the record of a run must contain.
 REQUIRED_KEYS = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}
+# Settings of the step that are no settings of the training, or are described apart from them.
+NOT_COMPARED = ("finetune", "seeds", "tokenization", "weights", "save_minutes")
 Identity = tuple[str, str]  # kind of a task, and checksum of its test file if given as a file
 
 
@@ -171,6 +180,33 @@ class RunSet:
         return summarize_seeds(self.values(tokenization, figure), self.collapsed)
 
     @property
+    def description(self) -> RunDescription:
+        """What a fair comparison needs to know of the runs."""
+        # Settings that were added since the runs were made have their defaults.
+        settings = asdict(FinetuneStep())
+        given = settings.pop("finetune") | self.record["settings"]
+        if self.artifact:
+            settings |= self.artifact.manifest.settings
+        settings = {
+            name: value for name, value in (settings | given).items() if name not in NOT_COMPARED
+        }
+        # The examples, too, must be the same.
+        settings |= {role: one.stamp for role, one in self.inputs.items() if role != "model"}
+        model = ""
+        if "model" in self.inputs:
+            model = self.inputs["model"].stamp
+        return RunDescription(
+            self.name,
+            self.task,
+            model or self.model,
+            self.tokenization,
+            self.tokenizations,
+            settings,
+            self.seeds,
+            self.collapsed,
+        )
+
+    @property
     def examples_per_second(self) -> float:
         """Training examples per second, over all seeds; 0 if not known."""
         return measure_training_speed(self.runs)
@@ -199,18 +235,14 @@ def open_runs(folder: Path) -> RunSet:
     return RunSet(folder, runs, artifact)
 
 
-def find_default_baseline(runs: Sequence[RunSet]) -> tuple[str, str]:
-    """Return the run and tokenization to compare with: the oldest run of a model that was not
-    adapted, or else the base tokenization of the oldest run.
+def find_fair_pair(runs: Sequence[RunSet], compared: Side | None = None) -> FairPair | None:
+    """Return the comparison that a page shows by default, None without a scored run: see
+    `choose_fair_pair`.
 
-    runs: those of a task, newest first.
+    runs: of one or several tasks, newest first. compared: a chosen run and tokenization, for which a
+    baseline is wanted.
     """
-    oldest = list(reversed(runs))
-    for one in oldest:
-        if one.tokenizations == (BASE,):
-            return one.name, BASE
-    # Every model was adapted: the first tokenization of such a run is the base one.
-    return oldest[0].name, oldest[0].tokenizations[0]
+    return choose_fair_pair([one.description for one in runs if one.tokenizations], compared)
 
 
 def find_remark(runs: Sequence[RunSet]) -> str:
@@ -243,7 +275,9 @@ def list_runs_and_errors(
     """Return all runs of a workspace, newest first, and the names of unreadable ones with the
     reason.
     """
-    found, unreadable = [], {}
+    found = []
+    hidden = workspace.list_hidden("runs")
+    unreadable = {name.partition("/")[2]: why for name, why in hidden.items()}
     for artifact in workspace.artifacts("runs"):
         try:
             found.append(opening(artifact))
@@ -320,6 +354,13 @@ def _list_labels(one: RunSet) -> list[str]:
     return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 
 
+def list_names_by_age(runs: Sequence[RunSet]) -> list[str]:
+    """Return the names of a task's runs, the oldest first: figures assign colors in this order, so
+    that a new run changes the color of no other.
+    """
+    return [one.name for one in reversed(runs)]
+
+
 def list_tasks(runs: Sequence[RunSet]) -> list[str]:
     """Return the task names of runs, newest first."""
     return list(dict.fromkeys(one.task for one in runs))
@@ -350,7 +391,12 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
         # 3. Load the task as the step does.
         step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
-        task, _ = limit_task(load_task(step, settings), settings.limit)
+        whole = load_task(step, settings)
+        task, _ = limit_task(whole, settings.limit)
+        # Runs of earlier versions, which did not count labels, were trained on a random sample.
+        drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)
+        if drawn.labels != drawn.at_random and "trained_labels" not in run.record:
+            return None
         examples = tuple(task.splits["train"].examples)
         if settings.finetune.with_dev and "dev" in task.splits:
             examples += tuple(task.splits["dev"].examples)
@@ -367,9 +413,7 @@ def find_trained_model(folder: Path) -> Path | None:
     if artifact is None or "model" not in artifact.manifest.inputs:
         return None
     path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
-    if not (path / "tokenizer.json").is_file():
-        return None
-    return path
+    return path if os.path.isfile(path / "tokenizer.json") else None
 
 
 def find_corpus(folder: Path) -> Corpus | None:
@@ -404,7 +448,7 @@ def _find_artifact(folder: Path) -> Artifact | None:
     there is none.
     """
     for place in (folder, folder.parent):
-        if (place / MANIFEST).is_file():
+        if os.path.isfile(place / MANIFEST):
             with suppress(InputError):
                 return open_artifact(place)
             return None

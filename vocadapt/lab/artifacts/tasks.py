@@ -18,6 +18,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import check_free, open_draft
 from vocadapt.lab.workspace.manifest import Manifest, compute_content_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
@@ -106,7 +107,7 @@ def import_task(
     start = time.perf_counter()
     # Read the original files, not their copies, so that error messages name the user's files.
     task = replace(build_task(kind, files), about=about)
-    with open_draft(folder) as draft:
+    with open_draft(folder, size=measure_files(map(str, files.values()))) as draft:
         splits = {split: f"{split}{get_file_extension(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind.name, splits, about=about)
         for split, name in splits.items():
@@ -233,7 +234,10 @@ def import_prediction_files(
 
     # 3. Write all drafts; they are renamed to their targets together when the block ends.
     with ExitStack() as stack:
-        drafts = [stack.enter_context(open_draft(folder)) for _, folder in files]
+        drafts = [
+            stack.enter_context(open_draft(folder, size=measure_files([str(gold), str(path)])))
+            for path, folder in files
+        ]
         for draft, (predicted, folder), (numbers, seconds) in zip(
             drafts, files, scored, strict=True
         ):

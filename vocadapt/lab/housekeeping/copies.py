@@ -6,42 +6,57 @@ Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import SEEK_END, FileIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 from zipfile import ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, expand_path, open_file, read_toml
-from vocadapt.lab.artifacts.corpora import COUNTS
-from vocadapt.lab.artifacts.corpora import RECORD as CORPUS
-from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space, format_size
-from vocadapt.lab.workspace.drafts import convert_write_errors, open_file_draft, open_folder_draft
-from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
+from vocadapt.files import check_output_path, expand_path, open_file
+from vocadapt.lab.published.imports import FOLDER as PUBLISHED
+from vocadapt.lab.workspace.disk_space import format_size
+from vocadapt.lab.workspace.drafts import (
+    convert_write_errors,
+    move_draft,
+    open_file_draft,
+    open_folder_draft,
+)
+from vocadapt.lab.workspace.manifest import ARTIFACTS, NewerFormatError
 from vocadapt.lab.workspace.packing import pack_files, write_to_temporary_file
-from vocadapt.lab.workspace.workspace import TRASH, UPLOADS, Workspace
+from vocadapt.lab.workspace.records import COUNTS, list_outside_paths
+from vocadapt.lab.workspace.slices import FOLDER as SLICES
+from vocadapt.lab.workspace.workspace import TRASH, UPLOADS, Workspace, list_kinds
 from vocadapt.progress import Progress, silent
-from vocadapt.training.tasks.task import TASK
 from vocadapt.zip_files import BLOCK, open_zip, read_member
 
-LEFT_OUT = {"jobs", UPLOADS, TRASH}
+FOLDERS = (COUNTS, SLICES, PUBLISHED)  # beside the folders of artifacts
 MAX_FILES = 100_000  # files of an exported workspace
 # Unpacked bytes per byte of a file: an export is not compressed, but may have been packed again.
 MAX_EXPANSION = 20
 NO_EXPORT, REMEDY = "This is not an exported workspace", "Choose a file that vocadapt exported."
 
 
+def is_part(path: PurePath) -> bool:
+    """Return whether a file of a workspace, relative to it, belongs to its copies: what vocadapt keeps
+    there, but no jobs, uploads and trash, no hidden files, and no folders of the user's own.
+    """
+    if not path.parts or any(part.startswith(".") for part in path.parts):
+        return False
+    return len(path.parts) == 1 or path.parts[0] in (*ARTIFACTS, *FOLDERS)
+
+
 def list_files(workspace: Workspace) -> list[Path]:
-    """List the files of a copy, relative to the workspace; hidden ones (drafts) are left out."""
-    found = []
-    for path in sorted(workspace.root.rglob("*")):
-        inside = path.relative_to(workspace.root)
-        hidden = any(part.startswith(".") for part in inside.parts)
-        if path.is_file() and not hidden and inside.parts[0] not in LEFT_OUT:
-            found.append(inside)
-    return found
+    """List the files of a copy, relative to the workspace: see `is_part`."""
+    inside = (path.relative_to(workspace.root) for path in sorted(workspace.root.rglob("*")))
+    return [path for path in inside if is_part(path) and os.path.isfile(workspace.root / path)]
+
+
+def list_own_folders(workspace: Workspace) -> list[str]:
+    """List the folders of a workspace that vocadapt did not create, so that copies leave them out."""
+    known = (*list_kinds(), *FOLDERS, UPLOADS, TRASH)
+    names = sorted(name for name in os.listdir(workspace.root) if not name.startswith("."))
+    return [name for name in names if name not in known and os.path.isdir(workspace.root / name)]
 
 
 def copy_workspace(workspace: Workspace, target: Path, progress: Progress = silent) -> Workspace:
@@ -52,8 +67,7 @@ def copy_workspace(workspace: Workspace, target: Path, progress: Progress = sile
     _check_empty(target)
     files = _list_exported(workspace)
     sizes = [(workspace.root / file).stat().st_size for file in files]
-    check_disk_space(target, sum(sizes))
-    with convert_write_errors(target), _folder_draft(target) as draft:
+    with convert_write_errors(target), _folder_draft(target, sum(sizes)) as draft:
         for number, file in enumerate(files):
             progress(number / len(files), f"{number:,} of {len(files):,} files")
             (draft / file).parent.mkdir(parents=True, exist_ok=True)
@@ -75,10 +89,14 @@ def export_workspace(workspace: Workspace, target: Path) -> int:
 
 
 def _list_exported(workspace: Workspace) -> list[Path]:
-    """List the files of a copy; raise InputError if there are none."""
+    """List the files of a copy; raise InputError if there are none, or if one of them names a path
+    with which a copy could not be opened.
+    """
     files = list_files(workspace)
     if not files:
         raise InputError(f"{workspace.root} holds no artifact.", "Choose another workspace.")
+    with suppress(NewerFormatError):  # the version that opens it may be newer, too
+        list_outside_paths(workspace.root, files)
     return files
 
 
@@ -116,57 +134,19 @@ def open_export(
         _check_members(members)
         size = sum(member.file_size for member in members)
         _check_expansion(source, size)
-        check_disk_space(target, size)
         # 2. Unpack into a draft, which replaces the target when it is complete.
-        with convert_write_errors(target), _folder_draft(target) as draft:
+        with (
+            convert_write_errors(target),
+            _folder_draft(target, size) as draft,
+            _name_members(draft),
+        ):
             for member in members:
                 _unpack(archive, member, draft)
-            for path in list_outside_paths(draft):
+            files = [Path(member.filename) for member in members]
+            for path in list_outside_paths(draft, files):
                 if check_allowed:
                     check_allowed(path)
     return Workspace(target)
-
-
-def list_outside_paths(root: Path) -> list[Path]:
-    """List the files outside of a workspace that its corpora, tasks and manifests name.
-
-    Raises InputError for a record that cannot be read, or a relative path that leads out.
-    """
-    found = []
-    for record in sorted(root.glob("*/*/*")):
-        for path in _read_paths(record):
-            given = Path(path).expanduser()
-            # A manifest names its inputs relative to the workspace, the others relative to themselves.
-            base = root if record.name == MANIFEST else record.parent
-            if given.is_absolute():
-                found.append(given)
-            elif not (base / given).resolve().is_relative_to(root.resolve()):
-                raise InputError(
-                    f"{record.relative_to(root)} names {path[:200]!r}, which leads out of the"
-                    " workspace.",
-                    REMEDY,
-                )
-    return found
-
-
-def _read_paths(record: Path) -> list[str]:
-    """Return the paths that a record names; [] for other files."""
-    found: list[object] = []
-    try:
-        if record.name == MANIFEST:
-            for given in Manifest.load(record.parent).inputs.values():
-                found += given.paths
-        elif record.name == CORPUS:
-            values = strict_json.read(record)
-            found += [*values.get("files", []), values.get(COUNTS)]
-        elif record.name == TASK:
-            found += read_toml(record, REMEDY).values()
-    except (TypeError, AttributeError) as error:
-        raise InputError(
-            f"{record.name} of {record.parent.name} cannot be read: {error}.",
-            REMEDY,
-        ) from error
-    return [path for path in found if isinstance(path, str)]
 
 
 def _check_members(members: list[ZipInfo]) -> None:
@@ -179,10 +159,7 @@ def _check_members(members: list[ZipInfo]) -> None:
     for member in members:
         path = PurePosixPath(member.filename)
         is_link = (member.external_attr >> 16) & 0o170000 == 0o120000
-        is_hidden = any(part.startswith(".") for part in path.parts)
-        folder = next(iter(path.parts), "")  # "" for a member without a name
-        is_known = len(path.parts) == 1 or folder in (*ARTIFACTS, "counts", "slices")
-        if path.is_absolute() or is_link or is_hidden or not is_known or "\\" in member.filename:
+        if path.is_absolute() or is_link or not is_part(path) or "\\" in member.filename:
             raise InputError(
                 f"{member.filename[:200]!r} does not belong to an exported workspace.",
                 REMEDY,
@@ -219,13 +196,20 @@ def _check_empty(target: Path) -> None:
 
 
 @contextmanager
-def _folder_draft(target: Path) -> Iterator[Path]:
-    """Yield a new folder beside the target, which becomes the target when the block ends, and is
+def _folder_draft(target: Path, size: int) -> Iterator[Path]:
+    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block ends, and is
     removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
-    with open_folder_draft(target) as draft:
+    with open_folder_draft(target, size) as draft:
         yield draft
-        if target.exists():  # an empty folder
-            target.rmdir()
-        os.rename(draft, target)
+        move_draft(draft, target)
+
+
+@contextmanager
+def _name_members(draft: Path) -> Iterator[None]:
+    """Convert errors so that they name a file as a member: the draft is gone when they are read."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problem.replace(f"{draft}/", ""), error.remedy) from error

@@ -10,12 +10,13 @@ import os
 import signal
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
+from vocadapt.lab.jobs.living import list_living_folders
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import CHECKPOINT, MADE_FROM
@@ -48,7 +49,7 @@ class Job:
     @cached_property
     def workspace(self) -> Workspace:
         """The workspace of the job."""
-        return Workspace(self.folder.parents[1])
+        return _open_workspace(self.folder.parents[1])
 
     @cached_property
     def order(self) -> dict[str, Any]:
@@ -167,8 +168,8 @@ class Job:
         # Jobs are ordered by the time at which they were queued, then by id. Only jobs with a
         # living process count: it holds the lock of its folder.
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
-        for folder in self.folder.parent.iterdir():
-            if folder == self.folder or not (folder / STATUS).is_file() or not is_locked(folder):
+        for folder in list_living_folders(self.folder.parent):
+            if folder == self.folder or not (folder / STATUS).is_file():
                 continue
             status = read_status(folder)
             if status.state == "running":
@@ -265,6 +266,12 @@ class Job:
 
 _ORDERS = CachedReader(strict_json.read)  # spec.json of each job, as plain values and as a spec
 _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
+
+
+@lru_cache(maxsize=100)
+def _open_workspace(root: Path) -> Workspace:
+    """Open a workspace once for all of its jobs, of which there may be thousands."""
+    return Workspace(root)
 
 
 def _find_write_time(path: str) -> float:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -22,13 +22,14 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
+from vocadapt.lab.jobs.living import forget_ended, list_living_folders, mark_living
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
-from vocadapt.lab.jobs.status import Status, read_status, write_status
+from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import FLOOR, OWN, Reservation, reserve_space
 from vocadapt.lab.workspace.drafts import (
     check_free,
     convert_write_errors,
@@ -45,16 +46,24 @@ WORKER = ("-P", "-m", "vocadapt", "job")
 
 
 def start(
-    workspace: Workspace, spec: Spec, name: str, overwrite: bool = False, work: float = 0.0
+    workspace: Workspace,
+    spec: Spec,
+    name: str,
+    overwrite: bool = False,
+    work: float = 0.0,
+    once: bool = False,
 ) -> Job:
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
-    work: seconds of work by a model of costs; with it, later estimates learn from this job.
+    work: seconds of work by a model of costs; with it, later estimates learn from this job. once: if a
+    living job does the same, return that one, whatever its name.
     Raises InputError if the name is not allowed, is taken, or is the target of another job, if
     inputs that must differ are the same, and if a visitor has too many jobs.
     """
     spec.check_distinct_inputs()
     target = workspace.folder(spec.kind, name)
+    if once and (same := find_same_job(workspace, spec)):
+        return same
     order = {
         "spec": spec.absolute().to_dict(),
         "target": f"{spec.kind}/{name}",
@@ -62,13 +71,14 @@ def start(
         "work": work,
         "slowdown": estimate_slowdown(),
     }
-    check_disk_space(target, spec.estimate_bytes())
-    with _lock_jobs(workspace):
+    with reserve_space(target, spec.estimate_bytes(), FLOOR) as space, _lock_jobs(workspace):
+        if once and (same := find_same_job(workspace, spec)):  # started just now
+            return same
         check_number_of_jobs(workspace.root)
         _check_target(workspace, target, spec, overwrite)
         folder = _new_folder(workspace, spec.step)
         strict_json.write(folder / SPEC, order)
-        _launch(folder, Status(queued=time.time(), updated=time.time()))
+        _launch(folder, Status(queued=time.time(), updated=time.time()), space)
     return Job(folder)
 
 
@@ -79,15 +89,17 @@ def resume(workspace: Workspace, job: Job) -> Job:
     The job resumes from the step's checkpoint if there is one. Raises InputError if the job is
     alive or done, or if its target exists.
     """
-    with _lock_jobs(workspace):
+    status = job.status()
+    if status.alive or status.state == "done":
+        raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
+    size = job.spec.estimate_bytes()
+    with reserve_space(job.target, size, FLOOR) as space, _lock_jobs(workspace):
         status = job.status()
-        if status.alive or status.state == "done":
-            raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
         check_number_of_jobs(workspace.root)
         _check_target(workspace, job.target, job.spec, job.overwrite)
         (job.folder / FLAG).unlink(missing_ok=True)
         ended = (*status.past, (status.state, status.updated))
-        _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended))
+        _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended), space)
     return job
 
 
@@ -116,24 +128,20 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FLAG).unlink(missing_ok=True)
         strict_json.write(folder / SPEC, order)
+        mark_living(folder)
         write_status(folder, Status(queued=time.time(), updated=time.time(), past=past))
     return Job(folder)
 
 
 def iterate_jobs(workspace: Workspace) -> Iterator[Job]:
     """Yield the readable jobs of a workspace, newest first; jobs of other versions are skipped."""
-    return _iterate(workspace, lambda job: True)
-
-
-def _iterate(workspace: Workspace, is_chosen: Callable[[Job], bool]) -> Iterator[Job]:
-    """Yield the chosen jobs that are readable, newest first."""
     folder = workspace.root / "jobs"
     try:
         names = sorted(os.listdir(folder), reverse=True)
     except OSError:  # none was started yet
         names = []
     jobs = (Job(folder / name) for name in names)
-    return (job for job in jobs if is_chosen(job) and job.readable)
+    return (job for job in jobs if job.readable)
 
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
@@ -159,15 +167,16 @@ def list_promised_names(workspace: Workspace, kind: str) -> set[str]:
 
 def list_living_jobs(workspace: Workspace) -> list[Job]:
     """List the waiting and running jobs of a workspace, newest first."""
-    return [job for job in _iterate(workspace, _may_live) if job.status().alive]
+    jobs = map(Job, list_living_folders(workspace.root / "jobs"))
+    return [job for job in jobs if job.readable and job.status().alive]
 
 
-def _may_live(job: Job) -> bool:
-    """Return whether a job is waiting or running as far as its status says, which is read fast."""
-    try:
-        return read_status(job.folder).alive
-    except (InputError, OSError, ValueError, TypeError, KeyError, AttributeError):
-        return False
+def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
+    """Return the waiting or running job that does the same: the step, settings and inputs of `spec`;
+    None if there is none.
+    """
+    wanted = spec.absolute()
+    return next((job for job in list_living_jobs(workspace) if job.spec == wanted), None)
 
 
 def remove_remains(workspace: Workspace) -> None:
@@ -192,6 +201,7 @@ def remove_remains(workspace: Workspace) -> None:
 
     # 3. For each job whose process has ended, remove its folder if it never started, the drafts of
     #    its files, and its checkpoints if it is done.
+    forget_ended(workspace.root / "jobs")
     for folder in (workspace.root / "jobs").glob("*/"):
         if not ID.fullmatch(folder.name) or is_locked(folder):
             continue
@@ -241,15 +251,24 @@ def _new_folder(workspace: Workspace, step: str) -> Path:
             time.sleep(1e-6)
 
 
-def _launch(folder: Path, status: Status) -> None:
-    """Start the worker in its own session; it inherits only the lock from the open files."""
+def _launch(folder: Path, status: Status, space: Reservation | None) -> None:
+    """Start the worker in its own session; from the open files, it inherits only the lock of its
+    folder, and that of its reservation.
+    """
     lock = acquire_lock(folder, patience=2.0)
     if lock is None:
         raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
+    kept = [lock]
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if space:
+        kept.append(space.lock)
+        variables[OWN] = space.file.name
     try:
+        mark_living(folder)
         write_status(folder, status)
         package = str(Path(vocadapt.__file__).parents[1])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        variables["PYTHONPATH"] = os.pathsep.join(paths)
         with (folder / LOG).open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, *WORKER, str(folder)],
@@ -258,8 +277,8 @@ def _launch(folder: Path, status: Status) -> None:
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 start_new_session=True,
-                pass_fds=(lock,),
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+                pass_fds=kept,
+                env=variables,
             )
     finally:
         os.close(lock)  # the worker holds the lock with its inherited descriptor

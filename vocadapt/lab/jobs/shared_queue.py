@@ -18,6 +18,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole, write_atomically
+from vocadapt.lab.jobs.living import list_living_folders
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
 
@@ -44,15 +45,21 @@ class Ticket:
 
 def check_number_of_jobs(root: Path) -> None:
     """Raise InputError if the visitor with the workspace at `root` may not start one more job."""
-    most, visitor = read_max_jobs(), find_visitor_folder(root)
-    if most is None or visitor is None:
-        return
-    alive = sum(map(is_locked, visitor.glob("*/jobs/*/")))
-    if alive >= most:
+    free = count_free_jobs(root)
+    if free is not None and free <= 0:
+        most = read_max_jobs() or 0
         raise InputError(
-            f"You have {alive} jobs that run or wait, and a visitor of this lab may have {most}.",
+            f"You have {most - free} jobs that run or wait, and a visitor of this lab may have {most}.",
             "Wait until one has ended, or cancel one on the page Jobs.",
         )
+
+
+def count_free_jobs(root: Path) -> int | None:
+    """Return how many more jobs the visitor with the workspace at `root` may start; None for any."""
+    most, visitor = read_max_jobs(), find_visitor_folder(root)
+    if most is None or visitor is None:
+        return None
+    return most - sum(len(list_living_folders(jobs)) for jobs in visitor.glob("*/jobs/"))
 
 
 @contextmanager

@@ -29,7 +29,8 @@ class Status:
     start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
     final states of earlier runs, with their times. `rejected`: whether the step failed because of
     its input, so that only other input helps. `slowdown`: how many times longer work took under the
-    load of the machine when the step was started; 0 if it was not recorded.
+    load of the machine when the step was started; 0 if it was not recorded. `outcome`: what the
+    result of a job that is done came to, such as "collapsed"; "" if there is nothing else to say.
     """
 
     state: str = "waiting"
@@ -47,6 +48,12 @@ class Status:
     past: tuple[tuple[str, float], ...] = ()
     rejected: bool = False
     slowdown: float = 0.0
+    outcome: str = ""
+
+    @property
+    def title(self) -> str:
+        """What to show as its state: a run that learned nothing is not "done"."""
+        return self.outcome or self.state
 
     @property
     def alive(self) -> bool:

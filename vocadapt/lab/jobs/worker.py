@@ -17,11 +17,13 @@ from typing import Any, NoReturn
 from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
+from vocadapt.lab.jobs.living import unmark_living
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.shared_queue import hold_turn
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.locks import acquire_lock
@@ -127,10 +129,15 @@ def run_job(folder: Path, waits: bool = True) -> int:
     ended.set()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
+    unmark_living(folder)
     log.info(
         "%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", "")
     )
     return EXITS[ending["state"]]
+
+
+def _log_guard(guard: Guard) -> None:
+    log.info("before the start: %s", guard.sentence)
 
 
 def install_signal_handler() -> threading.Event:
@@ -160,12 +167,20 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
             if threads:
                 fix_threads(threads)
             with _watchdog(job):
-                run_step(job.spec, job.target, reporter, job.overwrite, job.folder, threads=threads)
+                made = run_step(
+                    job.spec,
+                    job.target,
+                    reporter,
+                    job.overwrite,
+                    job.folder,
+                    threads=threads,
+                    report_guard=_log_guard,
+                )
 
         # 2. Remove uploads that were copied, and the checkpoints.
         remove_copied_uploads(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
-        return DONE
+        return {**DONE, "outcome": job.spec.declaration.outcome(made.manifest.numbers)}
     except (Canceled, KeyboardInterrupt):
         if job.finished:  # stopped too late
             return DONE

@@ -1,9 +1,11 @@
 """Imported values of published tables: kept in the workspace, and merged when a table is shown."""
 
+import os
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.csv_values import ImportedValue, ImportedValues, fill_table, read_csv
@@ -22,9 +24,11 @@ def import_values(
     """
     values = read_csv(path, find_table(table), who, when)
     place = _find_file(table, workspace)
-    with convert_write_errors(place):
+    content = values.to_dict()
+    size = len(strict_json.format_file(content).encode())
+    with reserve_space(place, size), convert_write_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        strict_json.write(place, values.to_dict())
+        strict_json.write(place, content)
     return values
 
 
@@ -34,16 +38,29 @@ def read_imported(table: str, workspace: Workspace) -> ImportedValues | None:
     Raises InputError for a file that vocadapt did not write.
     """
     place = _find_file(table, workspace)
-    if not place.is_file():
+    if not os.path.isfile(place):
         return None
     content = strict_json.read(place)
     try:
         values = tuple(ImportedValue(**one) for one in content.pop("values"))
-        return ImportedValues(**content, values=values)
+        imported = ImportedValues(**content, values=values)
+        _check_types(imported)
+        return imported
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(
             f"{place} does not hold imported values: {error}.", "Remove it, and import them again."
         ) from error
+
+
+def _check_types(imported: ImportedValues) -> None:
+    """Raise TypeError for a field of another type: the file may come from elsewhere."""
+    texts: list[object] = [imported.table, imported.file, imported.who, imported.when]
+    for one in imported.values:
+        texts += [one.row, one.column, one.note]
+        if isinstance(one.value, bool) or not isinstance(one.value, str | int | float):
+            raise TypeError(f"a value of the type {type(one.value).__name__}")
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text of another type")
 
 
 def fill_imported(table: PublishedTable, workspace: Workspace | None) -> PublishedTable:

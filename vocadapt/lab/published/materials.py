@@ -11,6 +11,7 @@ A model is compared with a published one if its content fits that model (`base_m
 downloaded under its name, or if the user states it (NAME=DIR).
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,12 +93,12 @@ class Materials:
     def __post_init__(self) -> None:
         others = (*self.models.values(), self.stand_in, self.target, self.vectors)
         for folder in (*map(str, self.data), *others):
-            if folder and not expand_path(folder).exists():
+            if folder and not os.path.exists(expand_path(folder)):
                 raise InputError(
                     f"{show_path(folder)}: there is no such folder.", "Give an existing folder."
                 )
         for place in self.data:
-            if not expand_path(place).is_dir():
+            if not os.path.isdir(expand_path(place)):
                 raise InputError(f"{show_path(place)}: is not a folder.", "Give a folder of data.")
         for name, folder in self.models.items():
             if contradiction := find_contradiction(name, open_model(folder)):

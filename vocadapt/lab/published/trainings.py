@@ -32,7 +32,7 @@ from vocadapt.lab.studies.runner import is_collapsed, summarize_grid
 from vocadapt.lab.studies.saved import FILE, KIND, format_study
 from vocadapt.lab.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_growing
-from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
+from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, name_path, read_manifest
 from vocadapt.lab.workspace.workspace import simplify_name
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import get_preset
@@ -223,34 +223,34 @@ def write_file(study: Study, root: Path) -> Path:
         if not (folder / MANIFEST).exists():
             begun = Manifest(KIND, folder.name, asdict(StudyRun()), step="study")
             begun.save(folder, lists_files=False)
-        (folder / FILE).write_text(format_file(study), encoding="utf-8")
+        (folder / FILE).write_text(format_file(study, folder), encoding="utf-8")
     return root / FILE
 
 
-def format_file(study: Study) -> str:
-    """Return the file of a study of a table, with absolute paths."""
+def format_file(study: Study, folder: Path) -> str:
+    """Return the file of a study of a table, for the folder of the study."""
+
+    def name(path: str) -> str:
+        return name_path(expand_path(path).absolute(), folder)
+
     variants = []
     for one in study.variants:
         sources = dict(one.adapting)
         for key in ("target", "vectors"):
             if key in sources:
-                sources[key] = _make_absolute(sources[key])
+                sources[key] = name(sources[key])
         if "corpus" in sources:
-            sources["corpus"] = [_make_absolute(path) for path in sources["corpus"]]
-        variants.append({"name": one.name, "model": _make_absolute(one.model), **sources})
+            sources["corpus"] = [name(path) for path in sources["corpus"]]
+        variants.append({"name": one.name, "model": name(one.model), **sources})
     # A preset of fine-tuning is named by each task: the settings of a study are single ones.
     settings = dict(study.settings)
     preset = {"settings": settings.pop("settings")} if "settings" in settings else {}
     tasks = []
     for task in study.tasks:
         kind = {"kind": task.kind} if task.kind else {}
-        files = {role: _make_absolute(path) for role, path in task.inputs.items()}
+        files = {role: name(path) for role, path in task.inputs.items()}
         tasks.append({"name": task.name, **kind, **files, **preset})
     return format_study(study.name, study.seeds, settings, variants, tasks)
-
-
-def _make_absolute(path: str) -> str:
-    return str(expand_path(path).absolute())
 
 
 def run_trainings(

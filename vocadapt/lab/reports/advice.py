@@ -1,5 +1,6 @@
 """Vocabulary advice for a text and a model, from word counts of the workspace or new ones."""
 
+import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -208,7 +209,9 @@ def count_parameters(model: LanguageModel) -> int:
 def find_workspace(paths: Sequence[str | Path]) -> Path | None:
     """Return the workspace of a corpus artifact; None if the paths are anything else."""
     folder = check_path(paths[0]).resolve()
-    inside = len(paths) == 1 and folder.parent.name == "corpora" and (folder / MANIFEST).is_file()
+    inside = (
+        len(paths) == 1 and folder.parent.name == "corpora" and os.path.isfile(folder / MANIFEST)
+    )
     if not inside:
         return None
     return folder.parent.parent

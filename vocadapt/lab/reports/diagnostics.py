@@ -48,6 +48,7 @@ class Diagnosis:
 
     added: norms of the embeddings of added and of original tokens; None if no token was added.
     original_norms: norms of the original tokens alone; those of all tokens if none was added.
+    added_norms: norms of the added tokens alone.
     """
 
     isotropy: Isotropy
@@ -56,6 +57,7 @@ class Diagnosis:
     hubness: Hubness | None = None
     added: AddedNorms | None = None
     original_norms: Norms | None = None
+    added_norms: Norms | None = None
 
 
 @dataclass(frozen=True)
@@ -124,11 +126,12 @@ def diagnose(
         measure_frequency_bias(space, added),
     )
     found = measure_hubness(space, progress=part(progress, 0.2, 1.0)) if hubs else None
-    beside, original = compare_added_norms(space, added), lengths
+    beside, original, new = compare_added_norms(space, added), lengths, None
     if beside is not None:
-        rows = [row for row, word in enumerate(space.words) if word not in added]
-        original = measure_norms(space.take(rows))
-    return Diagnosis(even, lengths, bias, found, beside, original)
+        is_added = np.array([word in added for word in space.words], dtype=bool)
+        original = measure_norms(space.take(np.flatnonzero(~is_added)))
+        new = measure_norms(space.take(np.flatnonzero(is_added)))
+    return Diagnosis(even, lengths, bias, found, beside, original, new)
 
 
 def score_lists(

@@ -1,16 +1,25 @@
-"""What to look at first: words that the demo was measured on, and a sentence of a text."""
+"""What to look at first: words that the demo was measured on, and sentences of a text."""
 
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from vocadapt.files import read_json_object
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.lab.reports.recommendation import find_text_name
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.language_model import LanguageModel
 
 LINES = 100  # lines of a text that are considered
 MIN_LENGTH, MAX_LENGTH = 40, 250  # characters of an example
+READ_LINES = 2_000  # lines of a text that are searched for sentences with new words
+N_SENTENCES = 3  # sentences that are offered
+MIN_WORDS, MAX_WORDS = 5, 40  # words of such a sentence
+MAX_CHARACTERS = 500  # of such a sentence: it is kept in the address
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True)
@@ -46,3 +55,56 @@ def find_example_line(corpus: Artifact, model: LanguageModel) -> str:
         if pieces > most:
             best, most = line.strip(), pieces
     return best
+
+
+def list_example_texts(workspace: Workspace, model: LanguageModel) -> list[Artifact]:
+    """Return the texts in which examples of a model are looked for: that of its word vectors first, if
+    it is known, then the others, newest first.
+    """
+    corpora = workspace.artifacts("corpora")
+    names = set[str]()
+    for one in list_adapted_models(workspace):
+        given = one.manifest.inputs.get("vectors")
+        if one.folder == Path(model.path) and given is not None:
+            vectors = workspace.artifacts("vectors")
+            names = {find_text_name(found) for found in vectors if found.stamp == given.stamp}
+    return sorted(corpora, key=lambda corpus: corpus.name not in names)
+
+
+def find_new_word_sentences(
+    lines: Iterable[str], model: LanguageModel, new: Collection[str], n: int = N_SENTENCES
+) -> list[str]:
+    """Return the n sentences with the most new words among the first READ_LINES lines of a text.
+
+    new: the added tokens. Words that an earlier example has count only among sentences that add
+    equally many others; then the shorter one comes first. Fewer than n are returned if no other
+    sentence has a new word.
+
+    Example, new words in capitals: "a X b Y", "X Y Z c", "W d" -> "X Y Z c", "W d", "a X b Y".
+    """
+    # 1. The new words of each sentence of a suitable length.
+    known, found = frozenset(new), dict[str, set[str]]()
+    for sentence in _split_into_sentences(islice(lines, READ_LINES)):
+        words = model.splitter.words(sentence)
+        if MIN_WORDS <= len(words) <= MAX_WORDS and len(sentence) <= MAX_CHARACTERS:
+            own = known.intersection(map(model.vocabulary.spell, words))
+            if own:
+                found[sentence] = set(own)
+
+    # 2. One by one, the sentence that adds most.
+    chosen, shown = list[str](), set[str]()
+    while found and len(chosen) < n:
+        ranks = {
+            sentence: (len(own - shown), len(own), -len(sentence))
+            for sentence, own in found.items()
+        }
+        best = max(ranks, key=ranks.__getitem__)
+        shown |= found.pop(best)
+        chosen.append(best)
+    return chosen
+
+
+def _split_into_sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of some lines."""
+    for line in lines:
+        yield from SENTENCE_END.split(line.strip())

@@ -201,7 +201,7 @@ def open_pair(spec: PairSpec) -> RunPair:
 
 def _load_run(name: str) -> SavedRun | None:
     """Load a run; None for a file of predictions."""
-    if not Path(name).is_dir():
+    if not os.path.isdir(name):
         return None
     return load_run(Path(name))
 

@@ -20,6 +20,7 @@ from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
+from vocadapt.text.formats.text_file import split_lines
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
@@ -66,7 +67,10 @@ class PretrainedModel:
     def masking_key(self) -> tuple[str, ...]:
         """What determines the masked tokens; losses are comparable only if it is equal."""
         manifest = self.artifact.manifest
-        training = self._find_saved_settings()["training"]
+        try:
+            training = self._find_saved_settings()["training"]
+        except InputError:  # unknown settings are those of this model only
+            return (self.artifact.stamp,)
         # The text of a demo model is not known: it is comparable with itself only.
         text = self.artifact.stamp
         if "text" in manifest.inputs:
@@ -201,7 +205,7 @@ def sample_lines(
     """
     rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
     for passage in corpus.passages():
-        for line in filter(None, map(str.strip, passage.text.splitlines())):
+        for line in filter(None, map(str.strip, split_lines(passage.text))):
             # The first lines fill the sample; line n then takes a random place among n, and is kept
             # if that is in the sample. So each line is kept with the same probability.
             place = of if not settings.lines or of < settings.lines else int(rng.integers(of + 1))

@@ -49,13 +49,12 @@ def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress =
     the scores.
 
     Raises InputError, before anything is trained, if a test question or its context is among the
-    training questions, if the recipe lacks a source, or if an output folder exists.
+    training questions, if the recipe lacks a source, or if the output folder is not empty.
     """
     # 1. Check everything before the first training.
     _check_questions(settings)
     _check_adapting(settings)
-    for place in (GENERAL, ADAPTED):
-        check_free(folder / place)
+    check_free(folder)
 
     # 2. Fine-tune on general questions, and adapt the vocabulary of the result to the domain.
     learn = Spec(

@@ -1,7 +1,7 @@
 """How long a search takes, before it starts."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -11,12 +11,19 @@ from vocadapt.lab.search.space import Range, Space, apply_settings
 from vocadapt.lab.search.trials import TrialMaker
 from vocadapt.lab.steps.finetune import limit_task, load_task
 from vocadapt.lab.steps.step import StepContext
-from vocadapt.lab.studies.estimates import START_UP, THREADS_OF_SPEED
+from vocadapt.lab.studies.estimates import START_UP
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
-from vocadapt.training.estimates import estimate, estimate_finetuning_speed
+from vocadapt.training.estimates import (
+    THREADS_OF_SPEED,
+    estimate,
+    estimate_finetuning_speed,
+)
+from vocadapt.training.tasks.task import Task
 
 SAMPLES = 20  # settings that the mean cost of a trial is computed from
+QUICK_SECONDS = 600.0  # in which a search ends by default
+LIMIT_STEP = 50  # examples that a suggested limit is a multiple of
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ def estimate_search(
     """
     # 1. Task and network.
     base = maker.spec.settings
-    task = limit_task(load_task(StepContext(maker.spec, Path(), None, silent), base), base.limit)[0]
+    task = _read_limited_task(maker)
     config = open_model(maker.spec.inputs["model"][0]).config
 
     # 2. The settings.
@@ -61,6 +68,32 @@ def estimate_search(
     cells = trials * len(maker.seeds)
     alone = cells * mean(costs)
     return SearchEstimate(cells, alone + START_UP, alone / max(1, workers) + START_UP)
+
+
+def find_quick_search(
+    maker: TrialMaker, space: Space | None, trials: int, workers: int
+) -> dict[str, Any]:
+    """Return the change of a search's settings with which it takes under QUICK_SECONDS: `trials` of
+    one seed and, if these take longer, fewer examples. space: None for a comparison of seeds, which
+    keeps its seeds.
+    """
+    change: dict[str, Any] = {}
+    fewest = maker
+    if space is not None:
+        fewest = replace(maker, seeds=maker.seeds[:1])
+        change = {"trials": trials, "seeds": fewest.seeds}
+    seconds = estimate_search(fewest, space, trials, workers).seconds - START_UP
+    room = QUICK_SECONDS - START_UP
+    if seconds > room:
+        n_train = len(_read_limited_task(maker).split("train"))
+        limit = int(n_train * room / seconds) // LIMIT_STEP * LIMIT_STEP
+        change["training.limit"] = max(LIMIT_STEP, limit)
+    return change
+
+
+def _read_limited_task(maker: TrialMaker) -> Task:
+    base = maker.spec.settings
+    return limit_task(load_task(StepContext(maker.spec, Path(), None, silent), base), base.limit)[0]
 
 
 def draw_settings(space: Space, random: Random) -> dict[str, Any]:

@@ -7,8 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.errors import InputError
-from vocadapt.lab.search.search import INTERRUPTED, JOURNAL, PROBLEM, import_optuna
+from vocadapt.lab.search.search import (
+    INTERRUPTED,
+    JOURNAL,
+    PROBLEM,
+    convert_journal_errors,
+    import_optuna,
+)
 from vocadapt.lab.search.space import read_space
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace.drafts import open_draft
@@ -71,20 +76,16 @@ def read_trials(root: Path) -> list[dict[str, Any]]:
 
     if not (root / JOURNAL).is_file():
         return []
-    try:
+    with convert_journal_errors(root):
         storage = JournalStorage(JournalFileBackend(str(root / JOURNAL)))
         names = optuna.get_all_study_names(storage)
-        study = optuna.load_study(study_name=names[-1], storage=storage) if names else None
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(
-            "The trials of this search cannot be read.", "Start a new search."
-        ) from error
-    if study is None:
-        return []
-    replaced = study.user_attrs.get(INTERRUPTED, [])
-    trials = [one for one in study.get_trials(deepcopy=False) if one.number not in replaced]
-    shown = [one for one in trials if one.state.name in TRIAL_STATES]
-    return [_describe_trial(number, one) for number, one in enumerate(shown, start=1)]
+        if not names:
+            return []
+        study = optuna.load_study(study_name=names[-1], storage=storage)
+        replaced = study.user_attrs.get(INTERRUPTED, [])
+        trials = [one for one in study.get_trials(deepcopy=False) if one.number not in replaced]
+        shown = [one for one in trials if one.state.name in TRIAL_STATES]
+        return [_describe_trial(number, one) for number, one in enumerate(shown, start=1)]
 
 
 def _describe_trial(number: int, trial: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ also has Optuna's journal, so the same command continues where it stopped.
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -184,6 +184,18 @@ def run_search(
     return read_search(study, maker, root)
 
 
+@contextmanager
+def convert_journal_errors(root: Path) -> Iterator[None]:
+    """Convert what Optuna raises for a damaged journal into an InputError."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
+        raise InputError(
+            f"{JOURNAL} of the search {root.name} cannot be read: it is damaged.",
+            "Start a new search; finished cells of this one stay in its folder.",
+        ) from error
+
+
 def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes: bool) -> "Study":
     """Open the journal of a search in its folder.
 
@@ -202,13 +214,14 @@ def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes:
     pruner: Any = optuna.pruners.NopPruner()
     if prunes:
         pruner = optuna.pruners.MedianPruner(FIRST_TRIALS, FIRST_SEEDS)
-    study: Study = optuna.create_study(
-        storage=JournalStorage(JournalFileBackend(path, JournalFileOpenLock(path))),
-        study_name=blake2b(content.encode(), digest_size=8).hexdigest(),
-        direction="maximize",
-        pruner=pruner,
-        load_if_exists=True,
-    )
+    with convert_journal_errors(root):
+        study: Study = optuna.create_study(
+            storage=JournalStorage(JournalFileBackend(path, JournalFileOpenLock(path))),
+            study_name=blake2b(content.encode(), digest_size=8).hexdigest(),
+            direction="maximize",
+            pruner=pruner,
+            load_if_exists=True,
+        )
     return study
 
 

@@ -27,6 +27,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 SEEDS = "seeds"  # the key that is an axis of each trial, not a setting to choose
 DEFAULT_SEEDS = (1, 2, 3)  # of a space file that names none
 NOT_SEARCHED = ("with_dev",)  # settings that leave no dev score
+MAX_VALUES = 1_000  # of a setting that is searched
 RANGE_KEYS = ("low", "high", "log", "step")
 SPACE_TABLE, CHOSEN_TABLE = "fast-5.1", "fast-6.1"  # of Fast 2023
 ROWS = {  # row of these tables → key of the setting
@@ -61,8 +62,10 @@ class Space:
     def without(self, keys: Collection[str]) -> "Space":
         """Return the space without some of its settings.
 
-        Raises InputError if none is left.
+        Raises InputError, with the nearest one, for a key that is no setting, and if none is left.
         """
+        for key in keys:
+            _check_key(key, list(declare_searched()), "fixed settings")
         axes = {key: values for key, values in self.axes.items() if key not in keys}
         if not axes:
             raise InputError(
@@ -181,6 +184,11 @@ def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
         raise InputError(
             f"expected a list of values or a range, got {show_value(values)}.",
             "Write [1, 2, 3] or { low = 1, high = 3 }.",
+        )
+    if len(values) > MAX_VALUES:
+        raise InputError(
+            f"{len(values):,} values are more than the {MAX_VALUES:,} of a list.",
+            "Give fewer, or a range: { low = 1, high = 3 }.",
         )
     chosen = tuple(_read_value(declared, value) for value in values)
     if len({json.dumps(value) for value in chosen}) < len(chosen):

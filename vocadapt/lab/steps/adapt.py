@@ -1,6 +1,7 @@
 """The step that adapts a model: its sources, its report and its certificate."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
@@ -8,7 +9,9 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.alignments import find_saved_scores
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
+from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.guards import Guard, guard_minutes
 from vocadapt.lab.steps.step import (
     GLOSSARY,
     MODEL,
@@ -103,6 +106,9 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
 
     preset: str
     filled_rows: NotRequired[int]
+    dropped_ids: NotRequired[
+        Annotated[dict[str, list[str]], "removed tokens that a config file named, by file and key"]
+    ]
     module: NotRequired[ModuleNumbers]
     rows_made_otherwise: NotRequired[int]
     workers: NotRequired[int]
@@ -121,6 +127,7 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
     cost: NotRequired[Annotated[CostNumbers, "what the plan costs the text, or saves"]]
     further: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
     certificate: NotRequired[bool]
+    failed_checks: NotRequired[Annotated[list[str], "checks of the certificate that failed"]]
 
 
 def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
@@ -240,7 +247,7 @@ def check_model_step(context: StepContext, settings: ModelStep) -> None:
 def _find_usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:
     """Return the inputs that a recipe with these needs may use."""
     usable = set[str]().union(*(USABLE[need] for need in needs))
-    if "target" in needs and Path(context.spec.inputs["target"][0]).is_file():
+    if "target" in needs and os.path.isfile(context.spec.inputs["target"][0]):
         usable.add("text")  # a bare vocabulary: vectors of its tokens are trained on a text
     return usable
 
@@ -256,6 +263,8 @@ def _measure_result(
     numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
     if adapted.matrix.free > 0:  # a padded matrix: new tokens take rows without a token first
         numbers["filled_rows"] = adapted.matrix.filled
+    if adapted.dropped_ids:
+        numbers["dropped_ids"] = adapted.dropped_ids
     if adapted.module is not None:
         numbers["module"] = adapted.module.to_dict(count_layers(context.model))
     if adapted.rows.fallbacks:
@@ -361,7 +370,10 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
         result, when = adapted.untrained, {"certified": "before the training"}
     certificate = certify(context.model, result, progress=progress)
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
-    return {"certificate": certificate.passed}
+    numbers: Numbers = {"certificate": certificate.passed}
+    if not certificate.passed:
+        numbers["failed_checks"] = [check.name for check in certificate.checks if not check.passed]
+    return numbers
 
 
 def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
@@ -369,6 +381,15 @@ def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
     if is_preset(settings.recipe):
         return ["--preset", settings.recipe.name]
     return ["--recipe", str(folder / "recipe.toml")]
+
+
+def find_adaptation_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield how long an adaptation takes, the training of word vectors included."""
+    spec, recipe = context.spec, context.spec.settings.recipe
+    seconds = estimate_adaptation(spec)
+    if "vectors" in recipe.needs and "vectors" not in spec.inputs and "text" in spec.inputs:
+        seconds += estimate_vectors(spec, recipe.vectors)
+    yield guard_minutes(seconds)
 
 
 STEP = Step(
@@ -387,4 +408,5 @@ STEP = Step(
     own_arguments=name_recipe,
     resumes=True,
     seed="recipe.vectors.seed",
+    guards=find_adaptation_guards,
 )

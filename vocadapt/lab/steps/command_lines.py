@@ -1,5 +1,6 @@
 """Command lines of steps, to repeat in a terminal what was done in the browser."""
 
+import os
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -35,7 +36,10 @@ def build_artifact_command(artifact: Artifact) -> str:
     root = artifact.folder.parents[1]
     parts = shlex.split(artifact.manifest.command)
     return shlex.join(
-        [str(root / part) if "/" in part and (root / part).exists() else part for part in parts]
+        [
+            str(root / part) if "/" in part and os.path.exists(root / part) else part
+            for part in parts
+        ]
     )
 
 

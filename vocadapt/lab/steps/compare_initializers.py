@@ -123,9 +123,7 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
         materials = replace(materials, grounder=build_grounder(context.model, entries))
     with _with_distiller(context, settings, materials, bool(lines), stages["text"]) as ready:
         if "held_out" in context.spec.inputs:
-            lines = []
-            for passage in read_corpus(context.spec.inputs["held_out"], settings.corpus).passages():
-                lines.extend(passage.text.splitlines())
+            lines = list(read_corpus(context.spec.inputs["held_out"], settings.corpus))
 
         # 3. Compare the initializers.
         held_out, why_not = _build_held_out_loss(context, settings, ready, lines)

@@ -1,7 +1,10 @@
 """The step that continues the pretraining of a model on a text."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vocadapt.lab.steps.guards import Guard
+from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, StepContext, TextStep, measure_model
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 
@@ -25,6 +28,14 @@ def continue_pretraining(context: StepContext, settings: ContinuedPretrainingSte
     ).to_dict()
 
 
+def find_pretraining_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before continued pretraining starts."""
+    further = context.spec.settings.further
+    yield from list_pretraining_guards(
+        context.text, further.training, context.model.config, further.cost_stage, "further.training"
+    )
+
+
 STEP = Step(
     "continued",
     "Continue pretraining",
@@ -40,4 +51,5 @@ STEP = Step(
     resumes=True,
     start_up=6.0,
     seed="further.training.seed",
+    guards=find_pretraining_guards,
 )

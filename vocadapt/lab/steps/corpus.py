@@ -48,7 +48,7 @@ def summarize_counts(text: Corpus, counts: WordCounts) -> Numbers:
         "distinct": counts.distinct,
         "lines": counts.lines,
         "identical_lines": counts.identical.copies,
-        **counts.article_counts(),
+        **counts.notes.counts(),
     }
 
 

@@ -1,14 +1,17 @@
 """The step that fine-tunes a model: one run per seed (and fold), and their summary."""
 
+import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
+from vocadapt.lab.steps.task_guards import find_repair, guard_duration, list_task_guards
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
@@ -35,6 +38,7 @@ from vocadapt.training.tasks.task import (
     read_task,
     read_task_file,
 )
+from vocadapt.training.tasks.training_sample import sample_training_split
 
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
@@ -68,7 +72,8 @@ class FinetuneStep(CheckedSettings):
     )
     limit: int = setting(
         0,
-        "maximum number of examples per split, drawn at random, the same for every seed",
+        "maximum number of examples per split, drawn at random, the same for every seed; of the"
+        " training examples, more with rare labels",
         empty="all",
     )
     unit: str = setting(
@@ -131,6 +136,7 @@ class FinetuneNumbers(RunNumbers):
     old_embeddings: NotRequired[OldEmbeddings]
     findings: list[str]
     peak_memory: NotRequired[int]
+    again: NotRequired[Annotated[dict[str, Any], "settings to try, if a run collapsed"]]
 
 
 def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbers:
@@ -163,7 +169,13 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
     numbers["examples_per_second"] = measure_training_speed(runs)
     numbers |= _describe_trained_parameters(runs[0])
 
-    # 3. Findings of all folds are told once, others with their run.
+    # 3. What to try if a run learned nothing.
+    if numbers["collapsed"]:
+        whole = load_task(context, replace(settings, fold=folds[0]))
+        task, _ = limit_task(whole, settings.limit)
+        numbers["again"] = find_repair(whole, task, settings.finetune, settings.limit)
+
+    # 4. Findings of all folds are told once, others with their run.
     shared = [finding for finding in known[0] if all(finding in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [one for one in run.record["findings"] if one not in shared]
@@ -185,7 +197,7 @@ def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
     folds = 0
     if file := context.spec.one("task"):
         path = Path(file)
-        folds = read_task_file(path / TASK if path.is_dir() else path).folds
+        folds = read_task_file(path / TASK if os.path.isdir(path) else path).folds
     if not folds:
         raise InputError("The task has no folds.", "Choose no fold.")
     return list(range(1, folds + 1))
@@ -243,16 +255,44 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
     return replace(found, score=settings.scorer or found.score)
 
 
+def find_finetune_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before a fine-tuning starts; of all folds, the first one is read."""
+    settings = context.spec.settings
+    folds = list_folds(context, settings)
+    whole = load_task(context, replace(settings, fold=folds[0]))
+    task, _ = limit_task(whole, settings.limit)
+    yield from list_task_guards(context.model, whole, task, settings.finetune, settings.limit)
+    n_runs = len(folds) * len(settings.seeds)
+    yield guard_duration(context.model, task, settings.finetune, settings.tokenization, n_runs)
+
+
+def judge_outcome(numbers: Mapping[str, Any]) -> str:
+    """Return "collapsed" if no run learned anything, "1 of 3 collapsed" if some did not."""
+    collapsed, n_runs = numbers.get("collapsed", 0), len(numbers.get("seeds", ()))
+    if not collapsed:
+        return ""
+    if collapsed == n_runs:
+        return "collapsed"
+    return f"{collapsed} of {n_runs} collapsed"
+
+
 def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
     """Limit each split to a random sample of examples (0: all), the same for every seed; also
     describe it.
+
+    Of the training examples, rare labels are drawn more often (`sample_training_split`); dev and
+    test examples never are, because scores on them would be those of another task.
     """
-    splits = {name: sample_split(split, limit) for name, split in task.splits.items()}
-    findings = [
-        describe_sample(name, splits[name], split)
-        for name, split in task.splits.items()
-        if len(splits[name]) < len(split)
-    ]
+    splits, findings = dict(task.splits), list[str]()
+    for name, split in task.splits.items():
+        if name == "train" and split.labeled:
+            sample = sample_training_split(split, task.kind, limit)
+            splits[name], finding = sample.split, sample.describe()
+        else:
+            splits[name] = sample_split(split, limit)
+            finding = describe_sample(name, splits[name], split)
+        if len(splits[name]) < len(split):
+            findings.append(finding)
     return replace(task, splits=splits), tuple(findings)
 
 
@@ -419,4 +459,6 @@ STEP = Step(
     resumes=True,
     start_up=12.0,
     seed="seeds",
+    guards=find_finetune_guards,
+    outcome=judge_outcome,
 )

@@ -19,10 +19,10 @@ from vocadapt.lab.steps.step import (
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.progress import part
 from vocadapt.settings import CheckedSettings, setting
-from vocadapt.spaces.io.case_folding import COLLISIONS, fold_case
+from vocadapt.spaces.io.case_folding import COLLISIONS, describe_capitals, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import save_space
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, check_magnitudes
 from vocadapt.text.corpus import CorpusSettings
 
 FILE = Role(
@@ -88,8 +88,13 @@ def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
     )
     space, notes = found.space, [*found.notes]
 
-    # 3. Fold case.
-    if settings.fold:
+    check_magnitudes(space)
+
+    # 3. Fold case, or report the words that an uncased model could not use.
+    if not settings.fold:
+        splitter = context.model.splitter if "model" in context.spec.inputs else None
+        notes += describe_capitals(space, splitter)
+    else:
         folded = fold_case(space, context.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]
         if only is not None:

@@ -1,7 +1,10 @@
 """The step that pretrains a small encoder from scratch."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vocadapt.lab.steps.guards import Guard
+from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import TEXT, Numbers, Step, StepContext, TextStep
 from vocadapt.settings import setting
 from vocadapt.training.masked.from_scratch import ScratchSettings, pretrain_from_scratch
@@ -24,6 +27,19 @@ def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
     return {"stage": "from-scratch", **made.to_dict()}
 
 
+def find_scratch_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before pretraining from scratch starts; the config is that of its network."""
+    scratch = context.spec.settings.scratch
+    config = {
+        "num_hidden_layers": scratch.layers,
+        "hidden_size": scratch.hidden,
+        "vocab_size": scratch.vocabulary,
+    }
+    yield from list_pretraining_guards(
+        context.text, scratch.training, config, "continued", "scratch.training"
+    )
+
+
 STEP = Step(
     "pretrain",
     "Pretrain a model from scratch",
@@ -38,4 +54,5 @@ STEP = Step(
     own_arguments=lambda settings, folder: ["--from-scratch"],
     resumes=True,
     seed="scratch.training.seed",
+    guards=find_scratch_guards,
 )

@@ -2,6 +2,7 @@
 saved.
 """
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -307,7 +308,7 @@ def estimate_layout(artifact: Artifact) -> float:
 
 def choose_space_flag(path: str) -> str:
     """Return the flag of a space: word vectors and models have different ones."""
-    if (expand_path(path) / VECTORS).is_file():
+    if os.path.isfile(expand_path(path) / VECTORS):
         return "--vectors"
     return "--model"
 

@@ -6,7 +6,7 @@ Command line, pages and jobs all run a step this way.
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -16,9 +16,10 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, use_scratch
 from vocadapt.footprint import Footprint, Meter
 from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import FLOOR
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
 from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest, find_versions
 from vocadapt.lab.workspace.rates import read_workspace_rates
@@ -39,22 +40,32 @@ def run_step(
     job: Path | None = None,
     keep: Path | None = None,
     threads: int = 0,
+    report_guard: Callable[[Guard], None] | None = None,
 ) -> Artifact:
     """Run one step and write its artifact to `folder`, completely or not at all.
 
     `job`: folder of the job that runs the step; it holds the step's checkpoints, and the manifest
     names the job. `keep`: folder for checkpoints without a job; the same step resumes from it, and
-    removes it when done. `threads`: number of threads of this process, if it was fixed. Raises
+    removes it when done. `threads`: number of threads of this process, if it was fixed.
+    `report_guard`: receives each guard of the step before its work begins; the manifest keeps them.
+    Raises
     InputError for mistakes in the spec, if `folder` exists, and if the disk is full.
     """
     start = time.perf_counter()
     folder = Path(folder)
     spec.check_distinct_inputs()
     _check_output_outside_inputs(spec, folder)
-    check_disk_space(folder, spec.estimate_bytes())
-    grows = spec.declaration.grows
-    with open_growing(folder) if grows else open_draft(folder, overwrite) as draft:
+    size, grows = spec.estimate_bytes(), spec.declaration.grows
+    opened = open_draft(folder, overwrite, size, FLOOR)
+    if grows:
+        opened = open_growing(folder, size, FLOOR)
+    with opened as draft:
         root = find_root(folder)
+        guards: tuple[Guard, ...] = ()
+        if report_guard is not None:
+            guards = spec.find_guards(root, folder)
+            for guard in guards:
+                report_guard(guard)
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)
@@ -92,6 +103,7 @@ def run_step(
             casing=spec.casing,
             threads=threads,
             footprint=footprint.to_dict(),
+            guards=tuple(dict(guard.to_dict()) for guard in guards),
         ).save(draft, lists_files=not grows)
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)

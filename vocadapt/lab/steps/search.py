@@ -3,7 +3,7 @@ cells over several runs, as a study does, and read dev scores only.
 """
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import STEP as FINETUNE
-from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.finetune import FinetuneStep, find_finetune_guards
+from vocadapt.lab.steps.guards import Guard, guard_minutes, nest_change
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 
 if TYPE_CHECKING:
+    from vocadapt.lab.search.space import Space
     from vocadapt.lab.search.trials import TrialMaker
     from vocadapt.lab.studies.pools import Pool
 
@@ -38,12 +40,12 @@ class SearchStep(CheckedSettings):
     not searched.
     """
 
-    trials: int = setting(20, "number of trials, each with different settings", low=1, high=100_000)
+    trials: int = setting(6, "number of trials, each with different settings", low=1, high=100_000)
     seeds: tuple[int, ...] = setting(
         (),
         "random seeds of each trial, whose score is their mean",
         high=MAX_SEED,
-        empty="those of the space",
+        empty="those of the space file, or one",
     )
     fixed: tuple[str, ...] = setting(
         (), "settings of the space that are not searched, such as num_epochs"
@@ -138,16 +140,14 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     """
     from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
     from vocadapt.lab.search.search import IMPORTANCE_BY, import_optuna, run_search
-    from vocadapt.lab.search.space import build_thesis_space, find_thesis_seed, read_space
+    from vocadapt.lab.search.space import find_thesis_seed
     from vocadapt.lab.search.trials import list_task_inputs, prepare_trials
 
     # 1. What is searched.
     import_optuna()
     context.progress(0.0, "reading the space and the task")
-    file = context.spec.one("search_space")
-    space = read_space(Path(file)) if file else build_thesis_space()
-    space = space.without(settings.fixed)
-    seeds = tuple(dict.fromkeys(settings.seeds)) or space.seeds
+    space = read_searched_space(context, settings)
+    seeds = choose_seeds(context, settings, space)
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
 
     # 2. The trials.
@@ -222,6 +222,52 @@ def compare_seeds(context: StepContext, settings: SeedStudyStep) -> SeedsNumbers
     return cast(SeedsNumbers, numbers)
 
 
+def find_search_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before a search or a comparison of seeds starts: the guards of its
+    trainings, and the time of all.
+    """
+    from vocadapt.lab.search.estimates import estimate_search, find_quick_search
+    from vocadapt.lab.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.studies.places import count_workers
+
+    # 1. The guards of one training.
+    settings, space = context.spec.settings, None
+    seeds, trials, fewest = settings.seeds, 1, 1
+    if isinstance(settings, SearchStep):
+        space = read_searched_space(context, settings)
+        seeds, trials = choose_seeds(context, settings, space), settings.trials
+        fewest = SearchStep().trials
+    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+    for guard in find_finetune_guards(replace(context, spec=maker.spec)):
+        if guard.code != "minutes":
+            yield replace(guard, change=nest_change(guard.change, "training"))
+
+    # 2. The time of all trainings.
+    workers = count_workers(settings.place.workers, maker.study)
+    cost = estimate_search(maker, space, trials, workers)
+    yield guard_minutes(cost.seconds, find_quick_search(maker, space, fewest, workers))
+
+
+def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":
+    """Return the space of a search, without the settings that are not searched."""
+    from vocadapt.lab.search.space import build_thesis_space, read_space
+
+    file = context.spec.one("search_space")
+    space = read_space(Path(file)) if file else build_thesis_space()
+    return space.without(settings.fixed)
+
+
+def choose_seeds(context: StepContext, settings: SearchStep, space: "Space") -> tuple[int, ...]:
+    """Return the seeds of each trial: those that are given, else those of the space file; without
+    one, the first of the published space, so that a search ends within minutes.
+    """
+    if settings.seeds:
+        return tuple(dict.fromkeys(settings.seeds))
+    if context.spec.one("search_space"):
+        return space.seeds
+    return space.seeds[:1]
+
+
 def open_search_pool(place: StudyRun, maker: "TrialMaker", root: Path) -> "Pool":
     """Open the pool that trains the cells of a search, whose folder is `root`.
 
@@ -274,6 +320,7 @@ SEARCH = Step(
     selected_by="search_search",
     grows=True,
     start_up=8.0,
+    guards=find_search_guards,
 )
 SEEDS = Step(
     "seeds",
@@ -288,4 +335,5 @@ SEEDS = Step(
     selected_by="search_search",
     grows=True,
     start_up=8.0,
+    guards=find_search_guards,
 )

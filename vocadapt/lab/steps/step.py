@@ -3,7 +3,8 @@
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from operator import attrgetter
@@ -15,8 +16,9 @@ from vocadapt.extensions import register
 from vocadapt.files import expand_path, show_path
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
+from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
 from vocadapt.lab.workspace.workspace import Artifact, check_name
 from vocadapt.models.language_model import (
@@ -25,7 +27,7 @@ from vocadapt.models.language_model import (
     is_cached,
     open_model,
 )
-from vocadapt.progress import Progress
+from vocadapt.progress import Progress, silent
 from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
@@ -125,6 +127,10 @@ class Step:
     grows: bool = (
         False  # its folder is filled over several runs, in place, by one process at a time
     )
+    # StepContext → what to know before it starts, found without long work; None: it has no guards
+    guards: Callable[[Any], Iterable[Guard]] | None = None
+    # its headline figures → what it came to, shown in place of "done"; "": done
+    outcome: Callable[[Mapping[str, Any]], str] = lambda numbers: ""
 
     @property
     def roles(self) -> dict[str, Role]:
@@ -215,9 +221,23 @@ class Spec:
 
     def estimate_bytes(self) -> int:
         """Estimate the bytes that the step writes, from below, so that no step is refused that
-        would fit.
+        would fit; beside them, FLOOR bytes are assumed for any step.
         """
-        return FLOOR + self.declaration.writes(self)
+        return self.declaration.writes(self)
+
+    def find_guards(
+        self, root: Path | None = None, folder: Path | None = None
+    ) -> tuple[Guard, ...]:
+        """Return what to know before the step starts; folder: of its artifact, which may grow.
+
+        Empty if an input cannot be read, which the step itself reports.
+        """
+        if self.declaration.guards is None:
+            return ()
+        with suppress(InputError):
+            context = StepContext(self.absolute(), folder or Path(), root, silent)
+            return tuple(self.declaration.guards(context))
+        return ()
 
     def one(self, role: str) -> str | None:
         """Return the single input of a role, None if there is none."""

@@ -1,8 +1,10 @@
 """The step that runs a study: it fills a folder over several runs, until all cells are finished."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from vocadapt.lab.steps.guards import Guard, guard_minutes
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import CheckedSettings, setting
@@ -56,6 +58,39 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     return numbers if script is None else {**numbers, "script": str(script)}
 
 
+def find_study_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before a study starts: the guards of its trainings, each sentence once,
+    with the models as they are; and the time of all cells.
+
+    Its settings are those of its file, so a guard names no change of them.
+    """
+    from vocadapt.lab.studies.estimates import estimate_grid, find_source
+    from vocadapt.lab.studies.grid import expand
+    from vocadapt.lab.studies.places import count_workers
+    from vocadapt.lab.studies.study_file import read_study
+
+    # 1. The guards of the trainings that are left; seeds do not change them.
+    settings = context.spec.settings
+    study = read_study(Path(context.spec.inputs["file"][0]))
+    workspace = Workspace(context.root) if context.root else None
+    grid = expand(study, context.draft, settings.confirm, workspace)
+    found: dict[str, Guard] = {}
+    for row, task in dict.fromkeys((cell.row, cell.task) for cell in grid.cells):
+        cell = next(one for one in grid.cells if (one.row, one.task) == (row, task))
+        spec = cell.step.spec
+        if cell.step.needs is not None:  # its model is not made yet
+            spec = replace(spec, inputs={**spec.inputs, "model": find_source(cell).inputs["model"]})
+        for guard in spec.find_guards(context.root):
+            if guard.code != "minutes":
+                named = replace(guard, sentence=f"{task}: {guard.sentence}", change={})
+                found[named.sentence] = named
+    yield from found.values()
+
+    # 2. The time of all cells.
+    workers = count_workers(settings.workers, study)
+    yield guard_minutes(estimate_grid(grid, context.draft, workers).seconds)
+
+
 STEP = Step(
     "study",
     "Run a study",
@@ -69,4 +104,5 @@ STEP = Step(
     selected_by="studies_study",
     grows=True,
     start_up=8.0,
+    guards=find_study_guards,
 )

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import NotRequired
 
 from vocadapt.lab.steps.step import (
     MODEL,
@@ -21,6 +22,7 @@ from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
 from vocadapt.training.word_vectors import train_domain_vectors
+from vocadapt.vocabulary.plan.planning import split_addable_words
 
 FLOAT = 4  # bytes
 WIDTH = 768  # dimension of vectors trained for a model
@@ -43,9 +45,12 @@ class VectorsStep(TextStep):
 
 
 class VectorsNumbers(SpaceNumbers):
-    """Figures of trained word vectors; `new_words`: words that are no token of the model."""
+    """Figures of trained word vectors; `new_words`: words that can be added to the model;
+    `left_out`: others that the model lacks, by the reason why its tokenizer cannot produce them.
+    """
 
     new_words: int
+    left_out: NotRequired[dict[str, int]]
     workers: int
     training_seconds: float
 
@@ -62,10 +67,13 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
     )
     space = trained.space
     save_space(space, context.draft)
-    new = sum(map(context.model.vocabulary.lacks_word, space.words))
+    model = context.model
+    addable, left_out = split_addable_words(model.vocabulary, model.splitter, space.words)
+    counts = {reason: len(words) for reason, words in left_out.items()}
     return {
         **summarize_space(space),
-        "new_words": new,
+        "new_words": len(addable),
+        **({"left_out": counts} if counts else {}),
         "workers": settings.word2vec.threads,
         "training_seconds": trained.training_seconds,
     }

@@ -3,7 +3,6 @@
 They assume an idle machine.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from statistics import mean
 from typing import Any
 
 from vocadapt.footprint import Footprint, estimate_footprint
-from vocadapt.lab.artifacts.corpora import estimate_text_bytes
+from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.finetune import limit_task, list_folds, load_task
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.studies.grid import Cell, Grid
@@ -21,26 +20,15 @@ from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
-from vocadapt.spaces.word2vec.trainer import estimate_word2vec_seconds
-from vocadapt.text.words import WordCounts
 from vocadapt.training.estimates import (
-    WORDPIECES_PER_WORD,
+    THREADS_OF_SPEED,
     estimate,
     estimate_finetuning_speed,
-    estimate_pretraining_cost,
-    estimate_pretraining_speed,
 )
 from vocadapt.training.tasks.task import Task
 
 START_UP = 6.0  # seconds in which a worker imports its libraries, once
-# Seconds to adapt a model with given word vectors: measured with 14,067 new words for 15 MB of
-# weights and 10,474 for 88 MB, with one thread.
-ADAPTING = 11.0
-ADAPTING_PER_MEGABYTE = 0.14  # of weights
-SAMPLE = 1 << 20  # bytes at the beginning of a text whose words are counted for an estimate
-BYTES_PER_WORD = 6  # of running text
 Limited = tuple[str, int, int]  # task, limit of its examples, fold
-THREADS_OF_SPEED = 2  # number of threads that the speed of the cost model was measured with
 
 
 @dataclass(frozen=True)
@@ -87,7 +75,7 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
         measure_weights(one.spec.inputs["model"][0]) for one in models if one.name in missing
     )
     if grid.study.keep_weights:
-        written += sum(_measure_weights(cell, grid) for cell in left)
+        written += sum(_measure_weights(cell) for cell in left)
     start_up = START_UP if left else 0.0
     shared = seconds / max(1, workers)
     return GridEstimate(len(left), seconds + start_up, shared + start_up, written, basis)
@@ -116,48 +104,19 @@ def _estimate_steps(
 
 
 def _model_adaptation(step: StudyStep) -> float:
-    """Estimate the seconds of an adaptation by the cost model: from the size of the model and, if
-    it is trained on a text, from the size of the text.
-    """
-    spec, recipe = step.spec, step.spec.settings.recipe
-    model = spec.inputs["model"][0]
-    seconds = ADAPTING + ADAPTING_PER_MEGABYTE * measure_weights(model) / 1e6
-    if recipe.further.stage:
-        text = StepContext(spec, Path(), None, silent).text
-        wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(text) / BYTES_PER_WORD
-        training = recipe.further.training
-        speed = estimate_pretraining_speed(_read_config(spec), recipe.further.stage, training)
-        speed *= step.threads / THREADS_OF_SPEED
-        seconds += estimate_pretraining_cost(int(wordpieces), training, speed, "").seconds
-    return seconds
+    return estimate_adaptation(step.spec, step.threads)
 
 
 def _model_vectors(step: StudyStep) -> float:
-    """Estimate the seconds of training word vectors by the cost model: from the words at the
-    beginning of the text, and from its size.
-    """
-    context = StepContext(step.spec, Path(), None, silent)
-    words = Counter[str]()
-    n_bytes = 0
-    for passage in context.text.passages():
-        words.update(passage.text.split())
-        n_bytes += len(passage.text.encode())
-        if n_bytes >= SAMPLE:
-            break
-    if not n_bytes:
-        return 0.0
-    settings = step.spec.settings.word2vec
-    settings = replace(settings, dim=settings.dim or context.model.dim)
-    seconds = estimate_word2vec_seconds(WordCounts(words, 0, n_bytes), settings)
-    return seconds * max(1.0, estimate_text_bytes(context.text) / n_bytes)
+    return estimate_vectors(step.spec, step.spec.settings.word2vec)
 
 
-def _measure_weights(cell: Cell, grid: Grid) -> int:
+def _measure_weights(cell: Cell) -> int:
     """Return the bytes of the weights of a cell's model, at least those of the original."""
-    return measure_weights(_find_source(cell, grid).inputs["model"][0])
+    return measure_weights(find_source(cell).inputs["model"][0])
 
 
-def _find_source(cell: Cell, grid: Grid) -> Spec:
+def find_source(cell: Cell) -> Spec:
     """Return the step whose input is the original model: an adapted one has the same layers."""
     if cell.step.needs:
         return cell.step.needs.spec
@@ -187,7 +146,7 @@ def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[Limited, Task]) 
     task = tasks[key]
 
     # 2. The speed.
-    config = _read_config(_find_source(cell, grid))
+    config = _read_config(find_source(cell))
     speed = estimate_finetuning_speed(task, settings.finetune, config)
     speed *= grid.study.threads / THREADS_OF_SPEED
     tokenization = settings.tokenization or "base"

@@ -7,11 +7,9 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path, read_toml, show_path
-from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.lab.workspace.records import EXTENDS, STUDY_PATHS, STUDY_TABLES
 
 MAX_EXTENDED = 10  # files that extend one another
-# Keys whose values are paths
-PATHS = ("model", "recipe", "target", "vectors", "corpus", "glossary", "files", "task", *SPLITS)
 
 
 def read_extended(
@@ -23,7 +21,7 @@ def read_extended(
     raises InputError for an extended file that may not be read.
     """
     place = expand_path(path)
-    if not place.is_file():
+    if not os.path.isfile(place):
         raise InputError(f"{show_path(path)}: there is no such file.", "Give the file of a study.")
     place = place.resolve()
     if place in above or len(above) >= MAX_EXTENDED:
@@ -32,7 +30,7 @@ def read_extended(
             "Remove the key extends from one of them.",
         )
     table = read_toml(place)
-    base = table.get("extends")
+    base = table.get(EXTENDS)
     if base is None:
         return table, (place,)
     if not isinstance(base, str):
@@ -48,7 +46,7 @@ def read_extended(
 def _make_absolute(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return a file's table with the paths in its texts, variants and tasks made absolute."""
     changed = dict(table)
-    for part in ("corpora", "variants", "tasks"):
+    for part in STUDY_TABLES:
         if isinstance(entries := table.get(part), list):
             changed[part] = [_make_entry_absolute(entry, folder, part) for entry in entries]
     return changed
@@ -60,7 +58,7 @@ def _make_entry_absolute(entry: Any, folder: Path, part: str) -> Any:
     changed = dict(entry)
     if part == "tasks" and "kind" not in entry and "name" in entry:
         changed.setdefault("task", entry["name"])  # such a task is found by its name
-    for key in PATHS:
+    for key in STUDY_PATHS:
         value = changed.get(key)
         if isinstance(value, list):
             changed[key] = [_find_beside(one, folder) for one in value]

@@ -4,6 +4,7 @@ train on them.
 Example: two variants, one of them adapted, three tasks and four seeds are 24 cells and one model.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -207,7 +208,7 @@ def _build_vectors(
     settings = spec.settings
     if "vectors" not in settings.recipe.needs or "text" not in spec.inputs:
         return None
-    if "vectors" in spec.inputs or Path(spec.one("target") or "").is_file():
+    if "vectors" in spec.inputs or os.path.isfile(spec.one("target") or ""):
         return None  # vectors for the tokens of a bare vocabulary are trained on the text, too
     training = VectorsStep(corpus=settings.corpus, word2vec=settings.recipe.vectors)
     inputs = {role: spec.inputs[role] for role in ("text", "model")}

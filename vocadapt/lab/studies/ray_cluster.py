@@ -77,7 +77,7 @@ def connect(place: str) -> bool:
             ray.init(address=address, **quiet)
         else:
             _connect_or_start(ray, quiet)
-    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+    except Exception as error:  # a node that is not up in time is a bare Exception in Ray
         raise _build_error(address or "this machine", error) from None
     return True
 

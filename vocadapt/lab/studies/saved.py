@@ -1,5 +1,6 @@
 """Studies with their file in their folder: it is renamed, copied, shared and deleted with them."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -135,7 +136,7 @@ def find_study_file(study: Artifact, workspace: Workspace) -> Path | None:
     places = [study.folder / FILE]
     if "file" in study.manifest.inputs:
         places.append(workspace.root / study.manifest.inputs["file"].paths[0])
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in places if os.path.isfile(place)), None)
 
 
 def find_running_job(workspace: Workspace, name: str, kind: str = KIND) -> Job | None:

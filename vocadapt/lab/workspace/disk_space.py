@@ -1,28 +1,89 @@
-"""Check of the free disk space, and of the quota of a visitor, before something is written."""
+"""The free disk space, and the quota of a visitor: checked and reserved before something is written."""
 
 import os
 import shutil
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
+from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, expand_path, show_path
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import check_not_read_only, find_visitor_folder, read_quota
+from vocadapt.lab.workspace.locks import acquire_lock, is_locked, wait_for_lock
 
 FLOOR = 50 * MEGABYTE  # assumed for any step: logs, records, tokenizers, figures
 WEIGHTS = (".safetensors", ".bin")
+RESERVATION = ".reserved"  # <visitor>/.<random>.reserved: locked while its writer lives
+OWN = "VOCADAPT_RESERVATION"  # environment variable of a job: the name of its reservation
 
 
-def check_disk_space(place: Path, needed: int) -> None:
-    """Raise InputError if a folder cannot take `needed` bytes: the lab is read-only, the quota of
-    the visitor is exceeded, or the disk has fewer bytes free.
+@dataclass(frozen=True)
+class Reservation:
+    """Bytes of a visitor's quota that a writer has not written yet.
 
-    The folder need not exist yet.
+    file: the record, in the visitor's folder. lock: the descriptor that locks it; a process that
+    inherits it keeps the reservation.
+    """
+
+    file: Path
+    lock: int
+
+
+@contextmanager
+def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservation | None]:
+    """Reserve `needed` bytes for the block, which writes to `place`; all writers come through here.
+
+    Until the block ends, what is not written yet counts as used for other writers of the same visitor.
+    The job that a reservation was made for (`OWN`) uses that one. Yields None without a quota.
+
+    place: the folder or file; it need not exist yet. spare: bytes that must be free, too, but are not
+    reserved. Raises InputError if the lab is read-only, the quota of the visitor is exceeded, or the
+    disk has fewer bytes free.
     """
     check_not_read_only()
-    check_quota(place, needed)
+    _check_disk(place, needed + spare)
+    quota, folder = read_quota(), find_visitor_folder(place)
+    if quota is None or folder is None:
+        yield None
+        return
+    # 1. Check and reserve under one lock, so that two writers never count on the same bytes.
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with wait_for_lock(folder):
+            own = _find_own(folder)
+            if own:
+                spare = 0  # was free when the job was started
+            _check_quota(folder, needed + spare, quota)
+            lock = None
+            if own:
+                _raise_reservation(own, needed)
+            else:
+                file = folder / f".{uuid4().hex[:12]}{RESERVATION}"
+                _write_reservation(file, place, needed)
+                lock = acquire_lock(file, patience=2.0)
+    except OSError as error:
+        raise InputError(
+            f"{show_path(folder)}: cannot write there: {error.strerror}.",
+            "Free some disk space, or ask the operator of the lab.",
+        ) from error
+    if lock is None:
+        yield None
+        return
+    # 2. Keep it while the block writes; a process that was started meanwhile may keep it longer.
+    try:
+        yield Reservation(file, lock)
+    finally:
+        os.close(lock)
+        _forget_if_ended(file)
+
+
+def _check_disk(place: Path, needed: int) -> None:
+    """Raise InputError if the disk of a folder, which need not exist, has fewer bytes free."""
     folder = Path(os.path.abspath(place))
     while not folder.is_dir():
         folder = folder.parent
@@ -35,22 +96,76 @@ def check_disk_space(place: Path, needed: int) -> None:
         )
 
 
-def check_quota(place: Path, needed: int = 0) -> None:
-    """Raise InputError if `needed` more bytes in a folder exceed the quota of its visitor."""
-    quota, folder = read_quota(), find_visitor_folder(place)
-    if quota is None or folder is None:
+def _check_quota(folder: Path, needed: int, quota: int) -> None:
+    """Raise InputError if `needed` more bytes, and what others have reserved, exceed the quota of the
+    visitor with this folder.
+    """
+    used, reserved = measure_files([str(folder)]), _count_reserved(folder)
+    if used + reserved + needed <= quota:
         return
-    used = measure_files([str(folder)])
-    if used + needed <= quota:
-        return
-    problem = f"Your storage is full: {format_size(used)} of {format_size(quota)} are used."
-    if used < quota:
+    problem = f"Your storage is full: {format_size(used)} of {format_size(quota)} are used"
+    if reserved:
+        problem += f", and {format_size(reserved)} are reserved for what is being made"
+    if used + reserved < quota:
         problem = (
-            f"This needs about {format_size(needed)}, but only {format_size(quota - used)} of your"
-            f" {format_size(quota)} are free."
+            f"This needs about {format_size(needed)}, but only"
+            f" {format_size(quota - used - reserved)} of your {format_size(quota)} are free"
         )
+        if reserved:
+            problem += f": {format_size(reserved)} are reserved for what is being made"
     remedy = "Delete something on the tab Workspace of the page Jobs, and empty the trash there."
-    raise InputError(problem, remedy)
+    raise InputError(f"{problem}.", remedy)
+
+
+def _count_reserved(folder: Path) -> int:
+    """Return the bytes that living writers of a visitor have reserved and not yet written, without
+    the reservation of this process; forget those of writers that have ended.
+    """
+    own, total = _find_own(folder), 0
+    for file in folder.glob(f".*{RESERVATION}"):
+        if _forget_if_ended(file) or file == own:
+            continue
+        with suppress(InputError, OSError):  # its writer has ended just now
+            found = strict_json.read(file)
+            written = _measure_place(Path(found["place"])) - found["before"]
+            total += max(0, found["bytes"] - max(0, written))
+    return total
+
+
+def _find_own(folder: Path) -> Path | None:
+    """Return the reservation that this process was started with; None if it has none here."""
+    name = os.environ.get(OWN)
+    if not name:
+        return None
+    file = folder / name
+    return file if file.is_file() else None
+
+
+def _write_reservation(file: Path, place: Path, needed: int) -> None:
+    content = {"bytes": needed, "place": str(place), "before": _measure_place(place)}
+    file.write_text(strict_json.dumps(content), encoding="utf-8")
+
+
+def _raise_reservation(file: Path, needed: int) -> None:
+    """Let a reservation be at least so large: more may be known now than when it was made."""
+    found = strict_json.read(file)
+    if needed > found["bytes"]:  # in place: the file is locked
+        file.write_text(strict_json.dumps({**found, "bytes": needed}), encoding="utf-8")
+
+
+def _measure_place(place: Path) -> int:
+    """Return the bytes at a place, with its drafts."""
+    place = Path(os.path.abspath(place))
+    drafts = place.parent.glob(f".{escape(place.name)}.*.draft")
+    return measure_files(map(str, (place, *drafts)))
+
+
+def _forget_if_ended(file: Path) -> bool:
+    """Remove a reservation whose writer has ended; return whether it has."""
+    if is_locked(file):
+        return False
+    file.unlink(missing_ok=True)
+    return True
 
 
 def measure_weights(model: str) -> int:

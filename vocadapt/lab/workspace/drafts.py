@@ -16,7 +16,7 @@ from uuid import uuid4
 from vocadapt.errors import Canceled, InputError
 from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_quota
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.limits import check_not_read_only
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
@@ -32,12 +32,14 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
-def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
+def open_draft(
+    folder: Path, overwrite: bool = False, size: int = 0, spare: int = 0
+) -> Iterator[Path]:
     """Yield an empty folder to fill; it is renamed to `folder` when the block ends, and removed if
     the block raises.
 
-    The block writes the manifest last. Raises InputError if `folder` exists (unless `overwrite`) or
-    cannot be created, or if the disk is full.
+    The block writes the manifest last. size, spare: bytes as for `reserve_space`. Raises InputError if
+    `folder` exists (unless `overwrite`) or cannot be created, or if there is too little room.
     """
     # 1. Check the target, and remember which of its parents do not exist yet.
     folder = Path(os.path.abspath(folder))
@@ -46,14 +48,15 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
     draft = None
     try:
         # 2. Let the block fill a draft. The lock shows other processes that its writer is alive.
-        draft, lock = make_draft(folder)
-        try:
-            yield draft
-            if not (draft / MANIFEST).is_file():
-                raise AssertionError(f"the block that writes {folder} left no {MANIFEST}")
-            _put_in_place(draft, folder, overwrite)
-        finally:
-            os.close(lock)
+        with reserve_space(folder, size, spare):
+            draft, lock = make_draft(folder)
+            try:
+                yield draft
+                if not (draft / MANIFEST).is_file():
+                    raise AssertionError(f"the block that writes {folder} left no {MANIFEST}")
+                _put_in_place(draft, folder, overwrite)
+            finally:
+                os.close(lock)
     except BaseException as error:
         # 3. If anything fails, leave nothing behind.
         if draft is not None:
@@ -70,12 +73,13 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def open_growing(folder: Path) -> Iterator[Path]:
+def open_growing(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
     Finished results remain if a run is killed; a run that fails before its first result leaves
-    nothing. Raises InputError if another process fills the folder, if it cannot be created, if
-    vocadapt did not write its content, and if the disk becomes full.
+    nothing. size, spare: bytes as for `reserve_space`. Raises InputError if another process fills the
+    folder, if it cannot be created, if vocadapt did not write its content, and if there is too little
+    room.
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -98,7 +102,8 @@ def open_growing(folder: Path) -> Iterator[Path]:
                 folder / HOLDER,
                 {"process": os.getpid(), "machine": socket.gethostname(), "since": time.time()},
             )
-        yield folder
+        with reserve_space(folder, size, spare):
+            yield folder
     except BaseException as error:
         if missing and _list_names(folder) <= {MANIFEST, HOLDER}:
             shutil.rmtree(folder, ignore_errors=True)
@@ -164,19 +169,19 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
 @contextmanager
 def open_file_draft(path: Path) -> Iterator[Path]:
     """Yield a path to write; it is renamed to `path` when the block ends, and removed if the block
-    raises.
+    raises; if this process is killed, the next writer removes it.
 
-    Raises InputError if the file cannot be written or the disk is full; see also `check_free_file`.
+    The path has the name of the file, in a draft of a folder beside it: some formats are chosen by
+    the ending. Raises InputError if the file cannot be written or the disk is full; see also
+    `check_free_file`.
     """
     place = Path(os.path.realpath(path))  # replace the target of a link, not the link
-    draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
-    try:
-        with convert_write_errors(path, "cannot be written", "Choose another place."):
-            yield draft
-            os.replace(draft, place)
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    with (
+        convert_write_errors(path, "cannot be written", "Choose another place."),
+        open_folder_draft(place) as draft,
+    ):
+        yield draft / place.name
+        os.replace(draft / place.name, place)
 
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
@@ -288,7 +293,6 @@ def make_draft(folder: Path) -> tuple[Path, int]:
     OSError if the disk is full.
     """
     check_not_read_only()
-    check_quota(folder)
     with suppress(OSError):  # such as files of another user
         remove_abandoned_drafts(folder.parent)
     lock = None
@@ -312,16 +316,19 @@ def make_draft(folder: Path) -> tuple[Path, int]:
 
 
 @contextmanager
-def open_folder_draft(folder: Path) -> Iterator[Path]:
+def open_folder_draft(folder: Path, size: int = 0) -> Iterator[Path]:
     """Yield a new folder beside `folder`, which is removed at the end; if this process is killed, the
     next writer removes it.
+
+    size: bytes that the block writes there. Raises InputError if there is too little room.
     """
-    draft, lock = make_draft(folder)
-    try:
-        yield draft
-    finally:
-        os.close(lock)
-        shutil.rmtree(draft, ignore_errors=True)
+    with reserve_space(folder, size):
+        draft, lock = make_draft(folder)
+        try:
+            yield draft
+        finally:
+            os.close(lock)
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _lock(draft: Path) -> int | None:
@@ -349,12 +356,26 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     with wait_for_lock(folder.parent):
         check_free(folder, overwrite)  # another process may have written it meanwhile
         if not (folder.is_dir() and any(folder.iterdir())):
-            os.replace(draft, folder)
+            move_draft(draft, folder)
             return
         old = draft.with_name(draft.name.removesuffix(DRAFT) + OLD)
         os.replace(folder, old)
         os.replace(draft, folder)
     _discard(old)
+
+
+def move_draft(draft: Path, folder: Path) -> None:
+    """Rename a complete draft to its target, which does not exist or is empty.
+
+    The current folder is filled instead, its manifest last: a shell in it would stay in the folder
+    that was replaced.
+    """
+    if not os.path.isdir(folder) or not os.path.samefile(folder, os.curdir):
+        os.replace(draft, folder)
+        return
+    for path in sorted(draft.iterdir(), key=lambda path: path.name == MANIFEST):
+        os.replace(path, folder / path.name)
+    draft.rmdir()
 
 
 def _discard(old: Path) -> None:

@@ -10,12 +10,16 @@ import re
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import show_path
+from vocadapt.shipped_files import find_shipped_files
 
 READ_ONLY = "VOCADAPT_READ_ONLY"  # "1": nothing may be written
 VISITORS = "VOCADAPT_VISITORS"  # the folder that holds a folder for each visitor
 QUOTA = "VOCADAPT_QUOTA_MB"  # megabytes of a visitor
 MAX_JOBS = "VOCADAPT_JOBS_PER_VISITOR"  # running and waiting jobs of a visitor
 KEEP_DAYS = "VOCADAPT_KEEP_DAYS"  # days without a visit after which a visitor's folder is removed
+# Environment variable: a folder whose files others may open, too, if the lab is served to them.
+FILES_ROOT = "VOCADAPT_FILES_ROOT"
 VARIABLES = (READ_ONLY, VISITORS, QUOTA, MAX_JOBS, KEEP_DAYS)
 # Names of the folders of visitors; the digits are a hash, so nobody can choose a name.
 VISITOR_FOLDER = re.compile(r"visitor-[0-9a-f]{32}")
@@ -54,6 +58,35 @@ def find_visitor_folder(place: Path) -> Path | None:
     if not inside or not VISITOR_FOLDER.fullmatch(inside[0]):
         return None
     return visitors / inside[0]
+
+
+def list_shared_folders() -> list[Path]:
+    """List the folders that everybody may read whom the lab is served to: the demo, downloaded
+    models, and the folder of FILES_ROOT.
+    """
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    folders = [find_shipped_files() / "assets" / "demo", Path(HF_HUB_CACHE)]
+    if shared := os.environ.get(FILES_ROOT):
+        folders.append(Path(shared))
+    return [folder.resolve() for folder in folders]
+
+
+def check_visitor_path(place: Path, by: Path) -> None:
+    """Raise InputError for a path that a file in the folder of a visitor names, but that the visitor
+    may not read; there are no such paths outside of the folders of visitors.
+
+    place: the path. by: the file.
+    """
+    folder = find_visitor_folder(by)
+    if folder is None:
+        return
+    real = Path(os.path.realpath(place))
+    if not any(real.is_relative_to(one) for one in (folder.resolve(), *list_shared_folders())):
+        raise InputError(
+            f"{by.name} names {show_path(place)}, which cannot be opened in this lab.",
+            "Delete it, and create it again from files of yours.",
+        )
 
 
 def read_quota() -> int | None:

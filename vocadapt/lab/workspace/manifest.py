@@ -41,6 +41,9 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "searches": "search",
 }
 
+# Inputs without which nothing can be said of an artifact of a kind.
+NEEDED_INPUTS = {"alignments": ("vectors", "model"), "changes": ("before", "after")}
+
 
 class NewerFormatError(InputError):
     """An artifact, and so its workspace, was written by a newer version of vocadapt."""
@@ -71,10 +74,25 @@ class Input:
         first = Path(self.paths[0])
         name = first.name
         if not first.is_absolute():
-            name = " ".join(first.parts)
+            name = " ".join(part for part in first.parts if part != "..")
         if len(self.paths) > 1:
             name += f" and {len(self.paths) - 1} more"
         return name
+
+
+class MissingEntryError(InputError, KeyError):
+    """A manifest lacks an entry: it is damaged, comes from elsewhere, or is of another version."""
+
+    __str__ = InputError.__str__
+
+
+class Entries(dict[str, T]):
+    """Inputs, settings or numbers of an artifact; raises MissingEntryError for a missing one."""
+
+    def __missing__(self, name: str) -> T:
+        raise MissingEntryError(
+            f"The manifest has no entry {name!r}.", "Delete the artifact, and create it again."
+        )
 
 
 @dataclass(frozen=True)
@@ -84,8 +102,8 @@ class Manifest:
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
-    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `format`:
-    FORMAT of the version that wrote it, 0 in older manifests.
+    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `guards`: what
+    was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote it, 0 in older manifests.
     """
 
     kind: str
@@ -106,7 +124,19 @@ class Manifest:
     step: str = ""
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
+    guards: tuple[Mapping[str, Any], ...] = ()
     format: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("settings", "inputs", "numbers"):
+            given = getattr(self, name)
+            if isinstance(given, Mapping):  # `load` refuses anything else
+                object.__setattr__(self, name, Entries(given))
+
+    def check_needed_inputs(self) -> None:
+        """Raise InputError if an input of NEEDED_INPUTS is not recorded."""
+        for role in NEEDED_INPUTS.get(self.kind, ()):
+            self.inputs[role]
 
     def save(self, folder: Path, lists_files: bool = True) -> None:
         """Write manifest.json, which must be the last file of an artifact.
@@ -115,6 +145,18 @@ class Manifest:
         """
         files = sorted(files_in(folder)) if lists_files else []
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": files, "format": FORMAT})
+
+    def check_files(self, folder: Path) -> None:
+        """Raise InputError if a file that the step wrote is missing; runs may be kept without their
+        weights.
+        """
+        for name in () if self.kind == "runs" else self.files:
+            is_inside = not os.path.isabs(name) and ".." not in Path(name).parts
+            if not is_inside or not os.path.lexists(folder / name):
+                raise InputError(
+                    f"{show_path(name)} is missing in {folder.name}.",
+                    f"Delete {folder.name}, and create it again.",
+                )
 
     def list_foreign_files(self, folder: Path) -> list[str]:
         """Return the files of the folder that the step did not write."""
@@ -142,8 +184,8 @@ class Manifest:
                 role: Input(**{**value, "paths": tuple(value["paths"])})
                 for role, value in known.pop("inputs").items()
             }
-            files = tuple(known.pop("files", ()))
-            made = cls(**known, inputs=inputs, files=files)
+            files, guards = tuple(known.pop("files", ())), tuple(known.pop("guards", ()))
+            made = cls(**known, inputs=inputs, files=files, guards=guards)
             made._check_types()
             return made
         except (KeyError, TypeError, AttributeError) as error:
@@ -230,7 +272,7 @@ def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
     for path in paths:
         check_path(path)
     try:
-        shown = tuple(_relative_to(path, root) for path in paths)
+        shown = tuple(name_path(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
             return Input(shown, compute_stamp(paths[0]))
         seen = compute_seen_stamp(paths)  # before reading, so that a change meanwhile is noticed
@@ -298,9 +340,21 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     return found
 
 
-def _relative_to(path: Path, root: Path | None) -> str:
-    """Return a path relative to the workspace if it is inside, else absolute."""
+def find_outer_root(root: Path) -> Path:
+    """Return the workspace that a workspace lies in, if it is the folder of a study or a search in
+    one; itself otherwise.
+    """
+    root = Path(os.path.abspath(root))
+    while root.parent.name in ARTIFACTS and os.path.isfile(root / MANIFEST):
+        root = root.parent.parent
+    return root
+
+
+def name_path(path: Path, root: Path | None) -> str:
+    """Return how a record in a workspace names a path: relative to the workspace if both lie in the
+    same (outer) one, as ../../models/m in a study; else absolute.
+    """
     path = path.resolve()
-    if root is not None and path.is_relative_to(root.resolve()):
-        return path.relative_to(root.resolve()).as_posix()
+    if root is not None and path.is_relative_to(find_outer_root(root).resolve()):
+        return Path(os.path.relpath(path, root.resolve())).as_posix()
     return str(path)

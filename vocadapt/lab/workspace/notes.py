@@ -14,7 +14,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import check_line_count, read_document
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_quota
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
@@ -104,9 +104,11 @@ def save_note(
     # Normalize spaces in tags, and remove duplicates.
     unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     note = Note(text.strip(), unique_tags, about, _format_now())
-    if note.text:
-        check_quota(workspace.root)
-    return _change_note(workspace, id, lambda old: replace(note, name=old.name))
+    change = lambda old: replace(note, name=old.name)  # noqa: E731
+    if not note.text:
+        return _change_note(workspace, id, change)
+    with reserve_space(workspace.root, len(note.text.encode())):
+        return _change_note(workspace, id, change)
 
 
 def save_name(workspace: Workspace, id: str, name: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_quota
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name, number_names
 
@@ -63,8 +63,8 @@ def save_slice(
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = Slice(free_id, name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
-    check_quota(path)
-    with convert_write_errors(path.parent):
+    size = len(strict_json.format_file(asdict(made)).encode())
+    with reserve_space(path, size), convert_write_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         strict_json.write(path, asdict(made))
     return made

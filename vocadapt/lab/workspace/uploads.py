@@ -1,14 +1,14 @@
 """Uploads: files from the browser, stored in `<workspace>/uploads` until an artifact copies them.
 
 Corpora and imported vectors are copies, so their upload is removed when the job is done. Uploads
-that are never used are removed after a day.
+that are never used are removed after a day, or before on the page Workspace.
 """
 
 import re
 import time
 from pathlib import Path
 
-from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.jobs.queue import list_living_jobs
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
@@ -35,24 +35,36 @@ def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
                 path.unlink(missing_ok=True)
 
 
-def remove_unused_uploads(workspace: Workspace) -> None:
-    """Remove uploads older than a day that are not an input of a waiting or running job or of an
-    artifact.
-    """
+def list_unused_uploads(workspace: Workspace) -> list[Path]:
+    """List the uploads that are no input of a waiting or running job or of an artifact, newest first."""
     # 1. Collect the inputs of waiting and running jobs and of artifacts.
-    living = (job for job in list_jobs(workspace) if job.status().alive)
-    wanted = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
+    living = list_living_jobs(workspace)
+    used = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
     made = (artifact for kind in ARTIFACTS for artifact in workspace.artifacts(kind))
-    wanted |= {
+    used |= {
         workspace.root / path
         for artifact in made
         for given in artifact.manifest.inputs.values()
         for path in given.paths
     }
 
-    # 2. Remove all others that are older than a day.
-    for file in (workspace.root / UPLOADS).glob("*"):
-        if file in wanted or not file.is_file():
-            continue
-        if time.time() - file.stat().st_mtime > MAX_UNUSED_SECONDS:
+    # 2. The others, without those that are being written.
+    files = (workspace.root / UPLOADS).rglob("[!.]*")
+    unused = [file for file in files if file.is_file() and file not in used]
+    return sorted(unused, key=_find_time, reverse=True)
+
+
+def remove_unused_uploads(workspace: Workspace) -> None:
+    """Remove unused uploads that are older than a day."""
+    for file in list_unused_uploads(workspace):
+        is_whole_input = file.parent == workspace.root / UPLOADS
+        if is_whole_input and time.time() - _find_time(file) > MAX_UNUSED_SECONDS:
             file.unlink(missing_ok=True)
+
+
+def _find_time(file: Path) -> float:
+    """Return when a file was written; 0 if it was removed just now."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0

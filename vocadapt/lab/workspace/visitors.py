@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.disk_space import RESERVATION, format_size, measure_files
 from vocadapt.lab.workspace.limits import VISITOR_FOLDER
 from vocadapt.lab.workspace.locks import hold_lock, is_locked, wait_for_lock
 
@@ -72,7 +72,8 @@ def find_last_use(folder: Path) -> float:
 
 def is_in_use(folder: Path) -> bool:
     """Return whether a job of a visitor runs or waits, or something is being written there."""
-    locked = (*folder.glob("*/jobs/*/"), *folder.glob("*/*/.*.draft/"), *folder.glob(".*.draft/"))
+    drafts = (*folder.glob("*/*/.*.draft/"), *folder.glob(".*.draft/"))
+    locked = (*folder.glob("*/jobs/*/"), *drafts, *folder.glob(f".*{RESERVATION}"))
     return any(map(is_locked, locked))
 
 

@@ -5,14 +5,14 @@ Names are user input, so they are checked against a list of allowed characters.
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, expand_path
+from vocadapt.files import check_output_path, expand_path, show_path
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
@@ -25,6 +25,7 @@ from vocadapt.lab.workspace.manifest import (
     compute_stamp,
     read_manifest,
 )
+from vocadapt.lab.workspace.records import check_named_paths
 
 # Folder of files uploaded through the browser, which are removed when an artifact has copied them.
 UPLOADS = "uploads"
@@ -62,6 +63,17 @@ def find_root(folder: Path) -> Path | None:
     if parent.name not in list_kinds():
         return None
     return parent.parent
+
+
+def check_workspace_folder(folder: Path) -> None:
+    """Raise InputError for a folder with files in it, but none of the folders of a workspace."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        names = set(os.listdir(folder))
+        if names and names.isdisjoint((*list_kinds(), UPLOADS, TRASH)):
+            raise InputError(
+                f"{show_path(folder)} holds other files, and is no workspace.",
+                "Choose another place.",
+            )
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ class Workspace:
     def artifact(self, kind: str, name: str) -> Artifact:
         """Return the artifact of this kind and name; raises InputError if there is none."""
         folder = self.folder(kind, name)
-        if not (folder / MANIFEST).is_file():
+        if not os.path.isfile(folder / MANIFEST):
             label = ARTIFACTS.get(kind, kind)
             remedy = f"This workspace has no {label} yet."
             if there := ", ".join(found.name for found in self.artifacts(kind)):
@@ -129,24 +141,42 @@ class Workspace:
 
     def artifacts(self, kind: str) -> list[Artifact]:
         """List the finished artifacts of a kind, newest first; drafts and foreign folders are
-        skipped.
+        skipped, and so are those of `list_hidden`.
 
         Raises NewerFormatError for a workspace of a newer version: part of it must not look like all.
         """
+        return self._read_artifacts(kind)[0]
+
+    def list_hidden(self, kind: str = "") -> dict[str, str]:
+        """Return the artifacts of a kind, or of all kinds, that are not listed because their records
+        are damaged or name what they must not read: `kind/name` -> why.
+        """
+        kinds = [kind] if kind else list(ARTIFACTS)
+        return {name: why for one in kinds for name, why in self._read_artifacts(one)[1].items()}
+
+    def _read_artifacts(self, kind: str) -> tuple[list[Artifact], dict[str, str]]:
+        """Return the artifacts of a kind, newest first, and why each hidden one cannot be read."""
         if kind not in ARTIFACTS:
             raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
         names: list[str] = []
         with suppress(OSError):  # the folder does not exist yet
             names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
-        found = []
+        found, hidden = [], {}
         for name in names:
             try:
-                found.append(_ARTIFACTS(f"{self.root}/{kind}/{name}/{MANIFEST}"))
+                artifact = _ARTIFACTS(f"{self.root}/{kind}/{name}/{MANIFEST}")
+                artifact.manifest.check_needed_inputs()
+                found.append(artifact)
             except NewerFormatError:
                 raise
-            except (InputError, OSError):  # not an artifact, or removed meanwhile
+            except (FileNotFoundError, NotADirectoryError):  # no artifact, or removed meanwhile
                 continue
-        return sorted(found, key=lambda artifact: artifact.manifest.created, reverse=True)
+            except InputError as error:
+                hidden[f"{kind}/{name}"] = error.problem
+            except OSError as error:
+                hidden[f"{kind}/{name}"] = f"it cannot be read: {error.strerror}."
+        found.sort(key=lambda artifact: artifact.manifest.created, reverse=True)
+        return found, hidden
 
     def find_free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
         """Return an unused name based on `wish` that is not in `but`: biomed, biomed-2, …"""
@@ -155,6 +185,14 @@ class Workspace:
             for name in number_names(simplify_name(wish))
             if name not in but and not self.folder(kind, name).exists()
         )
+
+
+def describe_hidden(hidden: Mapping[str, str]) -> list[str]:
+    """Return a sentence about each artifact of `Workspace.list_hidden`."""
+    return [
+        f"{show_path(name)} is hidden, because it cannot be used: {why}"
+        for name, why in hidden.items()
+    ]
 
 
 def simplify_name(wish: str) -> str:
@@ -183,7 +221,10 @@ def open_artifact(folder: Path) -> Artifact:
 
 def _read_artifact(path: Path) -> Artifact:
     folder = path.parent
-    return Artifact(folder, read_manifest(folder), compute_stamp(folder))
+    manifest = read_manifest(folder)
+    check_named_paths(folder)
+    manifest.check_files(folder)
+    return Artifact(folder, manifest, compute_stamp(folder))
 
 
 _ARTIFACTS = CachedReader(_read_artifact)  # pages list all artifacts several times per rerun
@@ -201,9 +242,16 @@ def explain_change(given: Input, workspace: Workspace) -> str | None:
     if not given.stamp or all(Path(path).parent == Path(UPLOADS) for path in given.paths):
         return None
     paths = [workspace.root / path for path in given.paths]  # absolute paths are left unchanged
-    if not all(path.exists() for path in paths):
+    if not all(map(os.path.exists, paths)):
         return f"{given.name} is gone"
+    try:
+        return _compare_with_recorded(given, paths, workspace)
+    except (InputError, OSError):
+        return f"{given.name} cannot be read"
 
+
+def _compare_with_recorded(given: Input, paths: Sequence[Path], workspace: Workspace) -> str | None:
+    """Return how an existing input differs from what was recorded; None if it does not."""
     # 1. Files: compare sizes and times first, and read the content only if these differ.
     if given.seen:
         if compute_seen_stamp(paths) == given.seen or compute_content_stamp(paths) == given.stamp:
@@ -211,7 +259,7 @@ def explain_change(given: Input, workspace: Workspace) -> str | None:
         return f"{given.name} was changed since"
 
     # 2. An artifact is unchanged if its manifest is, and current if its own inputs are.
-    if not (paths[0] / MANIFEST).is_file():
+    if not os.path.isfile(paths[0] / MANIFEST):
         return f"{given.name} is gone"
     if compute_stamp(paths[0]) != given.stamp:
         return f"{given.name} was rebuilt since"

@@ -24,16 +24,21 @@ from vocadapt.models.certificate.comparisons import (
     BIT_EQUAL,
     DIFFERENT,
     compare_free_rows,
+    compare_named_tokens,
     compare_outputs,
+    describe_output_norms,
     describe_tie,
     draw_sequences,
     find_padding_token,
-    is_same_special,
     list_token_tensor_names,
     view_bits,
 )
 from vocadapt.models.certificate.edit import LINES, Edit
 from vocadapt.models.certificate.reload_process import build_input, reload_in_new_process
+from vocadapt.models.certificate.tokenizer_settings import (
+    compare_added_tokens,
+    compare_tokenizer_settings,
+)
 from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import is_extension_tensor
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 
 LOADING = "loading in other programs"
+MAX_NAMED = 5  # differences that a check names
 COSTS = {"outputs": 25.0, "reload": 25.0}  # relative to the other checks, measured
 
 
@@ -155,14 +161,19 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
         f"{same:,} of {len(edit.kept):,} kept embeddings are bit-identical, {len(edit.replaced):,} were"
         " replaced on purpose"
     )
-    if not torch.isfinite(get_embeddings(edit.after.network).detach()).all():
+    # Rows without a token may hold anything: some checkpoints have NaN there.
+    finite = torch.isfinite(get_embeddings(edit.after.network).detach()).all(dim=1)
+    n_tokens = len(edit.after.vocabulary)
+    if n_free := int((~finite[n_tokens:]).sum()):
+        detail += f"; {n_free:,} rows without a token are not finite"
+    if not finite[:n_tokens].all():
         return False, f"{detail}; some embeddings are not finite"
     return same == len(edit.kept), detail
 
 
 def check_token_ids(edit: Edit) -> tuple[bool, str]:
     """Check that kept tokens have the same ids, unless the plan moves tokens, and that the special
-    tokens are the same.
+    tokens are the same, and so are all tokens that config.json and generation_config.json name.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     # 1. Ids may change only if tokens were removed or reordered.
@@ -171,9 +182,8 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
         moved = sum(before.ids[token] != after.ids[token] for token in before.tokens)
         detail = f"{moved:,} of {len(before):,} ids changed"
 
-    # 2. Compare the special ids of config.json, and the special tokens of the tokenizer.
-    keys = [key for key in edit.before.config if key.endswith("_token_id")]
-    wrong = [key for key in keys if not is_same_special(edit, key)]
+    # 2. Compare the tokens that the config files name, and the special tokens of the tokenizer.
+    wrong, dropped = compare_named_tokens(edit)
     special = edit.after.tokenizer.special_tokens_map
     wrong += [
         name
@@ -181,7 +191,21 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
         if str(special.get(name)) != str(token)
     ]
     detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
+    if dropped:
+        detail += f", removed tokens that are no longer named: {', '.join(dropped)}"
+    if edit.before.casing_note:
+        detail += f". {edit.before.casing_note}"
     return moved == 0 and not wrong, detail
+
+
+def check_tokenizer_settings(edit: Edit) -> tuple[bool, str]:
+    """Check that every entry of the tokenizer's settings, its chat templates, added tokens,
+    truncation and padding are the same.
+    """
+    n_entries, wrong = compare_tokenizer_settings(edit)
+    wrong += compare_added_tokens(edit)
+    detail = f"{n_entries:,} entries and the flags of added tokens compared"
+    return not wrong, f"{detail}, that differ: {', '.join(wrong[:MAX_NAMED]) or 'none'}"
 
 
 def check_padding(edit: Edit) -> tuple[bool, str]:
@@ -322,17 +346,18 @@ def _find_text(token: str, splitter: Splitter) -> str | None:
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     """Check that the new embeddings have the hash that is in the record, and that the record lists
-    all added tokens.
+    all added tokens. The norms of new rows of an untied output layer are stated beside the old ones.
     """
     recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
+    norms = describe_output_norms(edit)
     if recorded is None:
-        return True, f"{len(edit.added):,} added embeddings, no record to compare them with"
+        return True, f"{len(edit.added):,} added embeddings, no record to compare them with{norms}"
     if unknown := set(edit.added) - set(tokens):
         return False, f"{len(unknown):,} of {len(edit.added):,} added tokens are not in the record"
     rows = get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)]
     if hash_embeddings(rows) != recorded:
         return False, f"the {len(tokens):,} new embeddings differ from those in the record"
-    return True, f"the {len(tokens):,} new embeddings are those in the record"
+    return True, f"the {len(tokens):,} new embeddings are those in the record{norms}"
 
 
 def check_position_classes(edit: Edit) -> tuple[bool, str]:
@@ -414,6 +439,7 @@ def check_reload(edit: Edit) -> tuple[bool, str]:
 CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
     "kept embeddings": check_kept_embeddings,
     "token ids": check_token_ids,
+    "tokenizer settings": check_tokenizer_settings,
     "padding token": check_padding,
     "tied head": check_tied_head,
     "output bias": check_output_bias,

@@ -7,10 +7,12 @@ import numpy as np
 from vocadapt.models import layers
 from vocadapt.models.certificate.edit import Edit
 from vocadapt.models.certificate.reload_process import build_input, list_tensors
+from vocadapt.models.config_ids import list_ids, read_config_files, rename_ids
 from vocadapt.models.embedding_matrix.padding import MatrixRows
 from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
+from vocadapt.models.model_files import CONFIG
 
 if TYPE_CHECKING:
     import torch
@@ -29,38 +31,68 @@ def view_bits(tensor: "torch.Tensor") -> "torch.Tensor":
     return tensor.detach().contiguous().view(whole[tensor.element_size()])
 
 
-def is_same_special(edit: Edit, key: str) -> bool:
-    """Return whether the special ids in config.json refer to the same tokens in both models."""
-    old = _describe_ids(edit.before, edit.before.config.get(key))
-    return old == _describe_ids(edit.after, edit.after.config.get(key))
+def compare_named_tokens(edit: Edit) -> tuple[list[str], list[str]]:
+    """Compare the tokens that config.json and generation_config.json name before and after an edit,
+    in single ids and in lists.
 
-
-def _describe_ids(model: LanguageModel, value: Any) -> list[str]:
-    """Return the tokens of an id, or of a list of ids, in config.json; a removed token is
-    "none".
+    Returns the places that differ, and the removed tokens that lists no longer name. A removed token
+    that was the only one of its key, such as the padding token, is a difference.
     """
-    values = value if isinstance(value, list) else [value]
-    return [_describe_id(model, one) for one in values]
+    old, new = read_config_files(edit.before), read_config_files(edit.after)
+    wrong, dropped = [], []
+    for file in old:
+        expected = rename_ids(old[file], lambda i: _name_kept(edit, i))
+        found = rename_ids(new[file], lambda i: describe_id(edit.after, i)).content
+        for path in list_ids(old[file]):
+            place, value = ".".join(path), _get_value(old[file], path)
+            if file != CONFIG:
+                place = f"{place} in {file}"
+            gone = expected.dropped.get(path, [])
+            if type(value) is int:
+                gone, value = [], describe_id(edit.before, value)
+            else:
+                value = _get_value(expected.content, path)
+            if _get_value(found, path) != value:
+                wrong.append(place)
+            dropped += [f"{describe_id(edit.before, i)} in {path[-1]}" for i in gone]
+    return wrong, dropped
 
 
-def _describe_id(model: LanguageModel, value: Any) -> str:
-    """Describe an id in config.json: by its token; by its row after the tokens if the embedding has
-    no token; or by the id itself if there is no embedding.
+def _name_kept(edit: Edit, i: int) -> str | None:
+    """Describe an id before an edit; None if the edit removed its token or its row."""
+    vocabulary, after = edit.before.vocabulary, edit.after
+    if 0 <= i < len(vocabulary):
+        kept = vocabulary.tokens[i] in after.vocabulary
+    else:
+        n_free = after.config.get("vocab_size", 0) - len(after.vocabulary)
+        is_row = i >= 0 and i < edit.before.config.get("vocab_size", 0)
+        kept = not is_row or i - len(vocabulary) < n_free
+    return describe_id(edit.before, i) if kept else None
+
+
+def _get_value(content: Any, path: tuple[str, ...]) -> Any:
+    """Return the value under these keys of a config; None if there is none."""
+    for key in path:
+        content = content.get(key) if isinstance(content, dict) else None
+    return content
+
+
+def describe_id(model: LanguageModel, i: int) -> str:
+    """Describe an id: by its token; by its row after the tokens if the embedding has no token; or by
+    the id itself if there is no embedding.
     """
-    if not isinstance(value, int):
-        return "none"
     tokens, rows = model.vocabulary.tokens, model.config.get("vocab_size", 0)
-    if 0 <= value < len(tokens):
-        return f"token {tokens[value]}"
-    if len(tokens) <= value < rows:
-        return f"row {value - len(tokens)} after the tokens"
-    return f"id {value}"
+    if 0 <= i < len(tokens):
+        return f"token {tokens[i]}"
+    if len(tokens) <= i < rows:
+        return f"row {i - len(tokens)} after the tokens"
+    return f"id {i}"
 
 
 def find_padding_token(model: LanguageModel) -> str:
     """Return the token at the padding index of the embedding layer; "none" if there is none."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
-    return _describe_id(model, row).removeprefix("token ")
+    return "none" if row is None else describe_id(model, row).removeprefix("token ")
 
 
 def describe_tie(network: Any) -> str:
@@ -70,6 +102,20 @@ def describe_tie(network: Any) -> str:
     if layers.is_tied(network):
         return "tied to the embeddings"
     return "not tied"
+
+
+def describe_output_norms(edit: Edit) -> str:
+    """Return the median norms of new and old rows of the output layer; "" if it is tied."""
+    network = edit.after.network
+    layer = layers.get_output_layer(network)
+    if layer is None or layers.is_tied(network) or not edit.added:
+        return ""
+    norms = layer.weight.detach().float().norm(dim=1)
+    new, old = (norms[edit.ids(edit.after, tokens)] for tokens in (edit.added, edit.kept))
+    medians = f"{float(new.median()):.3g}"
+    if len(old):
+        medians += f", of old ones {float(old.median()):.3g}"
+    return f"; median norm of the output rows of new tokens {medians}"
 
 
 def list_token_tensor_names(model: LanguageModel) -> set[str]:
@@ -177,5 +223,6 @@ def compare_free_rows(
         first = rows.tokens
     left, right = old[first:], new[rows.new_tokens :]
     n_free = min(len(left), len(right))
-    same = view_bits(left[:n_free]) == view_bits(right[:n_free])
-    return int(same.all(dim=1).sum()), n_free
+    same = (view_bits(left[:n_free]) == view_bits(right[:n_free])).all(dim=1)
+    same |= ~left[:n_free].isfinite().all(dim=1)  # a training sets these to 0
+    return int(same.sum()), n_free

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.models.extension_size import MODULE, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
+from vocadapt.models.transformers_tokenizer import ATTRIBUTES
 from vocadapt.text.tokenization import encode_batch
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 EQUAL = {True: "equal", False: "differ"}
 BIT_EQUAL = {True: "bit-equal", False: "differ"}
+RELOADED = (*ATTRIBUTES, "chat_template", "model_max_length")  # attributes that are compared
 WORDS = {"embeddings": BIT_EQUAL, "outputs": BIT_EQUAL}
 
 # Runs with -I and in another folder, so that neither this package nor the user's modules are on its
@@ -28,7 +30,7 @@ from hashlib import blake2b
 import torch, transformers
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
-folder, lines, longest, package, module, threads = json.load(sys.stdin)
+folder, lines, longest, package, module, threads, attributes = json.load(sys.stdin)
 torch.set_num_threads(threads)  # the number of threads changes the order of summation
 if module:
     import importlib
@@ -48,6 +50,7 @@ special = {}
 for role, token in tokenizer.special_tokens_map.items():
     if isinstance(token, str):
         special[role] = tokenizer.convert_tokens_to_ids(token)
+settings = {name: getattr(tokenizer, name, None) for name in attributes}
 ids = [tokenizer(line)["input_ids"][:longest] for line in lines]
 def add(digest, tensor):
     digest.update(tensor.detach().float().contiguous().numpy().tobytes())
@@ -61,13 +64,16 @@ with torch.inference_mode():
             inputs["decoder_input_ids"] = row
         for tensor in filter(torch.is_tensor, network(**inputs).to_tuple()):
             add(digest, tensor)
-answer = {"ids": ids, "special ids": special, "embeddings": embeddings.hexdigest(), "outputs": digest.hexdigest()}
+answer = {"ids": ids, "special ids": special, "settings": settings}
+answer |= {"embeddings": embeddings.hexdigest(), "outputs": digest.hexdigest()}
 json.dump({"answer": answer, "vocadapt": "vocadapt" in sys.modules}, sys.stdout)
 """
 
 
 def reload_in_new_process(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
-    """Compare ids, special ids, embeddings and outputs on `lines` with those of a new process."""
+    """Compare ids, special ids, settings of the tokenizer, embeddings and outputs on `lines` with
+    those of a new process.
+    """
     # 1. Compute them in the new process, which imports the classes of an exBERT, and in this one.
     texts, module = list(lines), ""
     if is_extended(model.config):
@@ -123,7 +129,9 @@ def _compute_in_new_process(model: LanguageModel, texts: list[str], module: str)
     package, threads = str(Path(__file__).resolve().parents[3]), torch.get_num_threads()
     done = subprocess.run(
         command,
-        input=json.dumps([str(model.path), texts, model.positions, package, module, threads]),
+        input=json.dumps(
+            [str(model.path), texts, model.positions, package, module, threads, RELOADED]
+        ),
         capture_output=True,
         text=True,
         cwd="/",
@@ -159,6 +167,7 @@ def _compute_in_this_process(model: LanguageModel, texts: Sequence[str]) -> dict
     return {
         "ids": [one["input_ids"][0].tolist() for one in inputs],
         "special ids": special,
+        "settings": {name: getattr(model.tokenizer, name, None) for name in RELOADED},
         "embeddings": embeddings.hexdigest(),
         "outputs": digest.hexdigest(),
     }

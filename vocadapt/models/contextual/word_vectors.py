@@ -109,6 +109,7 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     a layer that the model lacks, and for windows longer than its positions.
     """
     # Checked before the text is read, because transformers would fail only on a long window.
+    model.check_rows()
     layers, positions = count_layers(model), count_positions(model.config) or 0
     if settings.layer > layers:
         raise InputError(

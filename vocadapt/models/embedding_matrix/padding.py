@@ -7,6 +7,7 @@ faster. New tokens take these free rows first. A padded matrix stays padded to t
 from dataclasses import dataclass
 
 MULTIPLES = (128, 64, 8)  # numbers of rows to a multiple of which matrices are padded
+LARGE_MULTIPLES = (128, 64)
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,13 @@ class MatrixRows:
 
 def find_multiple(tokens: int, rows: int) -> int:
     """Return the largest of MULTIPLES that divides the number of rows of a padded matrix; 1 if none
-    does, or if the matrix has no free rows.
+    does.
+
+    A matrix without free rows counts as padded only if it has a multiple of 64 rows, as Llama 3 has
+    (128,256); a multiple of 8 is often one by chance.
     """
-    if rows <= tokens:
-        return 1
-    return next((multiple for multiple in MULTIPLES if rows % multiple == 0), 1)
+    sizes = MULTIPLES if rows > tokens else LARGE_MULTIPLES
+    return next((multiple for multiple in sizes if rows % multiple == 0), 1)
 
 
 def count_rows(tokens: int, rows: int, new_tokens: int, keeps_rows: bool) -> MatrixRows:

@@ -25,6 +25,8 @@ def try_tokenizers(edit: Edit) -> Finding:
     try:
         loaded = run_quietly(lambda: AutoTokenizer.from_pretrained(folder, **SAFE))
         stored = Tokenizer.from_file(str(folder / FILE))
+        stored.no_truncation()  # a call of AutoTokenizer switches both off, too
+        stored.no_padding()
     except BaseException as error:
         if not is_library_error(error):
             raise

@@ -14,11 +14,11 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.adapted_model import SEEN, write_record
+from vocadapt.models.config_ids import check_free_ids
 from vocadapt.models.embedding_matrix.padding import MatrixRows, count_rows
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.model_files import CONFIG, INDEX, SUFFIX, list_weight_files
+from vocadapt.models.model_files import CONFIG, GENERATION, INDEX, SUFFIX, list_weight_files
 from vocadapt.models.packs.base import (
     PACKS,
     keep_base,
@@ -28,7 +28,7 @@ from vocadapt.models.packs.base import (
     restore_base,
 )
 from vocadapt.models.packs.make import identify_base
-from vocadapt.models.packs.pack import BaseIdentity, VocabularyPack, load_pack
+from vocadapt.models.packs.pack import OUTPUT, BaseIdentity, VocabularyPack, load_pack
 from vocadapt.models.packs.packed_record import PackedModel, build_record
 from vocadapt.models.packs.stored_weights import copy_tensors, read_header
 from vocadapt.models.packs.token_rows import (
@@ -48,7 +48,7 @@ from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 TOKENIZER = "tokenizer.json"
 EXACT_WORD = "exact-word"  # the tokenizer mode
 # Files of the base that are copied unchanged; the index still lists the same weight files.
-COPIED = ("generation_config.json", SEEN, INDEX)
+COPIED = (GENERATION, SEEN, INDEX)
 
 
 def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> PackedModel:
@@ -127,9 +127,11 @@ def write_packed_model(
     # 2. Write the weights: the files of the base with more rows, and the sizes in config.json.
     tensors = find_token_tensors(base)
     matrix = _count_rows(base, chosen, tensors)
-    _check_special_ids(base, matrix)
+    check_free_ids(base, matrix)
     weights = list_weight_files(base.path)
-    _write_weights(weights, chosen, tensors, matrix, folder)
+    is_untied = any(one.role == OUTPUT for one in tensors.values())
+    ids = base.vocabulary.ids if is_untied else None
+    _write_weights(weights, chosen, tensors, matrix, ids, folder)
     _write_settings(base, matrix, folder)
 
     # 3. Write the files that restore the base, and the packs.
@@ -189,7 +191,7 @@ def _write_tokenizer(base: LanguageModel, chosen: list[PackRows], folder: Path) 
         added = tuple(AddedWord(token, ()) for one in chosen for token in one.tokens)
         plan = VocabularyPlan(base.vocabulary, added)
         tokenizer = adapt_tokenizer(base.fast_tokenizer, plan, EXACT_WORD)
-    save_tokenizer(base.tokenizer, tokenizer, folder)
+    save_tokenizer(base, base.tokenizer, tokenizer, folder)
     return tokenizer
 
 
@@ -201,30 +203,18 @@ def _count_rows(
     return count_rows(tokens, rows, tokens + sum(len(one.used) for one in chosen), True)
 
 
-def _check_special_ids(base: LanguageModel, matrix: MatrixRows) -> None:
-    """Raise InputError if the config names a row without a token that a new token would take."""
-    for key, value in base.config.items():
-        ids = value if isinstance(value, list) else [value]
-        taken = [i for i in ids if type(i) is int and matrix.tokens <= i < matrix.new_tokens]
-        if key.endswith("_token_id") and taken:
-            raise InputError(
-                f"{show_path(base.path / CONFIG)}: {key} is {taken[0]:,}, which no token of the"
-                " tokenizer has; a new token would take this id.",
-                "Correct the id, or add that token to the tokenizer first.",
-            )
-
-
 def _write_weights(
     files: list[Path],
     chosen: list[PackRows],
     tensors: Mapping[str, TokenTensor],
     matrix: MatrixRows,
+    ids: Mapping[str, int] | None,
     folder: Path,
 ) -> None:
     """Write the weight files of the base, with the rows of the packs."""
     for file in files:
         own = {name: one for name, one in tensors.items() if one.stored.file == file}
-        tails = {name: build_tail(one, chosen, matrix) for name, one in own.items()}
+        tails = {name: build_tail(one, chosen, matrix, ids) for name, one in own.items()}
         shapes = {name: (matrix.new_rows, *one.stored.shape[1:]) for name, one in own.items()}
         copy_tensors(file, folder / file.name, read_header(file).with_shapes(shapes), tails)
 

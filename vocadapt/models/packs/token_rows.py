@@ -17,7 +17,7 @@ from vocadapt.models.embedding_matrix.token_tensors import (
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
-from vocadapt.models.loading import load_network
+from vocadapt.models.loading import DTYPES, load_network
 from vocadapt.models.model_files import StoredTensor, read_headers
 from vocadapt.models.packs.make import to_bytes
 from vocadapt.models.packs.pack import EMBEDDINGS, OUTPUT, OUTPUT_BIAS, StoredRows, VocabularyPack
@@ -130,23 +130,27 @@ def choose_rows(packs: list[VocabularyPack]) -> list[PackRows]:
     return chosen
 
 
-def build_tail(tensor: TokenTensor, packs: list[PackRows], rows: MatrixRows) -> bytes:
+def build_tail(
+    tensor: TokenTensor, packs: list[PackRows], rows: MatrixRows, ids: Mapping[str, int] | None
+) -> bytes:
     """Return the bytes of a tensor after its last old token: entries of new tokens, then rows
     without a token (old ones if there are any, then zeros).
 
-    A tensor that a pack lacks is filled as in `apply_plan`: an output layer with the embeddings if
-    they have its width, otherwise with zeros; a bias with zeros.
+    ids: of the base's tokens, if its output layer is untied; None otherwise.
+
+    A tensor that a pack lacks is filled as in `apply_plan`: in an untied output layer by the mean of
+    the pieces of each token, otherwise with zeros.
     """
-    new = b"".join(_take_rows(tensor, one) for one in packs)
+    new = b"".join(_take_rows(tensor, one, ids) for one in packs)
     old = tensor.data[rows.new_tokens * tensor.row_size :]
     size = (rows.new_rows - rows.tokens) * tensor.row_size
     return (new + old).ljust(size, b"\0")
 
 
-def _take_rows(tensor: TokenTensor, chosen: PackRows) -> bytes:
+def _take_rows(tensor: TokenTensor, chosen: PackRows, ids: Mapping[str, int] | None) -> bytes:
     rows = chosen.pack.rows.get(tensor.role)
-    if rows is None and tensor.role == OUTPUT:
-        rows = chosen.pack.rows[EMBEDDINGS]
+    if rows is None and ids is not None:
+        return _average_pieces(tensor, chosen, ids)
     if rows is None or rows.shape[1:] != tensor.stored.shape[1:]:
         return bytes(len(chosen.used) * tensor.row_size)
     if rows.dtype != tensor.stored.dtype:
@@ -156,6 +160,20 @@ def _take_rows(tensor: TokenTensor, chosen: PackRows) -> bytes:
             "Make the pack from a model with this head.",
         )
     return rows.take(list(chosen.used))
+
+
+def _average_pieces(tensor: TokenTensor, chosen: PackRows, ids: Mapping[str, int]) -> bytes:
+    """Return the bytes of the mean entries of the pieces of each token of a pack; of all tokens, if
+    there are no pieces.
+    """
+    import torch
+
+    kind = getattr(torch, DTYPES.get(tensor.stored.dtype, "float64"))
+    old = torch.frombuffer(bytearray(tensor.data), dtype=kind).reshape(tensor.stored.shape)
+    old = old[: len(ids)].float()
+    entries = chosen.pack.plan["added_tokens"]
+    pieces = [[ids[one] for one in entries[row][1] if one in ids] for row in chosen.used]
+    return to_bytes(torch.stack([old[own or slice(None)].mean(dim=0) for own in pieces]).to(kind))
 
 
 def take_free_rows(tensors: Mapping[str, TokenTensor], rows: MatrixRows) -> dict[str, StoredRows]:

@@ -48,11 +48,16 @@ class AnchorFilter(CheckedSettings):
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """Shared words in the source's order, and their rows in source and target, each (n,) int64."""
+    """Shared words in the source's order, and their rows in source and target, each (n,) int64.
+
+    never_produced: shared words that are no anchors, because the tokenizer of the target's model
+        never produces them: their embeddings are not trained.
+    """
 
     words: tuple[str, ...]
     source_rows: IntArray
     target_rows: IntArray
+    never_produced: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.words)
@@ -63,7 +68,8 @@ def find_anchors(
     target: EmbeddingSpace,
     filter: AnchorFilter = AnchorFilter(),
 ) -> Anchors:
-    """Return the shared words that pass the filter, without special tokens.
+    """Return the shared words that pass the filter, without special tokens, placeholders such as
+    [unused0], and words that the tokenizer of the target's model never produces.
 
     Raises InputError if no word is left, and for a minimum count on a source without counts.
     """
@@ -79,15 +85,17 @@ def find_anchors(
         counts = np.zeros(len(source), dtype=np.int64)
 
     # 2. The shared words that pass the filter.
-    excluded = target.kinds.special
+    excluded = target.kinds.special | target.kinds.placeholders
     if filter.continuation:
         excluded |= target.kinds.continuations
     shared = [word for word in source.words if word in target and word not in excluded]
-    words = tuple(
+    passed = [
         word
         for word in shared
         if counts[source.index[word]] >= filter.min_count and filter.keeps(word)
-    )
+    ]
+    is_produced = {word: target.kinds.is_produced(word) for word in passed}
+    words = tuple(word for word in passed if is_produced[word])
     if not words:
         raise InputError(
             f"{source.name} ({len(source)} words) and {target.name} ({len(target)}) share no word"
@@ -95,4 +103,5 @@ def find_anchors(
             "Check that both have the same language and casing, and that the anchor filter does not"
             " exclude every word.",
         )
-    return Anchors(words, source.rows(words), target.rows(words))
+    never_produced = tuple(word for word in passed if not is_produced[word])
+    return Anchors(words, source.rows(words), target.rows(words), never_produced)

@@ -116,6 +116,7 @@ class HeldOutQuality(Summarized):
         """Return P@k by ranking, the chance level and the verdict."""
         facts = {
             "anchors": len(self.anchors),
+            "shared words that the tokenizer never produces": len(self.anchors.never_produced),
             "folds": self.folds,
             "cosine": float(self.cosines.mean()),
             "verdict": self.verdict,
@@ -143,6 +144,7 @@ class HeldOutQuality(Summarized):
         return {
             "method": self.settings.method,
             "anchors": len(self.anchors),
+            "never_produced": len(self.anchors.never_produced),
             "held_out": {**quality, "csls": csls, **facts},
             "seconds": self.seconds,
         }

@@ -86,12 +86,14 @@ def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
     )
 
 
-def compute_mean_cosine(space: EmbeddingSpace) -> float | None:
-    """Return the mean cosine over all pairs of different tokens; None for fewer than two nonzero
-    vectors.
+def compute_mean_cosine(space: EmbeddingSpace, other: EmbeddingSpace | None = None) -> float | None:
+    """Return the mean cosine over all pairs of different tokens or, with a second space, of a token
+    of each; None for spaces of different dimensions and without a pair of nonzero vectors.
     """
     found = sum_directions(space)
-    return _compute_mean(found, found, same=True)
+    if other is None:
+        return _compute_mean(found, found, same=True)
+    return _compute_mean(found, sum_directions(other), same=False)
 
 
 def _compute_mean(one: Directions, other: Directions, same: bool) -> float | None:

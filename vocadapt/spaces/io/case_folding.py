@@ -59,6 +59,22 @@ def fold_case(
     )
 
 
+def describe_capitals(space: EmbeddingSpace, splitter: Splitter | None = None) -> list[str]:
+    """Describe how many words have capitals, unless the model keeps them; [] if none has.
+
+    splitter: that of the model, if it is known.
+    """
+    if splitter is not None and splitter.words("A") == ["A"]:
+        return []
+    n_capitalized = sum(word != word.lower() for word in space.words)
+    if not n_capitalized:
+        return []
+    return [
+        f"{n_capitalized:,} of {len(space):,} words have capitals, which an uncased model never"
+        " reads: fold their case for such a model"
+    ]
+
+
 def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:
     """Return the mean of rows (dim,), weighted by their counts if any are known and positive."""
     weights = None

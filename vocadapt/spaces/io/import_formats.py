@@ -19,6 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.io.row_files import (
+    TOLERANCE,
     ImportedSpace,
     RowCollector,
     detect_dimension,
@@ -163,7 +164,7 @@ def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
     end = blank + 1 + 4 * dim
     if blank < 0 or end > len(head) or head[end : end + 1] not in (b"", b"\n"):
         return False
-    fields = head[start:].partition(b"\n")[0].split()[1:]
+    fields = head[blank:].partition(b"\n")[0].split()
     try:
         return len([float(field) for field in fields[-dim:]]) < dim
     except ValueError:
@@ -171,12 +172,15 @@ def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
 
 
 def _check_header(path: Path, rows: int, into: RowCollector) -> None:
-    """Raise InputError if the number of rows read contradicts the header."""
+    """Raise InputError if the number of rows read contradicts the header by more than one row, or one
+    in TOLERANCE; the notes report less.
+    """
     found = f"{into.read:,}"
     limited = into.read == into.limit
     if limited:
         found += " or more"
-    if into.read > rows or (into.read < rows and not limited):
+    allowed = max(1, rows // TOLERANCE)
+    if into.read > rows + allowed or (into.read < rows - allowed and not limited):
         raise InputError(
             f"{path}: the header declares {rows:,} rows, the file has {found}.",
             "Download or write it again; if the rows are right, correct its first line.",

@@ -28,6 +28,7 @@ MAX_WORD = 10_000  # bytes
 # Bytes of vectors and words in memory per byte of a file: about 2 if it is text, gzipped or not.
 MAX_EXPANSION = 50
 MIN_MEMORY = 1 << 26  # bytes that any file may need
+TOLERANCE = 1000  # of so many declared rows, one may be missing or too many; one in any file
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
 # No word of a binary file contains these; the bytes of floats do.
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
@@ -71,7 +72,7 @@ class RowCollector:
         self.only = only
         self.words: dict[str, int] = {}  # in order; the value is the row number in the file, from 0
         self.matrix: Matrix = np.empty((0, dim), dtype=np.float32)
-        self.filled = self.read = self.repeated = self.unreadable = 0
+        self.filled = self.read = self.repeated = self.unreadable = self.blank = 0
         self.characters = 0  # of the words
         self.max_memory: int | None = None
         if size is not None:
@@ -86,6 +87,9 @@ class RowCollector:
     def admits(self, word: str) -> bool:
         """Count a row by its word; return whether its vector is wanted."""
         self.read += 1
+        if not word.strip():
+            self.blank += 1
+            return False
         if word in self.words:
             self.repeated += 1
             return False
@@ -132,6 +136,11 @@ class RowCollector:
         """
         if not self.read:
             raise InputError(f"{self.name}: the file contains no vectors.", "Check the file.")
+        if not self.words and self.only is None:
+            raise InputError(
+                f"{self.name}: none of its {self.read:,} rows begins with a word.",
+                "Check the file.",
+            )
         if not self.words:
             raise InputError(
                 f"{self.name}: none of its {self.read:,} words is among the selected words.",
@@ -152,6 +161,10 @@ class RowCollector:
             yield f"the first {self.read:,} rows were read"
         elif self.read == self.limit and rows != self.read:
             yield f"the first {self.read:,} rows of {rows:,} were read"
+        elif rows is not None and rows != self.read:
+            yield f"the header declares {rows:,} rows, the file has {self.read:,}: all were read"
+        if self.blank:
+            yield f"{self.blank:,} of {self.read:,} words are empty or blank: left out"
         if self.repeated:
             yield (
                 f"{self.repeated:,} of {self.read:,} rows repeat an earlier word: the first vector"
@@ -235,9 +248,10 @@ def _check_numbers(values: bytes, into: RowCollector, line: int) -> None:
 
 
 def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes]:
-    """Split a line into its word and the text of its vector; the word may contain blanks.
+    """Split a line into its word and the text of its vector; the word may contain blanks, or be
+    empty.
 
-    Example, dim 2: b". . .1 .2" -> (". .", b".1 .2").
+    Example, dim 2: b". . .1 .2" -> (". .", b".1 .2"); b" .1 .2" -> ("", b".1 .2").
     """
     # 1. Most lines have single blanks between their fields: split such a line once.
     word, _, values = line.partition(b" ")
@@ -245,9 +259,10 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
     # 2. Split any other line from its end, because the word itself may contain blanks.
     if not is_plain:
         parts = line.rsplit(None, into.dim)
+        if len(parts) == into.dim and line[:1].isspace():
+            parts.insert(0, b"")
         word, values = parts[0], b" ".join(parts[1:])
-        # Numbers in the word show that the vector is too long.
-        if len(parts) <= into.dim or any(NUMBER.fullmatch(part) for part in word.split()[1:]):
+        if len(parts) <= into.dim or _is_too_long(word, parts[1:]):
             raise _build_row_error(
                 into,
                 number,
@@ -261,6 +276,18 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
             "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
             " > NEW",
         ) from None
+
+
+def _is_too_long(word: bytes, values: list[bytes]) -> bool:
+    """Return whether the word of a row seems to contain the first numbers of its vector.
+
+    Then it ends with a number that has a decimal point, or all numbers of the row have none.
+    Example: "heart 0.1" is too long, "type 2 diabetes" and "covid 19" are words.
+    """
+    others = word.split()[1:]
+    if not others or not NUMBER.fullmatch(others[-1]):
+        return False
+    return not others[-1].isdigit() or all(map(bytes.isdigit, values))
 
 
 def _parse_floats(text: bytes, dim: int) -> Matrix:
@@ -327,7 +354,7 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
 
 def _admits(into: RowCollector, word: bytes) -> bool:
     """Return whether a binary row is wanted; raises InputError if the bytes cannot be a word."""
-    if not word or CONTROL.search(word):
+    if CONTROL.search(word):
         raise InputError(
             f"{into.name}, row {into.read + 1:,}: expected the beginning of a word, so the rows"
             f" do not have {into.dim:,} numbers.",

@@ -50,6 +50,7 @@ EXCLUDED_KINDS: dict[str, Callable[[EmbeddingSpace], frozenset[str]]] = {
 }
 WHOLE_WORDS = tuple(EXCLUDED_KINDS)  # with all of these excluded, only whole words are left
 WEIGHTED, BY_CHANGE, BY_FREQUENCY = RANKINGS = ("change × frequency", "change", "frequency")
+SHOWCASE_LENGTH = 5  # letters
 PER_VALUE = 2.5e-9  # seconds per cosine to select the nearest (two cores, 2.5 GHz)
 PER_PRODUCT = 1.6e-11  # seconds per multiplication of the matrix product
 
@@ -179,6 +180,26 @@ class NeighborhoodChange:
         if by == WEIGHTED:
             keys = (1 - self.overlap) * self.frequency
         return self.order[np.argsort(-keys[self.order], kind="stable")]
+
+    @cached_property
+    def showcase(self) -> str:
+        """The word whose neighbors changed most convincingly; "" if no word of a suitable form changed.
+
+        The score of a word is the fraction of its neighbors that it lost, times the rise of the mean
+        cosine of its neighbors; each mean is taken relative to that of all words of its space. Only
+        words of at least SHOWCASE_LENGTH letters are considered.
+
+        Example: a word that lost all of its neighbors, mean cosine .54, to others, mean .69, where
+        these means are .50 and .55 over all words, has the score 1 · ((.69 − .55) − (.54 − .50)) = .10.
+        """
+        means = [side.near.scores.mean(axis=1) for side in (self.before, self.after)]
+        before, after = (mean - mean.mean() for mean in means)
+        scores = (1 - self.overlap) * (after - before)
+        for row in np.argsort(-scores, kind="stable").tolist():
+            word: str = self.words[row]
+            if len(word) >= SHOWCASE_LENGTH and word.isalpha() and self.overlap[row] < 1:
+                return word
+        return ""
 
     @property
     def histogram(self) -> IntArray:

@@ -51,7 +51,7 @@ def read_layout(path: Path) -> LayoutFile:
 
     Other columns, such as ids, are ignored. A coordinate that is no number counts as missing.
     Raises InputError if the file is not UTF-8 or too large, or lacks a column, and for a line with
-    too few fields.
+    too few or too many fields.
     """
     # 1. Read the lines, by the separator that occurs most often in the header.
     text = read_document(path, MAX_BYTES)
@@ -87,6 +87,13 @@ def read_layout(path: Path) -> LayoutFile:
             f"{path.name}: {len(short):,} of {len(lines):,} lines have fewer than"
             f" {most + 1} fields, the first is line {short[0]:,}.",
             EXAMPLE,
+        )
+    long = [number for number, fields in lines if len(fields) > len(names)]
+    if long:
+        raise InputError(
+            f"{path.name}: {len(long):,} of {len(lines):,} lines have more fields than the header,"
+            f" the first is line {long[0]:,}.",
+            'Quote a token that contains the separator ("a,b").',
         )
     # 4. Read the fields.
     tokens = tuple(unescape_cell(fields[token]) for _, fields in lines)

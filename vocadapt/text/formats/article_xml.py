@@ -22,7 +22,7 @@ from xml.parsers import expat
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES
-from vocadapt.text.formats.readers import Articles
+from vocadapt.text.formats.readers import ReaderNotes
 from vocadapt.text.formats.text_file import build_line_error
 
 # Bytes of one tag with its attributes, or of one comment: expat keeps it in memory.
@@ -125,7 +125,7 @@ class ArticleParser:
         self.path = path
         self.max_line = max_line
         self.lines: list[str] = []
-        self.articles = Articles()
+        self.articles = ReaderNotes()
         self._opening: dict[str, Callable[[Mapping[str, str]], None]] = {}
         self._closing: dict[str, Callable[[], None]] = {}
         self._open: list[_Article] = []
@@ -169,10 +169,10 @@ class ArticleParser:
         if self._other_encoding:
             self._compare_encoding(raw)
 
-    def take(self) -> tuple[list[str], Articles]:
+    def take(self) -> tuple[list[str], ReaderNotes]:
         """Return the paragraphs and the count of the articles that ended since the last call."""
         taken = self.lines, self.articles
-        self.lines, self.articles = [], Articles()
+        self.lines, self.articles = [], ReaderNotes()
         return taken
 
     def _check_size(self) -> None:
@@ -294,7 +294,7 @@ class ArticleParser:
         else:
             self.lines += lines
             self._held = 0
-        self.articles += Articles(1, int(not english), int(english and not article.lines))
+        self.articles += ReaderNotes(1, int(not english), int(english and not article.lines))
 
     def _open_section(self, attributes: Mapping[str, str]) -> None:
         language = attributes.get("xml:lang") or attributes.get("Language")

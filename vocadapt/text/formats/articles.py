@@ -11,7 +11,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text.formats.article_xml import ArticleParser, find_root_element, is_known_root
-from vocadapt.text.formats.readers import Articles, Block, join_lines
+from vocadapt.text.formats.readers import Block, ReaderNotes, join_lines
 from vocadapt.text.formats.text_file import SNIFF, Source, open_text_file, refuse_binary
 
 SUFFIXES = (".xml", ".nxml", ".json")
@@ -95,7 +95,7 @@ def _read_cord(source: Source, first: bytes) -> Block:
             "Write one object per line, and name the file .jsonl.",
         )
     lines = extract_cord_paragraphs(source.path, source.decode(raw))
-    return Block(join_lines(lines), source.position(), Articles(1, 0, int(not lines)))
+    return Block(join_lines(lines), source.position(), ReaderNotes(1, 0, int(not lines)))
 
 
 def extract_cord_paragraphs(path: Path, text: str) -> list[str]:

@@ -52,9 +52,11 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
             column = choose_field(
                 _list_text_columns(table.schema_arrow), field, f"{path} (text columns)"
             )
+            if not table.metadata.num_rows:
+                raise InputError(f"{path}: the table has no rows.", "Remove it from the text.")
             page = _find_largest_page(path, file, table.metadata, column)
             _check_page(path, page, max_line)
-            size, total, row = path.stat().st_size, max(table.metadata.num_rows, 1), 0
+            size, total, row = path.stat().st_size, table.metadata.num_rows, 0
             rows = min(RECORDS, max(1, BATCH_LINES * max_line // max(page, 1)))
             for batch in table.iter_batches(batch_size=rows, columns=[column]):
                 for texts in _read_cells(batch.column(0), path, row, max_line):
@@ -139,7 +141,8 @@ def _find_largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) 
     largest = 0
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
-        for chunk in map(row_group.column, range(row_group.num_columns)):
+        n_columns = row_group.num_columns if row_group.num_rows else 0  # else there is no page
+        for chunk in map(row_group.column, range(n_columns)):
             if chunk.path_in_schema != column and not chunk.path_in_schema.startswith(f"{column}."):
                 continue
             # The dictionary's page, if there is one, precedes the pages of values.

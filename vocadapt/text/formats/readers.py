@@ -1,59 +1,78 @@
-"""Readers of plain text, JSON lines, csv and tsv, each also gzipped: from a file to blocks of
-lines.
+"""Readers of plain text and JSON lines, each also gzipped: from a file to blocks of lines.
 
 Every reader streams blocks of about a megabyte, or of one longer line, and starts from the
 beginning when called again. A line, record or cell of more than `max_line` bytes is refused.
 """
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
-from vocadapt.text.formats import text_file
-from vocadapt.text.formats.text_file import Source, build_line_error, open_text_file, split_lines
+from vocadapt.text.formats.text_file import open_text_file, split_lines
 
 RECORDS = 1000  # rows of a table in memory at a time
 USUAL_FIELD = "text"
 
 
 @dataclass(frozen=True)
-class Articles:
-    """Number of articles read, and of those left out: not in English (`foreign`), or with neither
-    abstract nor body (`empty`).
+class ReaderNotes:
+    """Numbers of what readers found, left out or repaired; the names are those in JSON.
+
+    articles: those read, of which some are not in English, others have neither abstract nor body.
+    rows_joined: rows of tables with separators in their last cell, which was joined.
+    files_with_literal_quotes: tables whose quotation marks do not quote cells (`text_table`).
     """
 
-    read: int = 0
-    foreign: int = 0
-    empty: int = 0
+    articles: int = 0
+    articles_not_english: int = 0
+    articles_without_text: int = 0
+    rows_joined: int = 0
+    files_with_literal_quotes: int = 0
 
-    def __add__(self, other: "Articles") -> "Articles":
-        return Articles(
-            self.read + other.read, self.foreign + other.foreign, self.empty + other.empty
-        )
+    def __add__(self, other: "ReaderNotes") -> "ReaderNotes":
+        ours, theirs = astuple(self), astuple(other)
+        return ReaderNotes(*(a + b for a, b in zip(ours, theirs, strict=True)))
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers that are not 0, and all numbers of articles if there are any."""
+        has_articles = self.articles > 0
+        return {
+            name: count
+            for name, count in asdict(self).items()
+            if count or (has_articles and name.startswith("articles"))
+        }
 
     def __str__(self) -> str:
-        return (
-            f"{self.read:,} articles, of which {self.foreign:,} are not in English and"
-            f" {self.empty:,} without text"
-        )
+        text = ""
+        if self.articles:
+            text += (
+                f" from {self.articles:,} articles, of which {self.articles_not_english:,} are not"
+                f" in English and {self.articles_without_text:,} without text"
+            )
+        if self.rows_joined:
+            text += f"; {self.rows_joined:,} rows have separators in their last cell, read as text"
+        if self.files_with_literal_quotes:
+            text += (
+                f"; quotation marks are characters in {self.files_with_literal_quotes:,} files,"
+                " whose rows do not fit otherwise"
+            )
+        return text
 
 
-NO_ARTICLES = Articles()
+NO_NOTES = ReaderNotes()
 
 
 class Block(NamedTuple):
-    """Whole lines of a file, each with a newline; the number of bytes read so far from disk; the
-    number of articles.
+    """Whole lines of a file, each with a newline; the number of bytes read so far from disk; what
+    the reader counted.
     """
 
     text: str
     position: int
-    articles: Articles = NO_ARTICLES
+    notes: ReaderNotes = NO_NOTES
 
 
 Reader = Callable[[Path, str, int], Iterator[Block]]
@@ -87,25 +106,6 @@ def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
                 if line.strip()
             ]
             yield Block(join_lines(texts), source.position())
-
-
-def read_text_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Yield the lines in one column of a .csv or .tsv file with a header row.
-
-    The separator is the most frequent of comma, semicolon and tab in the header.
-    """
-    with open_text_file(path, max_line) as source:
-        rows = _Rows(source)
-        columns = next(rows.batches(1), [[]])[0]
-        column = columns.index(choose_field(columns, field, str(path)))
-        for batch in rows.batches(RECORDS):
-            if any(len(row) <= column for row in batch if row):
-                raise InputError(
-                    f"{path}: a row before line {rows.reader.line_num + 1:,} has fewer than"
-                    f" {column + 1} columns.",
-                    f"Every row needs the {len(columns)} columns of the header.",
-                )
-            yield Block(join_lines([row[column] for row in batch if row]), source.position())
 
 
 def join_lines(texts: Sequence[str]) -> str:
@@ -142,65 +142,21 @@ def _read_json_field(line: str, field: str, place: str) -> str:
 
 
 def choose_field(names: Sequence[str], field: str, place: str) -> str:
-    """Return the field to read: `field` if given, else the only one, else `text`."""
-    if field in names and field:
-        return field
+    """Return the field to read: `field` if given, else the only one, else `text`.
+
+    Raises InputError if there is no such field, or more than one of this name.
+    """
+    if not names:
+        raise InputError(f"{place}: there is no field.", "Every record needs one with its text.")
+    chosen = field or USUAL_FIELD
     if not field and len(names) == 1:
-        return names[0]
-    if not field and USUAL_FIELD in names:
-        return USUAL_FIELD
+        chosen = names[0]
+    if names.count(chosen) > 1:
+        raise InputError(f"{place}: two columns are called {chosen!r:.60}.", "Rename one of them.")
+    if chosen in names:
+        return chosen
     problem = f"{place}: several fields and none is called 'text'."
     if field:
         problem = f"{place}: no field {field!r}."
-    listed = ", ".join(repr(name) for name in names[:20]) or "none"
+    listed = ", ".join(repr(name) for name in names[:20])
     raise InputError(problem, f"Choose one of the fields that exist: {listed}.")
-
-
-class _Rows:
-    """The rows of an open table, in batches of a bounded size."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.taken = 0  # characters read for the current batch
-        lines = self._lines()
-        header = next(lines, "")
-        self.reader = csv.reader(
-            chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True
-        )
-
-    def batches(self, size: int) -> Iterator[list[list[str]]]:
-        """Yield batches of at most `size` rows and about a megabyte, or of one longer row."""
-        while batch := self._read_batch(size):
-            yield batch
-
-    def _read_batch(self, size: int) -> list[list[str]]:
-        batch: list[list[str]] = []
-        path, self.taken = self.source.path, 0
-        # The limit is global to the csv module, so it is set for each batch and restored.
-        before = csv.field_size_limit(self.source.max_line)
-        try:
-            for row in islice(self.reader, size):
-                batch.append(row)
-                if self.taken > text_file.BLOCK:
-                    break
-        except csv.Error as error:
-            line = self.reader.line_num
-            if "field limit" in str(error):
-                raise build_line_error(path, line, self.source.max_line) from None
-            raise InputError(
-                f"{path}, line {line:,}: not valid csv ({error}).", "Correct the quoting."
-            ) from None
-        finally:
-            csv.field_size_limit(before)
-        return batch
-
-    def _lines(self) -> Iterator[str]:
-        """Yield the lines of the file; raise InputError if a row of many lines exceeds the
-        limit.
-        """
-        for block in self.source.blocks():
-            # A batch ends after BLOCK characters, so all these characters belong to one row.
-            if self.taken > self.source.max_line + text_file.BLOCK:
-                raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
-            self.taken += len(block)
-            yield from (f"{line}\n" for line in split_lines(block))

@@ -18,6 +18,10 @@ from vocadapt.files import (
 )
 
 BLOCK = 1 << 20  # bytes of uncompressed text in memory at a time
+MARKS = {
+    "UTF-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
+}  # byte order marks
 SNIFF = 1 << 16  # bytes checked before a file is accepted
 
 
@@ -46,25 +50,32 @@ class Source:
         self.stream: IO[bytes] = disk
         if path.suffix.lower() == ".gz":
             self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
+        self.has_returns_only: bool | None = None  # whether \r ends lines; the first bytes tell
         self.start = 0
         self.end: int | None = None
         if span is not None:
             self.start, self.end = span
             disk.seek(self.start)
+            if self.start:  # such a part begins after a \n
+                self.has_returns_only = False
 
     def position(self) -> int:
         """Return the number of bytes of the file on disk read so far."""
         return self.disk.tell() - self.start
 
     def read(self, size: int | None = None) -> bytes:
-        """Read up to `size` uncompressed bytes, by default a block; raises InputError for a broken .gz
-        file.
+        """Read up to `size` uncompressed bytes, by default a block, with \\n for \\r where only \\r ends
+        lines; raises InputError for a broken .gz file.
         """
         size = size or BLOCK
         if self.end is not None:
             size = min(size, self.end - self.disk.tell())
         with convert_read_errors(self.path, "Check the disk."):
-            return self.stream.read(size)
+            raw = self.stream.read(size)
+        if self.has_returns_only is None:
+            # A \r at the end may be the first half of a line end.
+            self.has_returns_only = b"\r" in raw[:-1] and b"\n" not in raw
+        return raw.replace(b"\r", b"\n") if self.has_returns_only else raw
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
@@ -195,11 +206,13 @@ def build_line_error(path: Path, number: int, max_line: int) -> InputError:
 
 def refuse_binary(head: bytes, path: Path) -> None:
     """Raise InputError if the first bytes of a file are not those of UTF-8 text."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(
-            f"{path}: expected UTF-8 text, found UTF-16.",
-            "Save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW",
-        )
+    # The mark of UTF-32 begins with that of UTF-16.
+    for name, marks in MARKS.items():
+        if head.startswith(marks):
+            raise InputError(
+                f"{path}: expected UTF-8 text, found {name}.",
+                f"Save it as UTF-8: iconv -f {name} -t UTF-8 OLD > NEW",
+            )
     if head.startswith(b"\x1f\x8b"):
         raise InputError(
             f"{path}: expected text, found a gzip file.", "Rename it with the ending .gz."

@@ -36,6 +36,7 @@ from vocadapt.training.finetune.tokenizations import (
     pool_logits,
 )
 from vocadapt.training.finetune.trainer import (
+    DevScore,
     FitResult,
     fit,
     restrict_embeddings,
@@ -394,14 +395,18 @@ def _fit(
     ids = np.concatenate([view.ids for view in _list_views(prepared.train, prepared.dev)])
     with restrict_embeddings(network, ids, prepared.pad) as new_ids:
         pad = int(new_ids[prepared.pad])
-        score: Callable[[], float] | None = None
+        score: Callable[[], DevScore] | None = None
+        baseline = None
         if prepared.dev is not None:
-            dev = _replace_ids(prepared.dev, new_ids)
+            dev, split = _replace_ids(prepared.dev, new_ids), task.split("dev")
+            baseline = score_baseline(task.kind, split, task.score, task.rules)
 
-            def score_dev() -> float:
+            def score_dev() -> DevScore:
                 found = pool_logits(compute_logits(network, dev, pad))
-                scores = compute_scores(task, task.split("dev"), prepared.outputs, found)
-                return scores[choose_main_tokenization(scores)].value
+                scores = compute_scores(task, split, prepared.outputs, found)
+                main = choose_main_tokenization(scores)
+                loss = prepared.outputs.compute_loss(found[main], split.examples)
+                return DevScore(scores[main].value, loss)
 
             score = score_dev
         dataset = FinetuningDataset(
@@ -416,7 +421,7 @@ def _fit(
             head=task.kind.head,
         )
         with separate_new_embeddings(network, new_ids[list(prepared.new_ids)]):
-            return fit(network, dataset, settings, folder, score, progress)
+            return fit(network, dataset, settings, folder, score, progress, baseline)
 
 
 def _list_views(*encoded: EncodedExamples | None) -> list[View]:

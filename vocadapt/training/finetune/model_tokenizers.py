@@ -62,7 +62,9 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
 
     There is only "adapted" if the model has no embeddings for some tokens of its original
     vocabulary. There is only "base" if it was not adapted, or got no new tokens.
+    Raises InputError, before any text is read, if some tokens have no embedding.
     """
+    model.check_rows()
     # 1. The tokenization is unchanged: the model was not adapted, or got no new token.
     before, known = open_base_model(model), model.vocabulary.ids
     if before is None or set(before.vocabulary.tokens) == set(known):

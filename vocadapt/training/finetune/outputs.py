@@ -1,6 +1,6 @@
 """Outputs of a network's head: their names, and predictions from their logits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,6 +56,14 @@ class Outputs:
     def predict(self, logits: Logits, example: Example) -> Prediction:
         """Predict labels, tags or an answer from logits (rows, outputs)."""
         return self.kind.predict(logits, example, self.names)
+
+    def compute_loss(self, logits: Sequence[Logits], examples: Sequence[Example]) -> float:
+        """Return the mean loss of examples; logits: (rows, outputs) float32 of each."""
+        losses = [
+            self.kind.compute_loss(own, example, self.index)
+            for own, example in zip(logits, examples, strict=True)
+        ]
+        return sum(losses) / max(1, len(losses))
 
 
 def check_logits_size(split: str, rows: int, outputs: int, n_tokenizations: int) -> None:

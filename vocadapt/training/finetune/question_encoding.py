@@ -83,10 +83,17 @@ def encode_for_training(
         }
 
         # 2. Chunks of words that fit under every tokenizer.
-        n_specials = ENDS + max(one.n_between for one in tokenizers.values())
-        room = settings.length - n_specials - max(len(ids) for ids, _ in own.values())
+        available = settings.length - ENDS - max(one.n_between for one in tokenizers.values())
+        n_question = max(len(ids) for ids, _ in own.values())
+        room = available - n_question
+        if room < 1:
+            raise InputError(
+                f"Question {question.id:.60} has {n_question:,} wordpieces; a sequence of"
+                f" {settings.length:,} has room for {available - 1:,} beside a context.",
+                "Use a shorter question, or a larger maximum length.",
+            )
         counts = [np.bincount(context.words, minlength=n_words) for _, context in own.values()]
-        for first, end in _divide_context(np.max(counts, axis=0), room, question):
+        for first, end in _divide_context(np.max(counts, axis=0), room):
             # 3. A view of the chunk under each, such as [CLS] question [SEP] chunk [SEP].
             for name, (ids, context) in own.items():
                 left, right = map(int, np.searchsorted(context.words, [first, end]))
@@ -196,16 +203,11 @@ def _build_windows(
             yield build_view(tokenizer, number, own, ids, places, rows)
 
 
-def _divide_context(sizes: Ids, room: int, question: Question) -> Iterator[tuple[int, int]]:
+def _divide_context(sizes: Ids, room: int) -> Iterator[tuple[int, int]]:
     """Yield the longest chunks of words that fit, each from the middle of the previous one.
 
-    sizes: number of wordpieces of each word.
+    sizes: number of wordpieces of each word. room: that of the context in wordpieces, at least 1.
     """
-    if room < 1:
-        raise InputError(
-            f"Question {question.id} leaves no room for its context.",
-            "Use a shorter question, or a larger maximum length.",
-        )
     sums = np.concatenate([[0], np.cumsum(sizes)])
     first, words = 0, len(sizes)
     while first < words:

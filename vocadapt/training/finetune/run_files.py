@@ -87,6 +87,7 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
         "optimizer_bytes": run.optimizer_bytes,
         "old_embeddings": dict(run.old_embeddings),
         "collapsed": run.collapsed,
+        "trained_labels": task.kind.count_labels(task.split("train").examples),
         "findings": run.findings,
     }
     (folder / RUN).write_text(

@@ -30,7 +30,7 @@ from vocadapt.models.contextual.masked_loss import (
     compute_unigram_loss,
 )
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.loading import Loaded, load_network
+from vocadapt.models.loading import Loaded, clear_free_rows, load_network
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
@@ -185,6 +185,7 @@ def continue_pretraining(
     if settings.nsp:
         find_next_sentence_head(network)
     network.float()
+    clear_free_rows(model, network)
 
     # 2. Split the text into held-out windows and blocks.
     text = write_training_text(

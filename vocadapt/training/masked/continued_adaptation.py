@@ -65,6 +65,7 @@ def check_adaptable(
     Called before any long computation.
     """
     network_class = get_network_class(model)
+    model.check_rows()
     if module.size:
         check_extendable(network_class.__name__)
     if not settings.stage:

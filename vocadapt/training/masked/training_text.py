@@ -89,7 +89,8 @@ def write_training_text(
     if not held_out:
         raise InputError(
             f"Too little text: of {n_lines:,} lines none could be held out.",
-            f"Give at least {round(3 / HELD_OUT)} lines.",
+            f"Give at least {round(3 / HELD_OUT)} lines: break long ones, such as at the ends of"
+            " sentences.",
         )
     return TrainingText(file, tuple(held_out), splitter, n_lines)
 

@@ -55,7 +55,7 @@ def fill_mask(
     if tokenizers is None:
         tokenizers = load_tokenizers(model)
     encoded = {name: _encode(model, own, text) for name, own in tokenizers.items()}
-    _check_lengths(model, encoded)
+    check_lengths(model, encoded)
     # 2. The logits at the mask, and the candidates with the highest ones.
     found = {}
     for name, own in tokenizers.items():
@@ -88,11 +88,16 @@ def _encode(model: LanguageModel, tokenizer: ModelTokenizer, text: str) -> Ids:
             f"The text has {n_masks} masks, and one word is filled in at a time.",
             f"Leave one {mask}.",
         )
+    return add_ends(tokenizer, ids)
+
+
+def add_ends(tokenizer: ModelTokenizer, ids: Ids) -> Ids:
+    """Return the ids of a text with the special tokens around it."""
     ends = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
     return np.concatenate([ends[0], ids, ends[1]]).astype(np.int32)
 
 
-def _check_lengths(model: LanguageModel, encoded: Mapping[str, Ids]) -> None:
+def check_lengths(model: LanguageModel, encoded: Mapping[str, Ids]) -> None:
     """Raise InputError if a text is longer than the model's maximum input."""
     longest = count_positions(model.config)
     for name, ids in encoded.items():

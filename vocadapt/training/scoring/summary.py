@@ -4,7 +4,7 @@ over groups of tasks.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from statistics import mean, stdev
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def summarize_seeds(values: Sequence[float], collapsed: Sequence[bool] = ()) -> 
         raise ValueError("no value to sum up")
     flags = collapsed or [False] * len(values)
     learned = [value for value, was in zip(values, flags, strict=True) if not was]
-    mean, sd = _mean_sd(values)
-    return SeedSummary(tuple(values), mean or 0.0, sd, sum(flags), *_mean_sd(learned))
+    average, sd = _mean_sd(values)
+    return SeedSummary(tuple(values), average or 0.0, sd, sum(flags), *_mean_sd(learned))
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,10 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
     answer.
 
     dev_scores: after each epoch or, without a dev split, the score of training examples at the end.
-    False for a run without scores.
+    False for a run without scores, and where the baseline is perfect, as in a split of one class.
     """
+    if baseline.majority >= 1 - tolerance:
+        return False
 
     def left(score: float) -> bool:
         return score > baseline.majority + tolerance and all(
@@ -84,10 +86,7 @@ def compute_group_means(
 def _mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     if not values:
         return None, None
-    mean = sum(values) / len(values)
-    spread = (
-        sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-        if len(values) > 1
-        else None
-    )
-    return mean, spread
+    if len(values) == 1:
+        return values[0], None
+    # Exact sums: equal values deviate by 0, not by a rounding error.
+    return mean(values), stdev(values)

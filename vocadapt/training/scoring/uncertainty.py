@@ -9,7 +9,8 @@ draws units 0, 0 and 2, weights 2 0 1; its sums are 3 2 2, its F1 is 2 · 2 / (3
 interval holds the middle 95 % of such values.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,11 +47,19 @@ DEFAULT_DRAWS = Draws()
 
 @dataclass(frozen=True)
 class Interval:
-    """A percentile bootstrap interval."""
+    """A percentile bootstrap interval; its limits are None for a single unit, of which all resamples
+    are equal.
+    """
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     level: float
+
+    def describe(self, format: Callable[[float], str]) -> str:
+        """Return the limits, or that there are none: "95 % interval .401 to .512"."""
+        if self.low is None or self.high is None:
+            return "no interval: one test unit"
+        return f"{100 * self.level:g} % interval {format(self.low)} to {format(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -79,11 +88,21 @@ def bootstrap(
     scorer: Scorer, tally: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Interval:
     """Return the confidence interval of the headline figure over units drawn with replacement."""
-    flat = tally.rows.reshape(len(tally.rows), -1)
+    flat = _flatten(tally.rows)
     sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
     return _interval(
-        scorer.headlines(sums.reshape(-1, *tally.rows.shape[1:]), tally.labels, rules), draws
+        scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules),
+        draws,
+        len(flat),
     )
+
+
+def _flatten(rows: Array) -> Array:
+    """Return the counts of each unit, (units, labels, counts), as one row: (units, labels · counts).
+
+    A task may have no labels, so numpy cannot infer the width.
+    """
+    return rows.reshape(len(rows), math.prod(rows.shape[1:]))
 
 
 def compare(
@@ -112,10 +131,10 @@ def compare_tallies(
     a, b = align_labels([a, b])
 
     def headlines(sums: Array) -> Array:
-        return scorer.headlines(sums.reshape(-1, *a.rows.shape[1:]), a.labels, rules)
+        sums = np.atleast_2d(sums)
+        return scorer.headlines(sums.reshape(len(sums), *a.rows.shape[1:]), a.labels, rules)
 
-    rows_a = a.rows.reshape(len(a.rows), -1)
-    rows_b = b.rows.reshape(len(a.rows), -1)
+    rows_a, rows_b = _flatten(a.rows), _flatten(b.rows)
     sums_a, sums_b = rows_a.sum(axis=0), rows_b.sum(axis=0)
     score_a, score_b = float(headlines(sums_a)[0]), float(headlines(sums_b)[0])
     difference = score_b - score_a
@@ -140,7 +159,7 @@ def compare_tallies(
         a=score_a,
         b=score_b,
         difference=difference,
-        interval=_interval(resampled, draws),
+        interval=_interval(resampled, draws, len(rows_a)),
         better_share=float((resampled > 0).mean()),
         p_randomisation=(as_large + 1) / (draws.rounds + 1),
         p_mcnemar=_mcnemar(scorer, a, b),
@@ -224,6 +243,8 @@ def _moves(difference: Array, draws: Draws) -> Iterator[Array]:
         yield random.integers(0, 2, size=(rounds, len(difference))).astype(np.float64) @ difference
 
 
-def _interval(values: Array, draws: Draws) -> Interval:
+def _interval(values: Array, draws: Draws, units: int) -> Interval:
+    if units < 2:
+        return Interval(None, None, draws.level)
     low, high = np.quantile(values, [(1 - draws.level) / 2, (1 + draws.level) / 2])
     return Interval(float(low), float(high), draws.level)

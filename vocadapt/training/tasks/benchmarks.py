@@ -7,6 +7,7 @@ checksum is known, that of the first download is written to task.toml, and later
 it.
 """
 
+import os
 import shutil
 import tomllib
 from collections import defaultdict
@@ -246,8 +247,8 @@ def checksum(path: Path) -> str:
 
 def _base(place: str) -> str:
     """Return an address with a trailing slash; a folder becomes a file:// address."""
-    if not urlparse(place).scheme or Path(place).is_dir():
-        if not Path(place).is_dir():
+    if not urlparse(place).scheme or os.path.isdir(place):
+        if not os.path.isdir(place):
             raise InputError(
                 f"{place}: no such folder.",
                 "Give a folder with the files, or an address (https://…).",

@@ -227,11 +227,11 @@ def sample_split(split: Split, limit: int) -> Split:
 @dataclass(frozen=True)
 class Predictions:
     """Predictions for each gold example, in the form that its kind's scorers take; `notes` counts
-    missing and superfluous ones.
+    missing and superfluous ones, and names what differs from the gold file.
     """
 
     predicted: tuple[Any, ...]
-    notes: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, int | str] = field(default_factory=dict)
 
 
 NUMBERED = re.compile(r", fold \d+$")

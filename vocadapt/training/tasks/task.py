@@ -78,6 +78,7 @@ class Task:
 
 
 def _findings(task: Task) -> Iterable[str]:
+    yield from task.kind.describe_splits(task.splits)
     trained = None
     if "train" in task.splits:
         trained = task.kind.labels_of(task.splits["train"].examples)

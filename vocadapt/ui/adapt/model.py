@@ -18,7 +18,13 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.adapt.plan import describe_cost
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_code,
+    draw_link,
+    draw_metrics,
+    draw_note,
+)
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import (
     chance,
@@ -52,16 +58,16 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
     """Draw the picker of adapted models and the selected one: figures, certificate, tokenization
     before and after adaptation, and code that uses it.
     """
-    *columns, pick = st.columns([1, 1, 1, 1.8])
+    *columns, pick = st.columns([1, 1, 1.8])
     with pick:
         artifact = pickers.pick("Adapted model", models, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
     draw_metrics(
         describe_size(numbers),
         describe_quality(numbers),
-        ("Created in", duration(artifact.manifest.seconds), numbers["preset"]),
         places=columns,
     )
+    draw_note(f"{plain(numbers['preset'])} · created in {duration(artifact.manifest.seconds)}")
     _draw_forecast(workspace, artifact)
     draw_footprint(artifact)
     pickers.warn_if_stale(artifact, workspace)
@@ -82,7 +88,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         draw_before_and_after(artifact, " ".join(words))
         needed = "its modules need vocadapt" if numbers.get("module") else "vocadapt is not needed"
         st.markdown(f"**Use the model**: a standard model folder, {needed}")
-        st.code(render_snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
+        draw_code(render_snippet(record, str(artifact.folder)), "python")
         folder = artifact.folder
         st.download_button(
             f"Download as zip · {megabytes(compute_packed_size(folder))}",
@@ -106,13 +112,13 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
 
 
 def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Describe the number of added tokens as a metric: label, value and note.
+    """Describe the number of added tokens, or of removed ones if none was added, as a metric: label,
+    value and note.
 
-    If words have several forms, such as capitalized, the number of words is the value. Of a model
-    without new tokens, it is the number of removed ones.
+    If words have several forms, such as capitalized, the number of words is the value.
     """
     total = f"{count(numbers['tokens_after'])} in total"
-    if not numbers["added"] and numbers["dropped"]:
+    if not numbers["added"] and numbers.get("dropped"):
         return "Tokens removed", count(numbers["dropped"]), total
     if "forms" not in numbers:
         return "Tokens added", count(numbers["added"]), total
@@ -287,4 +293,10 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
 def load_record(artifact: Artifact) -> dict[str, Any]:
     """Return the record of an adapted model: plan, provenance, certificate."""
-    return strict_json.loads((artifact.folder / RECORD).read_text(encoding="utf-8"), RECORD)
+    record = strict_json.read(artifact.folder / RECORD)
+    if not {"plan", "recipe"} <= set(record):
+        raise InputError(
+            f"{artifact.name}/{RECORD} is no record of an adaptation.",
+            f"Delete {artifact.name}, and create it again.",
+        )
+    return record

@@ -8,7 +8,6 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.adapt import form, model, plan
-from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.pages import NextPart
@@ -20,7 +19,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     # 1. The adapted models of the workspace.
     adapted = list_adapted_models(workspace)
     if adapted:
-        model.draw_adapted_model(workspace, adapted)
+        with mistakes.show_errors():  # a damaged one does not stop the form
+            model.draw_adapted_model(workspace, adapted)
         st.divider()
 
     # 2. A new one.
@@ -56,11 +56,14 @@ def _draw_form(workspace: Workspace) -> None:
 
 def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
     """Draw the name of the result and the button that starts the job."""
-    target = pickers.draw_name_input(workspace, "models", chosen.suggested_name, "model_name")
     kind: Literal["primary", "secondary"] = "primary"
     if chosen.is_discouraged:
         kind = "secondary"
         draw_note("The advice for this text is not to change the vocabulary.")
-    if st.button("Adapt the model", type=kind, icon=":material/library_add:", key="adapt"):
-        spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
+    spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
+    wish, icon = chosen.suggested_name, ":material/library_add:"
+    target = panel.draw_start(
+        workspace, "models", spec, wish, "Adapt the model", "adapt", "model_name", icon, kind
+    )
+    if target:
         panel.start(workspace, spec, target)

@@ -182,12 +182,12 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
     )
     draw_note(vectors_view.describe_training(workspace, model, corpus, settings))
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
-            "Train word vectors", type=kind, icon=":material/play_arrow:", key="advise_train"
-        ):
-            inputs = {"text": (str(corpus.folder),), "model": (model,)}
-            name = workspace.find_free_name("vectors", corpus.name)
-            panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
+        label, key = "Train word vectors", "advise_train"
+        name = panel.draw_start(workspace, "vectors", spec, corpus.name, label, key, kind=kind)
+        if name:
+            panel.start(workspace, spec, name)
         draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
 
 

@@ -56,12 +56,23 @@ def draw(workspace: Workspace) -> None:
     view.warn_if_at_chance(row)
 
     def evaluate(which: AlignmentSettings, compare: bool) -> None:
-        """Start a job that evaluates an alignment method in detail; `compare`: all methods, too."""
+        """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
+        methods, too.
+        """
+        kind: panel.ButtonKind = "secondary"
+        label, key = f"Evaluate {methods.describe_method(which)} in detail", "judge_one"
+        to_evaluate = [which]
+        if compare:
+            label, key, kind = "Evaluate all methods", "judge_all", "primary"
+            to_evaluate = methods.list_feasible(spaces)
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
-        name = workspace.find_free_name("alignments", f"{vectors.name}-{which.method}")
         spec = Spec("alignment", AlignmentStep(which, compare=compare), inputs)
-        to_evaluate = methods.list_feasible(spaces) if compare else [which]
-        panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, to_evaluate))
+        wish, icon = f"{vectors.name}-{which.method}", ":material/balance:"
+        name = panel.draw_start(
+            workspace, "alignments", spec, wish, label, key, icon=icon, kind=kind
+        )
+        if name:
+            panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, to_evaluate))
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:

@@ -35,7 +35,7 @@ from vocadapt.ui.frame.cache import evaluation_of
 from vocadapt.ui.text.needed_size import describe_needed_text
 
 DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
-StartEvaluation = Callable[[AlignmentSettings, bool], None]
+DrawEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: function words are badly aligned for other reasons
 LISTED = 1_000  # anchors in the table, worst first; all are in the file
 HELP = {
@@ -109,13 +109,13 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
     )
 
 
-def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
+def offer_fit(settings: AlignmentSettings, evaluate: DrawEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
         f"**{methods.describe_method(settings)}** is not fitted yet. Fitting takes"
         " minutes in the background; then its scores and neighbor lists appear here."
     )
-    _evaluate_button(settings, evaluate)
+    evaluate(settings, False)
 
 
 @st.fragment
@@ -186,7 +186,7 @@ def _draw_four_lists(
 ) -> None:
     """Draw the four neighbor lists of a word, and their download."""
     answer = word_query.query_across_spaces(spaces, model, word, settings)
-    cards = word_query.build_four_cards(answer, settings, spaces.count_candidates(settings))
+    cards = word_query.build_four_cards(answer, spaces, settings)
     markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
@@ -238,7 +238,7 @@ def draw_held_out(
     spaces: CrossSpace,
     settings: AlignmentSettings,
     detail: Artifact | None,
-    evaluate: StartEvaluation,
+    evaluate: DrawEvaluation,
 ) -> None:
     """Draw the comparison of all methods, true against random pairs, and the anchors of the
     selected method.
@@ -261,7 +261,7 @@ def draw_held_out(
     else:
         st.markdown("Run the detailed evaluation of this method to see the cosine of each anchor.")
         if not methods.is_slow(settings):  # the button of a slow method is at the top of the page
-            _evaluate_button(settings, evaluate)
+            evaluate(settings, False)
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
         _draw_anchors(evaluation_of(detail), chosen)
@@ -274,20 +274,11 @@ def draw_held_out(
         draw_artifact_details(detail, files)
 
 
-def _evaluate_button(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
-    if st.button(
-        f"Evaluate {methods.describe_method(settings)} in detail",
-        key="judge_one",
-        icon=":material/balance:",
-    ):
-        evaluate(settings, False)
-
-
 def _draw_comparison(
     evaluated: Mapping[str, MethodScores],
     spaces: CrossSpace,
     chosen: str,
-    evaluate: StartEvaluation,
+    evaluate: DrawEvaluation,
 ) -> None:
     """Draw the comparison table and the button that starts it."""
     shown = methods.select_comparable(evaluated)
@@ -302,10 +293,7 @@ def _draw_comparison(
             f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about"
             f" {format_estimate(seconds)} in the background."
         )
-        if st.button(
-            "Evaluate all methods", key="judge_all", type="primary", icon=":material/balance:"
-        ):
-            evaluate(methods.list_feasible(spaces)[0], True)
+        evaluate(methods.list_feasible(spaces)[0], True)
     # List infeasible methods with the reason, for example fewer anchors than dimensions.
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS

@@ -316,10 +316,7 @@ def _choose_settings() -> tuple[ChangeSettings, str]:
 
 def _draw_start(workspace: Workspace, spec: Spec, seconds: float) -> None:
     """Draw the button that starts the job of a comparison, with its estimated time."""
-    # A second press would compare the same again.
-    alive = (job for job in queue.list_jobs(workspace, panel.MAX_JOBS) if job.status().alive)
-    if any(job.spec == spec.absolute() for job in alive):
-        st.info("This comparison is being computed: it opens here when it is done.")
+    if panel.draw_if_running(workspace, spec):
         return
     with st.container(border=True):
         total = estimate_job_seconds(workspace, "change", seconds)

@@ -1,11 +1,13 @@
 """The neighbors of one word before and after, as three cards."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.change import (
+    SHOWCASE_LENGTH,
     NeighborhoodChange,
     WordChange,
 )
@@ -22,9 +24,13 @@ from vocadapt.ui.frame import cache, mistakes
 
 
 def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
-    """Return example words: the first longer ones of the list."""
+    """Return example words: the one that changed most convincingly, and the first longer ones of the
+    list.
+    """
     words = [change.words[row] for row in rows[:LISTED]]
-    return [word for word in words if len(word) > 4 and word.isalpha()][: word_query.EXAMPLES]
+    long = [word for word in words if len(word) >= SHOWCASE_LENGTH and word.isalpha()]
+    first = [change.showcase] if change.showcase else []
+    return list(dict.fromkeys([*first, *long]))[: word_query.EXAMPLES]
 
 
 def draw_word(shown: ShownComparison, examples: list[str]) -> None:
@@ -41,7 +47,7 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
         names, before = name_spaces(shown), frozenset[str]()
         if change.settings.among == "all":
             before = frozenset(change.before.words)
-        cards = build_three_cards(found, names, before)
+        cards = build_three_cards(found, names, before, _find_random_cosines(shown))
         draw_neighbor_cards(cards, word_links.build_links(WORD))
         n_new = len(cards[-1].shared)
         row = change.index.get(word)
@@ -85,20 +91,46 @@ def _find_word(shown: ShownComparison, word: str) -> WordChange:
     return WordChange(word, 0.0, (), (), tuple(gained))
 
 
+def _find_random_cosines(shown: ShownComparison) -> tuple[float | None, float | None]:
+    """Return the mean cosine of two random tokens before and after; None for a space that is gone."""
+    found = []
+    for role in ("before", "after"):
+        random = None
+        with suppress(InputError):
+            random = cache.mean_cosine_of(cache.open_named_space(shown.spec.inputs[role][0]))
+        found.append(random)
+    before, after = found
+    return before, after
+
+
 def build_three_cards(
-    found: WordChange, names: tuple[str, str], before: frozenset[str] = frozenset()
+    found: WordChange,
+    names: tuple[str, str],
+    before: frozenset[str] = frozenset(),
+    randoms: tuple[float | None, float | None] = (None, None),
 ) -> list[Card]:
     """Build the cards of the neighbors that a word lost, kept and gained.
 
     before: the candidates before; gained neighbors that are not among them are marked, unless it is
-    empty.
+    empty. randoms: mean cosine of two random tokens in each space.
     """
+    mean = None
+    if randoms[0] is not None and randoms[1] is not None:
+        mean = (randoms[0] + randoms[1]) / 2
     both = [(word, (one + two) / 2) for word, one, two in found.both]
     new = frozenset[str]()
     if before:
         new = frozenset(word for word, _ in found.only_after) - before
     return [
-        Card("Only before", names[0], "source", found.only_before, empty="none"),
-        Card("In both", "mean of both cosines", "neutral", both, empty="none"),
-        Card("Only after", names[1], "changed", found.only_after, new, empty="none"),
+        Card("Only before", names[0], "source", found.only_before, empty="none", random=randoms[0]),
+        Card("In both", "mean of both cosines", "neutral", both, empty="none", random=mean),
+        Card(
+            "Only after",
+            names[1],
+            "changed",
+            found.only_after,
+            new,
+            empty="none",
+            random=randoms[1],
+        ),
     ]

@@ -29,7 +29,7 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import chance, count, fraction, signed
+from vocadapt.ui.components.number_formats import chance, count, fraction, percent, signed
 
 KINDS = {
     "special": "special tokens",
@@ -57,9 +57,9 @@ HELP = {
 
 def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:
     """Draw a comparison: figures, noise baseline, ranked words, and the neighbors of one word."""
-    change, baseline = shown.found.change, shown.found.baseline
-    # 1. The figures, and what they are compared with.
-    _draw_headline(change, baseline, comparisons.name_spaces(shown))
+    # 1. The words, that of the best card first, and the figures.
+    _draw_words(workspace, shown)
+    # 2. What the figures are compared with.
     about = noise_baseline.explain_baseline(shown.found)
     if about:
         draw_note(about)
@@ -67,39 +67,30 @@ def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:
         spec = noise_baseline.offer_baseline(workspace, shown.spec)
         if spec is not None:
             comparisons.start(workspace, spec)
-    # 2. The words.
-    _draw_words(workspace, shown)
     _draw_details(shown)
 
 
-def _draw_headline(
-    change: NeighborhoodChange, baseline: NoiseBaseline | None, names: tuple[str, str]
-) -> None:
-    """Draw the figures of the comparison. names: display names of both spaces."""
+def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
+    """Draw the figures of the comparison."""
     # 1. The figures, compared with the noise baseline if there is one.
-    settings = change.settings
-    st.markdown(
-        f"**{plain(names[0])}** → **{plain(names[1])}** :small[:gray["
-        f"{settings.k} nearest neighbors among {AMONG[settings.among]}]]"
-    )
     compared = f"of {count(change.shared)} in both"
     against = None
     unchanged = int(change.histogram[-1])
     other = 1 - unchanged / len(change.words)
     last = (
         "Different neighbors",
-        fraction(other),
+        percent(other),
         f"{count(unchanged)} words keep all",
         HELP["other"],
     )
     if baseline is not None:
         difference = signed(change.mean - baseline.mean)
         against = f"{difference} vs {fraction(baseline.mean)} in the noise baseline"
-        noise = f"noise alone: {fraction(baseline.baseline_fraction_below)}"
-        last = ("Changed", fraction(baseline.fraction_below), noise, HELP["changed"])
+        noise = f"noise alone: {percent(baseline.baseline_fraction_below)}"
+        last = ("Changed", percent(baseline.fraction_below), noise, HELP["changed"])
     draw_metrics(
         ("Words compared", count(len(change.words)), compared, HELP["compared"]),
-        (f"Mean overlap@{settings.k}", fraction(change.mean), against, HELP["mean"]),
+        (f"Mean overlap@{change.settings.k}", fraction(change.mean), against, HELP["mean"]),
         ("Chance", chance(change.chance), None, HELP["chance"]),
         last,
     )
@@ -119,11 +110,18 @@ def _draw_headline(
 
 @st.fragment
 def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
-    """Draw the histogram, the ranked list, the neighbors of one word, and overlap by frequency; a
-    click reruns only this fragment.
+    """Draw the neighbors of one word, the figures, the histogram, the ranked list, and overlap by
+    frequency; a click reruns only this fragment.
     """
     change, baseline = shown.found.change, shown.found.baseline
+    names = comparisons.name_spaces(shown)
     word_links.listen(word_list.WORD)
+    st.markdown(
+        f"**{plain(names[0])}** → **{plain(names[1])}** :small[:gray["
+        f"{change.settings.k} nearest neighbors among {AMONG[change.settings.among]}]]"
+    )
+    card = st.container()  # drawn above the list from which its examples come
+    _draw_headline(change, baseline)
     # 1. The histogram, with the range of neighbors kept, and the list of the words in it.
     draw_heading("Most changed words")
     with st.container(key="va_stacked_change"):
@@ -134,11 +132,11 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
         with histogram:
             word_list.draw_histogram(change, baseline, kept)
     with right:
-        before = comparisons.name_spaces(shown)[0]
-        rows = word_list.draw_ranked_list(change, baseline, kept, before)
+        rows = word_list.draw_ranked_list(change, baseline, kept, names[0])
         word_list.offer_slice(workspace, change, rows, kept)
-    # 2. The neighbors of one word.
-    neighbors.draw_word(shown, neighbors.select_examples(change, rows))
+    # 2. The neighbors of one word, at first of the one that changed most convincingly.
+    with card:
+        neighbors.draw_word(shown, neighbors.select_examples(change, rows))
     # 3. All words by frequency.
     word_list.draw_overlap_by_frequency(change, baseline)
 

@@ -25,7 +25,7 @@ from vocadapt.ui.components.blocks import (
     draw_table,
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, percent
 from vocadapt.ui.components.slice_form import draw_slice_form
 from vocadapt.ui.frame import address
 
@@ -123,19 +123,20 @@ def draw_histogram(
         height=1,
     )
     draw_note(
-        f"{describe_histogram(change)} Click a bar, or drag over several, to list their words."
+        f"{describe_histogram(change)} Those that keep all are left out of the figure. Click a bar,"
+        " or drag over several, to list their words."
     )
 
 
 def describe_histogram(change: NeighborhoodChange) -> str:
     """Return the histogram in words: the median, and how many words keep none and all neighbors."""
     k, words = change.settings.k, len(change.words)
-    median = float(np.median(np.rint(change.overlap * k)))
     none, all_kept = int(change.histogram[0]), int(change.histogram[-1])
-    return (
-        f"Half of the words keep at most {median:g} of {k} neighbors; {count(none)} of"
-        f" {count(words)} keep none, {count(all_kept)} keep all."
-    )
+    numbers = f"{count(none)} of {count(words)} keep none, {count(all_kept)} keep all."
+    median = float(np.median(np.rint(change.overlap * k)))
+    if median == k:  # "at most all" says nothing
+        return f"At least half of the words keep all {k} neighbors; {numbers}"
+    return f"Half of the words keep at most {median:g} of {k} neighbors; {numbers}"
 
 
 def read_range(points: Sequence[Any], k: int) -> tuple[int, int] | None:
@@ -314,8 +315,8 @@ def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaselin
     _, means = lines["compared spaces"]
     about = (
         f"{count(len(known))} of {count(len(change.words))} words have a count. The rarest keep"
-        f" {fraction(float(means[0]))} of their neighbors on average, the most frequent"
-        f" {fraction(float(means[-1]))}."
+        f" {percent(float(means[0]))} of their neighbors on average, the most frequent"
+        f" {percent(float(means[-1]))}."
     )
     key = "by_frequency"
     st.plotly_chart(

@@ -1,4 +1,8 @@
-"""Scales of score bars: every bar begins at 0, and all bars of a group share one scale."""
+"""Scales of score bars: every bar begins at 0, and all bars of a group share one scale.
+
+A bar of a cosine has a tick at the cosine that two random tokens of the space have: what does not
+exceed it means nothing.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,11 +36,14 @@ class BarScale:
         return 100 * min(score / self.highest, 1.0)
 
 
-def build_scale(measure: str, scores: Iterable[float]) -> BarScale:
+def build_scale(
+    measure: str, scores: Iterable[float], random_cosines: Iterable[float] = ()
+) -> BarScale:
     """Build a scale from 0 to the highest positive score, or to 1 if there is none.
 
     measure: a key of NOTES. Similarities are cosines or CSLS scores: their scale ends at 1, or at
-    the highest score if that exceeds 1.
+    the highest score if that exceeds 1. random_cosines: mean cosines of two random tokens, which the
+    bars mark by a tick.
     """
     shown = list(scores)
     highest = max((score for score in shown if score > 0), default=1.0)
@@ -48,4 +55,6 @@ def build_scale(measure: str, scores: Iterable[float]) -> BarScale:
         note = NOTES[measure].format(fraction(highest))
     if measure == "similarity" and any(score < 0 for score in shown):
         note += " A score below 0 has no bar."
+    if randoms := sorted({fraction(random) for random in random_cosines}):
+        note += f" Tick: two random tokens have {' or '.join(randoms)}."
     return BarScale(highest, note)

@@ -18,6 +18,7 @@ from vocadapt.ui.components.markup import format_sentence
 from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
 from vocadapt.ui.frame.address import here
 from vocadapt.ui.frame.pages import QueryValue, find_link
+from vocadapt.ui.serving import paths
 
 Download = Callable[[], str | bytes]
 
@@ -30,9 +31,9 @@ def draw_figure(figure: Any, key: str, alt: str) -> None:
 def draw_heading(title: str, place: Any = st, **options: Any) -> None:
     """Draw the heading of a block; its help defines the glossary terms in the title.
 
-    options: other arguments of `st.subheader`.
+    The level below the title of the page. options: other arguments of `st.header`.
     """
-    place.subheader(title, help=explain(title), **options)
+    place.header(title, help=explain(title), **options)
 
 
 def draw_note(text: str, place: Any = st, help: str | None = None) -> None:
@@ -78,7 +79,12 @@ def draw_command(command: str | Sequence[str], title: str = "") -> None:
         st.markdown(title)
     if not isinstance(command, str):
         command = shlex.join([*PROGRAM, *command])
-    st.code(command, language="bash", wrap_lines=True)
+    draw_code(command, "bash")
+
+
+def draw_code(code: str, language: str | None = None) -> None:
+    """Draw code or paths with a copy button; visitors see no folders of the server in it."""
+    st.code(paths.hide_server_paths(code), language=language, wrap_lines=True)
 
 
 def draw_link(
@@ -113,7 +119,7 @@ def draw_artifact_details(
         if manifest.command:
             draw_command(build_artifact_command(artifact), "The same step in a terminal")
         st.markdown("Folder")
-        st.code(str(artifact.folder), language=None, wrap_lines=True)
+        draw_code(str(artifact.folder))
         left, right = st.columns(2)
         draw_json(manifest.settings, "Settings", left)
         figures = {

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
@@ -16,7 +17,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE
-from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.uploads import is_upload, remove_unused_uploads
@@ -65,7 +66,17 @@ def choose_files(
                 st.rerun()
         saved = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
         for file in saved:
-            st.markdown(f":material/check: {plain(file.name)} · {megabytes(file.stat().st_size)}")
+            with st.container(horizontal=True, vertical_alignment="center"):
+                size = megabytes(file.stat().st_size)
+                st.markdown(f":material/check: {plain(file.name)} · {size}", width="content")
+                st.button(
+                    f"Delete {plain(file.name)}",
+                    key=f"{key}_delete_{file.name}",
+                    icon=":material/close:",
+                    type="tertiary",
+                    on_click=_delete_upload,
+                    args=(file,),
+                )
     with path:
         typed = st.text_input(
             "File or folder",
@@ -84,6 +95,12 @@ def choose_files(
     if typed:
         return [resolve_allowed_path(typed)]
     return saved
+
+
+def _delete_upload(file: Path) -> None:
+    """Delete an upload that is in no use; its form lists only files that exist."""
+    with suppress(OSError):  # such as another session that did the same
+        file.unlink(missing_ok=True)
 
 
 def choose_file_per_role(
@@ -124,8 +141,10 @@ def save_uploads(
     with convert_write_errors(folder):
         remove_unused_uploads(workspace)
         folder.mkdir(parents=True, exist_ok=True)
-    check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
-    return [_save(upload, folder, make_safe_name(upload.name)) for upload in uploads]
+    size = sum(upload.getbuffer().nbytes for upload in uploads)
+    # No place of its own: other sessions may fill the same folder.
+    with reserve_space(folder / uuid4().hex, size):
+        return [_save(upload, folder, make_safe_name(upload.name)) for upload in uploads]
 
 
 def check_uploads(uploads: Sequence[UploadedFile], max_megabytes: int | None = None) -> None:

@@ -40,6 +40,7 @@ class Card:
     measure: str = "similarity"
     note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
     words: Collection[str] = field(default_factory=frozenset)  # words of the note, drawn as links
+    random: float | None = None  # mean cosine of two random tokens: a tick on every bar
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,15 @@ def draw_neighbor_cards(cards: Sequence[Card], links: Links | None = None) -> No
     """
     # Cards of the same measure share a scale, to make their bars comparable.
     scores: dict[str, list[float]] = {}
+    randoms: dict[str, list[float]] = {}
     for card in cards:
         scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
-    scales = {measure: build_scale(measure, found) for measure, found in scores.items()}
+        if card.random is not None and card.rows:
+            randoms.setdefault(card.measure, []).append(card.random)
+    scales = {
+        measure: build_scale(measure, found, randoms.get(measure, ()))
+        for measure, found in scores.items()
+    }
     body = "".join(_render_card(card, scales[card.measure], links) for card in cards)
     notes = ""
     if any(scores.values()):
@@ -512,7 +519,8 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
         number = fraction(score) if score < 10 else f"{score:.1f}"
         if card.measure == "count":
             number = count(round(score))
-        bar = _render_bar(scale.width(score), card.kind)
+        tick = None if card.random is None else scale.width(card.random)
+        bar = _render_bar(scale.width(score), card.kind, tick)
         rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     style, text = "va-note", html.escape(escape_invisible(card.note))
@@ -574,9 +582,15 @@ def _render_heat_cell(cell: HeatCell, links: Links | None) -> str:
     return f"<td{style}>{shown}<small>{html.escape(cell.note)}</small></td>"
 
 
-def _render_bar(width: float, kind: str) -> str:
-    """Return the HTML of a bar, `width` percent wide, in the color of a kind."""
-    return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
+def _render_bar(width: float, kind: str, tick: float | None = None) -> str:
+    """Return the HTML of a bar, `width` percent wide, in the color of a kind; tick: place of a mark
+    in percent.
+    """
+    mark = ""
+    if tick is not None:
+        mark = f'<b class="va-tick" style="left:{tick:.0f}%"></b>'
+    filled = f'<i style="width:{width:.0f}%;background:{FILL[kind]}"></i>'
+    return f'<span class="va-bar">{filled}{mark}</span>'
 
 
 def _render_score_line(

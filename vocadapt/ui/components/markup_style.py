@@ -27,7 +27,9 @@ STYLE = """<style>
 .va-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin:.1rem 0 .5rem;
  white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .va-long{white-space:normal;overflow-wrap:anywhere;min-height:3.6em}
-.va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55}
+.va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55;
+ min-height:24px}
+.va-row a.va-link{display:inline-block;min-height:24px;line-height:24px}
 .va-token{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.87rem;white-space:pre;overflow:hidden;
  text-overflow:ellipsis;min-width:0}
 a.va-link,a.va-link:visited{color:inherit;text-decoration:none;cursor:pointer}
@@ -45,14 +47,26 @@ a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-of
 /* Names of jobs are shortened already: they wrap, and are not cut a second time. */
 [data-testid="stSidebarUserContent"] [data-testid="stPageLink"] :is(span:has(>[data-testid="stMarkdownContainer"]),
  [data-testid="stMarkdownContainer"],p){white-space:normal;overflow:visible;overflow-wrap:anywhere}
+/* Code: Streamlit's own colors have contrasts down to 2.9 on the background of a block. */
+[data-testid="stCode"][data-testid] .token.token{color:light-dark(#1B2733,#E6EBF0)}
+[data-testid="stCode"][data-testid] .token:is(.string,.char,.attr-value){color:light-dark(#00714F,#5BD6B0)}
+[data-testid="stCode"][data-testid] .token:is(.number,.boolean,.constant,.regex){color:light-dark(#8A5F00,#F5C96A)}
+[data-testid="stCode"][data-testid] .token:is(.keyword,.function,.class-name,.builtin,.tag){
+ color:light-dark(#0A5F9A,#7CC0EC)}
+[data-testid="stCode"][data-testid] .token:is(.comment,.prolog){color:light-dark(#5C6873,#A9B4BE)}
+/* The buttons above a table are hidden until the mouse is over it, and Streamlit draws no focus. */
+[data-testid="stElementToolbar"]:focus-within{opacity:1;visibility:visible;pointer-events:auto}
+[data-testid="stElementToolbar"] button:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
+:is([data-selected="true"],[aria-checked="true"],[aria-pressed="true"]) [data-has-shortcut] p{color:light-dark(#0A5F9A,#7CC0EC)}
 [data-testid="stPageLink"] a:focus-visible,[data-testid="stSidebarNav"] a:focus-visible{
  outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-offset:-2px}
 a.va-link.va-name-link{font-family:inherit;font-size:inherit;white-space:normal;text-decoration:underline;
  text-decoration-color:light-dark(#A9B4BE,#5C6873);text-underline-offset:.2em}
 a.va-link.va-shared{text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
 .va-shared{font-weight:700;text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
-.va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
+.va-bar{position:relative;height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
 .va-bar i{display:block;height:100%;border-radius:.25rem}
+.va-tick{position:absolute;top:0;width:2px;height:100%;background:light-dark(#1F2933,#F2F5F7)}
 .va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
 .va-scale{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin-top:-.6rem}
 /* Four lists: short bars leave room for the words; two in a row where the window is narrow. */

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
-from vocadapt.lab.jobs.queue import list_promised_names
+from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -35,6 +36,8 @@ from vocadapt.ui.frame.names import (
     shown_model,
     spaces_of,
 )
+from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.serving import paths
 
 __all__ = [
     "COMMON_MODELS",
@@ -45,6 +48,8 @@ __all__ = [
     "display_name",
     "draw_empty_state",
     "draw_name_input",
+    "draw_select_or_type",
+    "find_run_of_side",
     "label_runs",
     "list_demo_model",
     "list_display_names",
@@ -74,13 +79,15 @@ __all__ = [
 CROWDED = 0.8
 NEW_BADGE = ":green-badge[:material/new_releases: new]"  # next to a result that a job has just made
 MODEL_HELP = (
-    "Selects a model; or type a folder on this machine or a hub name. A hub model that is not"
+    "Selects a model; the last option takes a folder on this machine or a hub name. A hub model that is not"
     " on this machine yet, such as bert-base-uncased, is downloaded when it is first used."
 )
 SPACE_HELP = (
-    "Selects word vectors or a model of this workspace; or type the folder or hub name of a"
-    " model on this machine."
+    "Selects word vectors or a model of this workspace; the last option takes the folder or hub"
+    " name of a model on this machine."
 )
+TYPE = "Another: type a path or name …"  # the last option of a picker
+PATH_HELP = "Opens a folder or file by its path, or a model by its name on the Hugging Face hub."
 T = TypeVar("T")
 RUN_HELP = (
     "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
@@ -148,8 +155,8 @@ def pick_or_type(
     help: str | None = None,
     kinds: tuple[str, ...] = ("models",),
 ) -> str:
-    """Show a picker that also accepts typed values; return the folder, file or hub name, "" if none
-    is selected.
+    """Show a picker whose last option opens a field for a path or name; return the folder, file or hub
+    name, "" if none is selected.
 
     offered: display name -> folder, file or hub name. Typed paths are not written to the address,
     and paths in an address are not opened, because a link must not make the page open any folder.
@@ -157,18 +164,8 @@ def pick_or_type(
     choice = _open_choice(workspace, offered, kinds, first)
     labels = build_labels(workspace, offered)
     address.restore_selection(key, choice)
-    chosen = st.selectbox(
-        label,
-        list(offered),
-        index=0 if first else None,
-        key=key,
-        accept_new_options=True,
-        persist_state="session",
-        placeholder=placeholder or None,
-        help=explain(label, help),
-        format_func=lambda option: labels.get(option, option),
-    )
-    shown = str(chosen or first)
+    chosen = draw_select_or_type(label, list(offered), key, first, placeholder, help, labels)
+    shown = chosen or first
     address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
     return resolve(workspace, shown, offered, kinds)
 
@@ -182,8 +179,8 @@ def pick_several(
     kinds: tuple[str, ...] = ("models",),
     **options: Any,
 ) -> dict[str, str]:
-    """Show a multiselect that also accepts typed values, as `pick_or_type` does; return display name
-    -> folder or name.
+    """Show a multiselect whose last option opens a field for a path or name, as in `pick_or_type`; return
+    display name -> folder or name.
 
     options: other arguments of `st.multiselect`, such as `help`.
     """
@@ -193,17 +190,74 @@ def pick_several(
         choice = replace(choice, newest=adapted[0].name)
     labels = build_labels(workspace, offered)
     address.restore_selections(key, choice, first)
-    chosen: list[str] = st.multiselect(
+    selected: list[str] = st.multiselect(
         label,
-        list(offered),
+        _list_options(list(offered), st.session_state.get(key) or []),
         key=key,
-        accept_new_options=True,
         persist_state="session",
         format_func=lambda option: labels.get(option, option),
         **options | {"help": explain(label, options.get("help"))},
     )
+    chosen = [value for value in selected if value != TYPE]
+    if TYPE in selected:
+        _draw_path_field(key, lambda typed: [*chosen, typed])
     address.write(key, chosen, choice.allowed)
     return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+
+
+def draw_select_or_type(
+    label: str,
+    options: Sequence[str],
+    key: str,
+    first: str = "",
+    placeholder: str = "",
+    help: str | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Draw a select whose last option opens a field for a path or name; return the selected or typed
+    value, "" for none, and the one before while nothing is typed yet.
+
+    Typing into the select itself only searches, so that the best match comes first.
+    """
+    selected = st.session_state.get(key)
+    chosen = st.selectbox(
+        label,
+        _list_options(options, [selected] if selected else []),
+        index=0 if first else None,
+        key=key,
+        persist_state="session",
+        placeholder=placeholder or None,
+        help=explain(label, help),
+        format_func=lambda option: labels.get(option, option),
+    )
+    before = f"{key}_before"
+    if chosen == TYPE:
+        _draw_path_field(key, str)
+        return str(st.session_state.get(before, first))
+    st.session_state[before] = str(chosen or "")
+    return str(chosen or "")
+
+
+def _list_options(options: Sequence[str], selected: Sequence[str]) -> list[str]:
+    """List the options of a picker: the offered ones, what was typed, and the one to type."""
+    found = dict.fromkeys([*options, *selected])
+    found.pop(TYPE, None)
+    return [*found, TYPE]
+
+
+def _draw_path_field(key: str, select: Callable[[str], object]) -> None:
+    """Draw the field for a path or name; what is typed becomes the value of the picker.
+
+    select: the typed text -> the new value of the picker.
+    """
+    field = f"{key}_path"
+
+    def take() -> None:
+        typed = str(st.session_state[field]).strip()
+        if typed:
+            st.session_state[key] = select(typed)
+
+    st.text_input("Path or name", key=field, on_change=take, help=PATH_HELP)
 
 
 def _open_choice(
@@ -299,17 +353,30 @@ def pick_run(
     key: str,
     task: str = "",
     by_tokenization: bool = False,
+    first: str = "",
 ) -> ChosenRun | None:
-    """Show a picker of runs; return None if there are none.
+    """Show a picker of runs, newest first; return None if there are none.
 
-    The newest come first. `by_tokenization`: one entry per tokenization, the main one first. The
-    address contains the name of the folder, the menu the display name.
+    `by_tokenization`: one entry per tokenization, the main one first. first: name of the run that is
+    selected at first; "": the newest. The address contains the name of the folder, the menu the
+    display name.
     """
     offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
     labels = label_runs(workspace, offered)
+    default = list(offered).index(first) if first in offered else 0
     return pick_named(
-        label, key, offered, empty="There is no run yet", help=RUN_HELP, labels=labels
+        label, key, offered, default, "There is no run yet", help=RUN_HELP, labels=labels
     )
+
+
+def find_run_of_side(
+    runs: Sequence[RunSet], side: Side | None, seeds: Sequence[int]
+) -> ChosenRun | None:
+    """Return the run of a side of a comparison with the first of some seeds; None if there is none."""
+    for one in runs:
+        if side is not None and one.name == side[0]:
+            return next((ChosenRun(one, run, side[1]) for run in one.of_seed(seeds[0])), None)
+    return None
 
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
@@ -415,7 +482,7 @@ def draw_name_input(
         "Name",
         value=free,
         key=f"{key}_{free}",  # a new default needs a new widget: the old one keeps its value
-        help=f"Saved to: {plain(str(workspace.root / kind))}",
+        help=f"Saved to: {plain(paths.hide_server_paths(str(workspace.root / kind)))}",
     )
     return name.strip()
 
@@ -431,14 +498,29 @@ def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:
 
 
 def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
-    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo."""
+    """Show why a part is empty, what to do, a link to the part where one does it, and to the demo.
+
+    While a job of the open part lives, draw nothing: the job is drawn at the top of the part. A job of
+    the other part is shown instead of what to do.
+    """
+    living = list_living_jobs(address.workspace())
+    here = PARTS.get(address.find_open_part())
+    if here and any(job.spec.step in here.steps for job in living):
+        return
+    there = PARTS[part].steps if part else ()
+    making = next((job for job in living if job.spec.step in there), None)
+    if making:
+        what = f"{making.spec.declaration.about} · {plain(making.target.name)}"
+        how = "This job runs or waits; the page continues when it is done."
+        link = "See its progress"
     with st.container(border=True):
         st.markdown(f"**{what}**")
         st.markdown(how)
         with st.container(horizontal=True):
             if part:
                 draw_link(part, link)
-            draw_link("home", "Or open the demo", icon=":material/explore:")
+            if not making and not demo.has_demo(address.workspace()):
+                draw_link("home", "Or open the demo", icon=":material/explore:")
 
 
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:

@@ -9,13 +9,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.guards import Change, find_setting
 from vocadapt.settings import Setting, get_setting_groups, get_settings, show_value
 from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.number_formats import count
 
 T = TypeVar("T")
 
 SMALL = 0.01  # numbers below are shown in scientific notation
 LABELS = "setting_labels"  # session key: labels of the drawn inputs, for error messages
+KEYS = "setting_keys"  # session key: (class, setting) → key of its drawn input
 
 
 def draw_setting(
@@ -47,6 +50,7 @@ def draw_setting(
     label = label or declared.label
     options = {"key": key, "help": explain(label, describe(declared)), **options}
     st.session_state.setdefault(LABELS, {})[name] = label
+    register_input(settings, name, options["key"])
     if declared.kind is bool:
         draw = place.toggle if toggle else place.checkbox
         return bool(draw(label, value, **options))
@@ -60,6 +64,54 @@ def draw_setting(
         return str(place.text_input(label, value, **options)).strip()
     offered = [name for name in declared.choices if not choices or name in choices]
     return _draw_choice(place, declared, offered, label, value, buttons, options)
+
+
+def register_input(settings: Any, name: str, key: str | None) -> None:
+    """Record the key of the input of a setting, so that `change_inputs` can change it; `draw_setting`
+    does it for the inputs that it draws.
+    """
+    kind = settings if isinstance(settings, type) else type(settings)
+    st.session_state.setdefault(KEYS, {})[kind.__name__, name] = key
+
+
+def can_change(settings: Any, change: Change) -> bool:
+    """Return whether each setting of a change has an input on the page."""
+    return all(_find_key(settings, path) for path in change)
+
+
+def change_inputs(settings: Any, change: Change) -> None:
+    """Change the inputs of settings; a callback, called before the page is drawn."""
+    for path, value in change.items():
+        declared = find_setting(settings, path)
+        if declared.several:
+            value = " ".join(map(str, value))
+        elif declared.is_number and not value:
+            value = None  # an empty input
+        st.session_state[_find_key(settings, path)] = value
+
+
+def format_change(settings: Any, change: Change) -> str:
+    """Format a change for a button: limit 1 000, epochs 15."""
+    parts = []
+    for path, value in change.items():
+        declared = find_setting(settings, path)
+        shown = str(value)
+        if declared.several:
+            shown = " ".join(map(str, value))
+        elif not value and declared.empty:
+            shown = declared.empty
+        elif declared.kind is int:
+            shown = count(value)
+        parts.append(f"{declared.noun} {shown}")
+    return ", ".join(parts)
+
+
+def _find_key(settings: Any, path: str) -> str:
+    """Return the key of the input of a setting; "" if it is not drawn."""
+    *groups, name = path.split(".")
+    for group in groups:
+        settings = getattr(settings, group)
+    return st.session_state.get(KEYS, {}).get((type(settings).__name__, name)) or ""
 
 
 def _draw_choice(

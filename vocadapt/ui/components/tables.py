@@ -36,6 +36,36 @@ def draw_table(data: Any, **options: Any) -> Any:
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
 
+def draw_row_picker(
+    rows: Sequence[Mapping[str, str]],
+    ids: Sequence[str],
+    key: str,
+    purpose: str,
+    on_pick: Callable[[int], None] | None = None,
+) -> int | None:
+    """Draw a table of which a row can be selected, and how; return the place of the selected row.
+
+    ids: one per row; if they change, no row is selected. purpose: what selecting a row is for.
+    on_pick: called with the place instead, once for each selection.
+    """
+    st.markdown(
+        f":small[:gray[Select a row to {purpose}: click its box, or press Shift + Space in it.]]"
+    )
+    key = f"{key}_{hash(tuple(ids))}"
+
+    def find_selected() -> int | None:
+        selected = st.session_state[key].selection.rows
+        return selected[0] if selected and selected[0] < len(ids) else None
+
+    def call() -> None:
+        place = find_selected()
+        if on_pick and place is not None:
+            on_pick(place)
+
+    st.dataframe(rows, hide_index=True, on_select=call, selection_mode="single-row", key=key)
+    return find_selected()
+
+
 def _format_numbers(frame: "pd.DataFrame", config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return a table with formatted numbers, and the configuration of its columns without the
     formats that this replaces.

@@ -220,12 +220,31 @@ def query_across_spaces(
     return Answer(word, lists, pieces)
 
 
-def build_four_cards(answer: Answer, settings: ListSettings, candidates: int) -> list[Card]:
-    """Build the cards of the four neighbor lists.
+def find_random_cosine(settings: ListSettings, space: EmbeddingSpace) -> float | None:
+    """Return the mean cosine of two random tokens, None if the scores are no cosines."""
+    if settings.metric != "cosine":
+        return None
+    return cache.random_cosine_of(space)
 
-    candidates: number of candidates of the lists of wordpieces.
+
+def find_random_cosines(spaces: CrossSpace, settings: ListSettings) -> dict[str, float | None]:
+    """Return the mean cosine of two random tokens for each of the four lists; None for scores that are
+    no cosines.
     """
-    among = f"among {count(candidates)} {settings.among}"
+    found = {
+        "within_words": find_random_cosine(settings, spaces.words),
+        "within_pieces": find_random_cosine(settings, spaces.ordinary),
+    }
+    across = None
+    if settings.metric == "cosine" and not settings.csls:
+        across = cache.random_cosine_of(spaces.mapped_words, spaces.prepared_pieces)
+    return {**found, "to_pieces": across, "to_words": across}
+
+
+def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings) -> list[Card]:
+    """Build the cards of the four neighbor lists."""
+    among = f"among {count(spaces.count_candidates(settings))} {settings.among}"
+    randoms = find_random_cosines(spaces, settings)
     both = find_shared_neighbors(answer.lists)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
@@ -271,6 +290,7 @@ def build_four_cards(answer: Answer, settings: ListSettings, candidates: int) ->
             empty,
             settings.score_kind,
             note_is_long=True,
+            random=randoms[key],
         )
         for title, note, kind, key, empty in plans
     ]
@@ -290,6 +310,7 @@ def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSett
             across,
             measure=settings.score_kind,
             note_is_long=True,
+            random=find_random_cosines(spaces, settings)["to_pieces"],
         ),
     ]
 
@@ -303,6 +324,7 @@ def build_formula_card(formula: Formula, space: EmbeddingSpace, k: int) -> Card:
         "domain",
         find_formula_neighbors(formula, space, k),
         note_is_long=True,
+        random=cache.random_cosine_of(space),
     )
 
 

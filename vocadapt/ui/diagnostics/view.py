@@ -18,6 +18,7 @@ from vocadapt.spaces.diagnostics.geometry import (
     HUB_K,
     AddedNorms,
     Hubness,
+    Norms,
     estimate_hubness_seconds,
 )
 from vocadapt.spaces.diagnostics.statistics import CosineTables
@@ -35,7 +36,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import Card, HeatCell, plain
-from vocadapt.ui.components.number_formats import count, format_estimate, fraction
+from vocadapt.ui.components.number_formats import count, format_estimate, fraction, percent
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.frame import address, mistakes
@@ -78,7 +79,10 @@ HELP = {
         " vectors point in all directions. Near 1: they all point in one direction, so cosines"
         " are hard to interpret."
     ),
-    "norm": "Mean length (norm) of the vectors of the original tokens ± standard deviation.",
+    "norm": (
+        "Mean length (norm) of the vectors ± standard deviation: of all tokens and, in a model that"
+        " tokens were added to, of old and added ones."
+    ),
     "bias": (
         "Spearman's correlation of frequency with the norm of a token's embedding, and with"
         " its cosine to the mean direction, over the original tokens of the model."
@@ -204,12 +208,19 @@ def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
             found = cached.compute_diagnosis(selected)
             color = TITLES.get(selected.color, "gray")
             st.markdown(
-                f":{color}[**{plain(names[place])}**] :small[:gray[{count(len(selected.space))} tokens ×"
-                f" {selected.space.dim} dimensions]]"
+                f":{color}[**{plain(names[place])}**] :small[:gray[{describe_tokens(selected, found)}]]"
             )
             mean = tables.mean_cosine[place][place]
             _draw_figures(mean, found)
             st.markdown(f":small[{interpret(mean, found)}]")
+
+
+def describe_tokens(selected: SelectedSpace, found: Diagnosis) -> str:
+    """Describe the tokens of a space: their number, how many were added, and the dimension."""
+    number = f"{count(len(selected.space))} tokens"
+    if found.added:
+        number += f" ({count(found.added.original_n)} old, {count(found.added.n)} added)"
+    return f"{number} × {selected.space.dim} dimensions"
 
 
 def _open_columns(n: int) -> list[Any]:
@@ -409,18 +420,33 @@ def draw_details(
 
 def _draw_figures(mean: float | None, found: Diagnosis) -> None:
     """Draw the figures of a space; mean: mean cosine of two different tokens."""
-    norms, bias = found.original_norms or found.norms, found.frequency_bias
+    bias = found.frequency_bias
     direction = f"direction: {fraction(bias.mean_direction)}"
-    added = None
     if found.added:
-        added = f"added tokens: {fraction(found.added.median)}"
+        direction = f"of {count(bias.n)} old tokens · {direction}"
     draw_metrics(
         ("Mean cosine", fraction(mean), None, HELP["cosine"]),
         ("Isotropy", fraction(found.isotropy.partition), None, HELP["isotropy"]),
-        ("Vector length", f"{fraction(norms.mean)} ± {fraction(norms.sd)}", added, HELP["norm"]),
+        ("Vector length", *describe_lengths(found), HELP["norm"]),
         ("Frequency bias", fraction(bias.norm), direction, HELP["bias"]),
         places=[*st.columns(2), *st.columns(2)],
     )
+
+
+def describe_lengths(found: Diagnosis) -> tuple[str, str | None]:
+    """Return the length of all vectors and, below it, those of old and added tokens; mean ± sd.
+
+    Example: ".840 ± .408", "old 1.196 ± .110 · added .435 ± .112".
+    """
+    note = None
+    if found.original_norms and found.added_norms:
+        old, added = _format_length(found.original_norms), _format_length(found.added_norms)
+        note = f"old {old} · added {added}"
+    return _format_length(found.norms), note
+
+
+def _format_length(norms: Norms) -> str:
+    return f"{fraction(norms.mean)} ± {fraction(norms.sd)}"
 
 
 def _draw_hubness(found: Hubness | None, field: str) -> None:
@@ -434,7 +460,7 @@ def _draw_hubness(found: Hubness | None, field: str) -> None:
     st.metric("Hubness", fraction(found.skewness, 2), help=explain("Hubness", HELP["hubness"]))
     st.markdown(
         f":small[{verdict}: the largest hub is a neighbor of"
-        f" {count(found.largest)} tokens; {fraction(found.never)} of the tokens are neighbors of"
+        f" {count(found.largest)} tokens; {percent(found.never)} of the tokens are neighbors of"
         " none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]

@@ -1,26 +1,29 @@
 """Sides of an error analysis: runs with a tokenization, and imported predictions."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.runs import find_trained_model
+from vocadapt.analysis.results.fair_pairs import Side, list_differences
+from vocadapt.lab.artifacts.runs import RunSet, find_fair_pair, find_trained_model
 from vocadapt.lab.artifacts.tasks import (
     ImportedPredictions,
     import_prediction_files,
     list_imported_predictions,
 )
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.finetune.model_tokenizers import BASE
+from vocadapt.settings import get_settings
 from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun
 from vocadapt.ui.frame import address, cache
 
@@ -28,7 +31,6 @@ from vocadapt.ui.frame import address, cache
 FIRST, SECOND = "errors_baseline", "errors_compared"
 TASK, EVERY = "errors_task", "all tasks"
 TASK_WIDTH = 340  # pixels
-USUAL = "default"
 HELP = (
     "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
     " combined. Predictions of other programs can be imported below."
@@ -42,8 +44,8 @@ class Comparable:
     name: its name in the address. label: its display name. artifact_name: name of its artifact.
     task: name of the task; for imported predictions an id of their gold file.
     path: path of the run or file. stamp: cache key that changes with it.
-    run: None for imported predictions, for which `gold` (path of the gold file), `scorer` and
-    `imported` (number of examples) are given instead.
+    run, run_set: None for imported predictions, for which `gold` (path of the gold file), `scorer`
+    and `imported` (number of examples) are given instead.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Comparable:
     gold: str = ""
     scorer: str = ""
     run: SavedRun | None = None
+    run_set: RunSet | None = None
     imported: int = 0
     label: str = ""
 
@@ -88,23 +91,60 @@ def pick_two(
 ) -> tuple[Comparable, Comparable] | None:
     """Show the pickers of both sides; return None if they are the same, or if there is only one."""
     labels = {one.name: one.label for one in offered}
+    baseline, _ = _find_default_pair(offered)
     with places[0]:
-        first = pickers.pick_named(
-            "Baseline",
-            FIRST,
-            {one.name: one for one in offered},
-            _find_default_baseline(offered),
-            help=HELP,
-            labels=labels,
-        )
+        first = _pick(offered, baseline, "Baseline", FIRST, labels)
     if first is None:
         return None
-    fitting = {one.name: one for one in offered if one.fits(first)}
+    # Runs with other settings come last, and say so.
+    others = _list_other_settings(offered, first)
+    fitting = sorted(
+        (one for one in offered if one.fits(first)), key=lambda one: one.name in others
+    )
+    labels |= {name: f"{labels[name]} · other settings" for name in others}
     with places[1]:
-        second = pickers.pick_named("Compared run", SECOND, fitting, help=HELP, labels=labels)
+        compared = _find_counterpart(offered, first)
+        second = _pick(fitting, compared, "Compared run", SECOND, labels)
     if second is None or second.name == first.name:
         return None
     return first, second
+
+
+def _pick(
+    offered: Sequence[Comparable],
+    default: str,
+    label: str,
+    key: str,
+    labels: Mapping[str, str],
+) -> Comparable | None:
+    """Show the picker of one side; default: name of the side that is selected at first."""
+    by_name = {one.name: one for one in offered}
+    place = list(by_name).index(default) if default in by_name else 0
+    return pickers.pick_named(label, key, by_name, place, help=HELP, labels=labels)
+
+
+def describe_differences(first: Comparable, second: Comparable) -> str:
+    """Describe in what two runs differ if that is more than one thing; "" otherwise."""
+    if first.run_set is None or second.run_set is None:
+        return ""
+    differences = list_differences(first.run_set.description, second.run_set.description)
+    if len(differences) < 2:
+        return ""
+    names = [label_difference(name) for name in differences]
+    return (
+        f"These runs differ in {count(len(names))} things: {', '.join(names)}. A difference of their"
+        " scores may come from any of them."
+    )
+
+
+def label_difference(name: str) -> str:
+    """Return what a difference of two runs is called on the pages: the label of a setting, or a code
+    of `fair_pairs` itself.
+    """
+    setting = get_settings(FinetuneSettings).get(name) or get_settings(FinetuneStep).get(name)
+    if setting is None:
+        return name
+    return setting.label.lower()
 
 
 def choose_task(offered: Sequence[Comparable]) -> list[Comparable]:
@@ -143,7 +183,8 @@ def draw_import_form(workspace: Workspace) -> None:
     left, right = st.columns(2)
     # 1. Task kind and score.
     kind = pickers.pick_task_kind("brought_kind", left)
-    scorers = [USUAL, *(one.name for one in kind.scorers())]
+    own = kind.default_scorer
+    scorers = [own, *(one.name for one in kind.scorers() if one.name != own)]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")
     draw_note(
         f"Gold file: {plain(kind.file_format)}. Predictions: {plain(kind.prediction_format)}."
@@ -169,10 +210,10 @@ def draw_import_form(workspace: Workspace) -> None:
         key="take_predictions",
     ):
         # 4. The import. The uploads are deleted afterwards.
-        own = "" if scorer == USUAL else str(scorer)
+        wanted = "" if scorer == own else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
         targets = list(zip(files, places, strict=True))
-        import_prediction_files(kind, given["gold file"], targets, own)
+        import_prediction_files(kind, given["gold file"], targets, wanted)
         intake.clear_files(workspace, "brought", given)
         _compare_next(workspace, names)
 
@@ -214,6 +255,7 @@ def _from_run(one: ChosenRun, label: str) -> Comparable:
         stamp,
         one.tokenization,
         run=one.run,
+        run_set=one.run_set,
         label=label,
     )
 
@@ -233,47 +275,77 @@ def _from_import(one: ImportedPredictions) -> Comparable:
     )
 
 
-def _find_default_baseline(offered: Sequence[Comparable]) -> int:
-    """Return the index of the default baseline for the newest run that can be compared with
-    another.
+def _find_default_pair(offered: Sequence[Comparable]) -> tuple[str, str]:
+    """Return the names of the sides that are compared by default: the fair pair of the runs, or else
+    the newest imported predictions that can be compared with something.
     """
-    newest = next((one for one in offered if sum(other.fits(one) for other in offered) > 1), None)
-    if newest is None:
-        return 0
-    # Another run than the newest one, if none is preferred.
-    others = [place for place, one in enumerate(offered) if one.fits(newest)]
-    return [*_list_preferred_baselines(offered, newest), *others[1:], 0][0]
-
-
-def _list_preferred_baselines(offered: Sequence[Comparable], compared: Comparable) -> list[int]:
-    """Return the indexes of suitable baselines of a run, the best first: comparable runs with one
-    tokenization, then the same run under the base tokenization.
-    """
-    # A run has one entry for each tokenization.
-    per_run = Counter(one.path for one in offered)
-    with_one_tokenization, own_base = [], []
+    runs = _list_run_sets(offered)
+    pair = find_fair_pair(runs)
+    if pair and pair.baseline:
+        return (
+            _name_side(runs, pair.baseline, pair.seeds),
+            _name_side(runs, pair.compared, pair.seeds),
+        )
     for place, one in enumerate(offered):
-        if not one.fits(compared):
-            continue
-        if one.artifact_name != compared.artifact_name and per_run[one.path] == 1:
-            with_one_tokenization.append(place)
-        if one.tokenization == BASE and one.path == compared.path:
-            own_base.append(place)
-    return [*with_one_tokenization, *own_base]
+        other = next((other for other in offered[place + 1 :] if other.fits(one)), None)
+        if other is not None:
+            return other.name, one.name
+    return "", ""
 
 
-def find_baseline_name(workspace: Workspace, name: str, wanted: str = "") -> str:
-    """Return the name of a baseline to compare a run with, "" if there is none.
+def _list_other_settings(offered: Sequence[Comparable], first: Comparable) -> set[str]:
+    """Return the names of the runs that were trained with other settings than a run."""
+    if first.run_set is None:
+        return set()
+    settings = first.run_set.description.settings
+    return {
+        one.name
+        for one in offered
+        if one.run_set is not None and one.run_set.description.settings != settings
+    }
 
-    name: of the run, in the pickers. wanted: beginning of the name of the preferred baseline.
-    """
-    offered = list_comparable(workspace)
-    compared = next((one for one in offered if one.name == name), None)
-    if compared is None:
+
+def _find_counterpart(offered: Sequence[Comparable], first: Comparable) -> str:
+    """Return the name of the side that a baseline is compared with by default."""
+    default = _find_default_pair(offered)
+    if first.name == default[0]:
+        return default[1]
+    if first.run_set is None or first.run is None:
         return ""
-    places = _list_preferred_baselines(offered, compared)
-    others = [place for place, one in enumerate(offered) if one.fits(compared)]
-    names = [offered[place].name for place in (*places, *others)]
-    names = [one for one in names if one != name]
-    preferred = [one for one in names if wanted and one.startswith(wanted)]
-    return next(iter([*preferred, *names]), "")
+    return _find_fairest(_list_run_sets(offered), first.run_set, first.run, first.tokenization)
+
+
+def _find_fairest(runs: Sequence[RunSet], run_set: RunSet, run: SavedRun, tokenization: str) -> str:
+    """Return the name of the side that is most fairly compared with a run, with the same seed if it
+    has that; "" if there is none.
+    """
+    pair = find_fair_pair(runs, (run_set.name, tokenization))
+    if pair is None or pair.baseline is None:
+        return ""
+    return _name_side(runs, pair.baseline, (run.seed,)) or _name_side(
+        runs, pair.baseline, pair.seeds
+    )
+
+
+def _name_side(runs: Sequence[RunSet], side: Side, seeds: Sequence[int]) -> str:
+    """Return the name of a side with the first of some seeds in the pickers; "" without such a run."""
+    found = pickers.find_run_of_side(runs, side, seeds)
+    return found.name if found else ""
+
+
+def _list_run_sets(offered: Sequence[Comparable]) -> list[RunSet]:
+    """Return the sets of runs that are offered, each once, newest first."""
+    found = {one.run_set.name: one.run_set for one in offered if one.run_set}
+    return list(found.values())
+
+
+def find_baseline_name(workspace: Workspace, compared: ChosenRun, wanted: Side | None) -> str:
+    """Return the name of the baseline to compare a run with, "" if there is none.
+
+    wanted: the run and tokenization that is preferred.
+    """
+    runs = [one for one in cache.load_runs(workspace) if one.task == compared.run_set.task]
+    preferred = _name_side(runs, wanted, (compared.run.seed,)) if wanted else ""
+    if preferred and preferred != compared.name:
+        return preferred
+    return _find_fairest(runs, compared.run_set, compared.run, compared.tokenization)

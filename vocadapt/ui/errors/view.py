@@ -32,7 +32,7 @@ from vocadapt.ui.components import markup, word_links
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_task_remark
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, percent
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.errors import comparable, filters
 from vocadapt.ui.errors.comparable import Comparable
@@ -77,6 +77,8 @@ def choose_two(
             icon=":material/compare_arrows:",
         )
         return None
+    if differences := comparable.describe_differences(*picked):
+        st.warning(plain(differences), icon=":material/compare_arrows:")
     # 2. The slices, which depend on the examples.
     found = comparable.open_pair(*picked)
     slicing = found.slicing(_settings(), filters.list_own_slices(workspace))
@@ -201,7 +203,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     if ending:
         draw_note(
             f"In training {count(ending.inside)} of {count(ending.occurrences)} words that end in"
-            f" {plain(ending.suffix)} are inside an entity ({fraction(ending.share)})."
+            f" {plain(ending.suffix)} are inside an entity ({percent(ending.share)})."
         )
 
 

@@ -14,15 +14,15 @@ from vocadapt.ui.jobs import panel
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the newest results, and the forms of new runs and new tasks."""
+    """Draw the headline result, and the forms of new runs and new tasks."""
     # 1. The running job, and the latest result.
     with st.container():
         panel.draw_running(
-            workspace, "finetune", "finetune_live", result.draw_running_job, result.LIVE_HEIGHT
+            workspace, ("finetune",), "finetune_live", result.draw_running_job, result.LIVE_HEIGHT
         )
     runs = cache.load_runs(workspace)
     if runs:
-        result.draw_newest_result(workspace, runs)
+        result.draw_headline_result(workspace, runs)
 
     # 2. The forms of new runs and new tasks.
     _draw_forms(workspace, runs)

@@ -1,17 +1,23 @@
 """Blocks of the part Fine-tune: the running job, and the newest runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from vocadapt.analysis.figures import training
+from vocadapt.analysis.results.fair_pairs import FairPair
 from vocadapt.analysis.results.tables import format_fraction as score
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.lab.artifacts.runs import RunSet, find_fair_pair
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.search.saved import read_spec
 from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
+from vocadapt.lab.steps.guards import apply_change
 from vocadapt.lab.steps.run import CHECKPOINT
+from vocadapt.lab.steps.task_guards import MORE_EPOCHS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
@@ -23,6 +29,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.setting_inputs import format_change
 from vocadapt.ui.frame import address
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.results.curves import describe_last
@@ -68,17 +75,63 @@ def draw_running_job(job: Job, status: Status) -> None:
             draw_figure(drawn, f"dev_{job.id}", describe_last("Score on the dev split", last))
 
 
-def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
-    """Draw the newest runs, with a link to Results."""
-    newest = runs[0]
-    if newest.artifact:
-        pickers.warn_if_stale(newest.artifact, workspace)
+def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """Draw the runs that were just made or, on any other visit, the compared side of the fair pair;
+    with the baseline that it is compared with, and a link to Results.
+    """
+    # 1. Which runs, and their baseline.
+    shown, pair = runs[0], find_fair_pair(runs)
+    is_new = address.is_new("runs", shown.name)
+    if is_new and shown.tokenizations:
+        pair = find_fair_pair(runs, (shown.name, shown.main_tokenization))
+    elif pair is not None:
+        shown = next(one for one in runs if one.name == pair.compared[0])
+
+    # 2. Their names and scores.
+    if shown.artifact:
+        pickers.warn_if_stale(shown.artifact, workspace)
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
-    badge = pickers.NEW_BADGE if address.is_new("runs", newest.name) else ""
-    shown = pickers.display_name(workspace, "runs", newest.name)
-    words.markdown(f"{badge} **Newest: {plain(shown)}** · {describe_training(workspace, newest)}")
-    draw_link("results", "All results", link, results_task=newest.task)
-    draw_runs(newest)
+    badge = pickers.NEW_BADGE if is_new else ""
+    name = pickers.display_name(workspace, "runs", shown.name)
+    words.markdown(f"{badge} **{plain(name)}** · {describe_training(workspace, shown)}")
+    draw_link("results", "All results", link, results_task=shown.task)
+    if pair is not None and pair.compared[0] == shown.name:
+        _draw_baseline(workspace, runs, pair)
+    draw_runs(shown, workspace)
+
+
+def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair) -> None:
+    """Draw the score of the baseline of a fair pair in a line; nothing if it has none."""
+    if pair.baseline is None or not pair.is_fair:
+        return
+    name, tokenization = pair.baseline
+    one = next(one for one in runs if one.name == name)
+    summary = one.summary(tokenization)
+    value = score(summary.mean)
+    if summary.sd is not None:
+        value += f" ± {score(summary.sd)}"
+    model = plain(pickers.display_model(workspace, one.model))
+    st.markdown(
+        f"Compared with **{model} · {tokenization}**, {format_metric_name(one.metric)} **{value}**,"
+        f" n = {count(len(summary.values))}: the two differ only in the {pair.differences[0]}."
+    )
+
+
+def _draw_again(workspace: Workspace, runs: RunSet) -> None:
+    """Draw the button that trains again with other settings, if a run learned nothing."""
+    if runs.artifact is None or not any(runs.collapsed):
+        return
+    spec = read_spec(runs.artifact, workspace)
+    change = runs.artifact.manifest.numbers.get("again")
+    if not change:  # runs of earlier versions
+        change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
+    again = replace(spec, settings=apply_change(spec.settings, change))
+    if panel.draw_if_running(workspace, again):
+        return
+    label = f"Again with {format_change(spec.settings, change)}"
+    if st.button(label, icon=":material/replay:", type="primary", key="finetune_again"):
+        taken = list_promised_names(workspace, "runs")
+        panel.start(workspace, again, workspace.find_free_name("runs", runs.name, taken))
 
 
 def describe_training(workspace: Workspace, runs: RunSet) -> str:
@@ -94,13 +147,17 @@ def describe_training(workspace: Workspace, runs: RunSet) -> str:
     )
 
 
-def draw_runs(runs: RunSet) -> None:
+def draw_runs(runs: RunSet, workspace: Workspace | None = None) -> None:
     """Draw runs of a model on a task: scores under each tokenization and findings on the left,
     learning curves on the right, details below.
+
+    workspace: where collapsed runs can be trained again with other settings; None: nowhere.
     """
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
         _draw_scores(runs)
+        if workspace is not None:
+            _draw_again(workspace, runs)
         findings: dict[str, None] = {}  # each once, in order
         for run in runs.runs:
             findings |= dict.fromkeys(run.record.get("findings", ()))

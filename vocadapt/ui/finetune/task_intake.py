@@ -1,27 +1,38 @@
 """Forms that add a task: the download of a benchmark, and the import of the user's files."""
 
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, import_task
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.manifest import compute_seen_stamp
+from vocadapt.lab.workspace.workspace import Workspace, simplify_name
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address, mistakes
 
+MAX_IN_NAME = 3  # labels that name a task
 TASK = "finetune_task"  # key of the picker, and query parameter
 
 
 def draw_task_forms(workspace: Workspace) -> None:
-    """Draw the forms that download a benchmark or import files; both select the new task."""
-    card, files = st.tabs(["Download a benchmark", "Your files"])
-    with card, mistakes.show_errors():
-        _draw_download_form(workspace)
+    """Draw the forms that import files or download a benchmark; both select the new task.
+
+    The user's files come first: a lab may be offline.
+    """
+    files, card = st.tabs(["Your files", "Download a benchmark"])
     with files, mistakes.show_errors():
         _draw_import_form(workspace)
+    with card, mistakes.show_errors():
+        _draw_download_form(workspace)
 
 
 def _draw_download_form(workspace: Workspace) -> None:
@@ -59,7 +70,8 @@ def _describe_card(card: Card) -> str:
     parts = [card.about]
     if sizes:
         parts.append(f"sizes: {sizes}")
-    parts += [f"score: {card.metric or card.scorer}", f"license: {card.license or UNKNOWN}"]
+    # How the papers compute a score is in docs/published.md, and in the card on the command line.
+    parts += [f"score: {card.scorer}", f"license: {card.license or UNKNOWN}"]
     return f":small[{' · '.join(map(plain, parts))}]"
 
 
@@ -69,10 +81,7 @@ def _draw_import_form(workspace: Workspace) -> None:
     labels = {split: f"**{split}** :small[:gray[optional]]" for split in SPLITS}
     labels["train"] = "**train**"
     files = intake.choose_file_per_role(workspace, "task", labels)
-    suggested_name = "task"
-    if "train" in files:
-        suggested_name = intake.suggest_name([files["train"]])
-    name = pickers.draw_name_input(workspace, "tasks", suggested_name, "own_name")
+    name = pickers.draw_name_input(workspace, "tasks", _suggest_name(kind, files), "own_name")
     if st.button(
         "Import",
         type="primary",
@@ -80,9 +89,33 @@ def _draw_import_form(workspace: Workspace) -> None:
         disabled="train" not in files,
         key="take_task",
     ):
-        import_task(kind, files, workspace.folder("tasks", name))
+        with st.spinner("Reading and checking the files …", show_time=True):
+            import_task(kind, files, workspace.folder("tasks", name))
         intake.clear_files(workspace, "task", files)
         _select_task(name)
+
+
+def _suggest_name(kind: TaskKind, files: Mapping[str, Path]) -> str:
+    """Return the default name of a task: its entity types or classes, if these are few; else the name
+    of the training file, unless that is only "train".
+    """
+    if "train" not in files:
+        return "task"
+    path = files["train"]
+    labels: list[str] = []
+    with suppress(InputError):  # the import reports it
+        labels = _list_labels(kind.name, str(path), compute_seen_stamp([path]))
+    if 0 < len(labels) <= MAX_IN_NAME:
+        return simplify_name("-".join(labels))
+    own = intake.suggest_name([path])
+    return kind.name if own in SPLITS else own
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the labels …")
+def _list_labels(kind: str, path: str, stamp: str) -> list[str]:
+    """List the labels of a file, without that of bare tags."""
+    found = find_kind(kind)
+    return sorted(filter(None, found.labels_of(found.read(Path(path)).examples)))
 
 
 def _select_task(name: str) -> None:

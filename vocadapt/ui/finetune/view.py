@@ -30,6 +30,7 @@ from vocadapt.training.estimates import (
     count_examples_per_epoch,
     estimate,
     estimate_finetuning_speed,
+    list_trained_splits,
 )
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
 from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
@@ -53,10 +54,10 @@ from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.frame.names import label_of
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
-USUAL = "usual"
+USUAL = "mixed, or its only one"  # what each model has
 HELP = {
     "models": (
         "Selects the models to fine-tune, one job each: models of this workspace, or others by"
@@ -92,6 +93,7 @@ class FinetuneRequest:
 
     models: label → folder or hub name. task_path: the path of the task.
     runs: number of trainings per model: one per seed, or one per seed and fold with all folds.
+    first_fold: the fold that `task` holds, 0 without folds.
     """
 
     models: dict[str, str]
@@ -99,6 +101,7 @@ class FinetuneRequest:
     task: Task
     step: FinetuneStep
     runs: int
+    first_fold: int = 0
 
     def spec(self, model: str) -> Spec:
         """Return the step and inputs of the job for one of the models."""
@@ -155,7 +158,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     if task_path is None or not models:
         return None
     for place in models.values():
-        if Path(place).is_dir():  # a model of a hub is checked when the job has loaded it
+        if os.path.isdir(place):  # a model of a hub is checked when the job has loaded it
             check_ability(cache.model_of(place), "finetune")
         if settings.only_new_embeddings:
             require_new_ids(cache.model_of(place))
@@ -164,7 +167,9 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     first_fold, runs = fold, len(step.seeds)
     if fold == ALL_FOLDS:
         first_fold, runs = 1, runs * n_folds
-    return FinetuneRequest(models, task_path, cache.task_of(task_path, first_fold), step, runs)
+    return FinetuneRequest(
+        models, task_path, cache.task_of(task_path, first_fold), step, runs, first_fold
+    )
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
@@ -206,20 +211,14 @@ def choose_task(workspace: Workspace) -> Path | None:
     address.restore_selection(
         TASK, Choice(names.__contains__, names[0] if names else "", typed=True)
     )
-    typed = st.selectbox(
-        "Task",
-        names,
-        index=None,
-        key=TASK,
-        accept_new_options=True,
-        persist_state="session",
-        help=explain("Task", HELP["task"]),
-        placeholder="Add one below, or type a .toml",
+    placeholder = "Add one below, or pick a .toml"
+    typed = pickers.draw_select_or_type(
+        "Task", names, TASK, placeholder=placeholder, help=HELP["task"]
     )
-    address.write(TASK, [str(typed or "")], names.__contains__)
+    address.write(TASK, [typed], names.__contains__)
     if not typed:
         return None
-    return find_task(os.path.expanduser(str(typed)), workspace)
+    return find_task(os.path.expanduser(typed), workspace)
 
 
 def _choose_fold(n_folds: int) -> int:
@@ -316,17 +315,17 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[Run
                 problem = f"{shown}: {problem}"
             st.markdown(plain(problem))
             continue
-        found = estimate(
-            request.task, step.finetune, step.tokenization, n, pace, source, step.limit
-        )
-        per_epoch = count_examples_per_epoch(
-            request.task, step.finetune, step.tokenization, step.limit
-        )
+        task = cache.limited_task_of(request.task_path, request.first_fold, step.limit)
+        found = estimate(task, step.finetune, step.tokenization, n, pace, source)
+        per_epoch = count_examples_per_epoch(task, step.finetune, step.tokenization)
+        noun = "example"
+        if per_epoch != sum(map(len, list_trained_splits(task, step.finetune))):
+            noun = "chunk"  # the guards say of how many sentences
         total += begin + found.seconds
         speed = fraction(pace) if pace < 1 else count(round(pace))
         st.markdown(
             f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
-            f" :small[:gray[{count(found.examples)} examples"
+            f" :small[:gray[{count_noun(found.examples, noun)}"
             f" ({count(per_epoch)}"
             f" × {count_noun(step.finetune.epochs, 'epoch')} × {count_noun(n, 'training')}) at"
             f" {speed} per second on an idle machine, {source};"
@@ -406,6 +405,8 @@ def has_same_trained_layers(one: RunSet, request: FinetuneRequest) -> bool:
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw the button that starts one job per model, queued in order."""
+    if panel.draw_if_running(workspace, *map(request.spec, request.models.values())):
+        return
     # 1. Check the models now: a missing one would fail only when its job starts.
     n, missing = len(request.models), []
     for label, model in request.models.items():
@@ -418,11 +419,13 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
             f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or type the"
             " folder of a model there instead."
         )
-    # 2. The button, and the jobs that run before these.
+    # 2. What is known before they start; the button, and the jobs that run before these.
+    specs = [request.spec(model) for model in request.models.values()]
+    is_long = guards.draw_guards(workspace, *specs, has_estimate=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             f"Start {count_noun(n, 'job')}",
-            type="primary",
+            type="secondary" if is_long else "primary",
             icon=":material/play_arrow:",
             key="start_finetune",
             disabled=bool(missing),

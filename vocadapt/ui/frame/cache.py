@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
+from vocadapt.lab.steps.finetune import limit_task
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -143,6 +145,22 @@ def mean_cosine_of(opened: OpenedSpace) -> float | None:
     return compute_mean_cosine(opened.space)
 
 
+# By the spaces themselves: those that pages search are kept by other caches, and are immutable.
+RandomCosines = WeakKeyDictionary[EmbeddingSpace, float | None]
+_RANDOM_COSINES: WeakKeyDictionary[EmbeddingSpace, RandomCosines] = WeakKeyDictionary()
+
+
+def random_cosine_of(space: EmbeddingSpace, other: EmbeddingSpace | None = None) -> float | None:
+    """Return the mean cosine of two random tokens of a space, or of one of each of two spaces, which
+    bars of cosines mark.
+    """
+    found = _RANDOM_COSINES.setdefault(space, WeakKeyDictionary())
+    key = space if other is None else other
+    if key not in found:
+        found[key] = compute_mean_cosine(space, other)
+    return found[key]
+
+
 @st.cache_data(max_entries=8, show_spinner="Comparing with human judgment …", hash_funcs=STAMPS)
 def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
     """Return the agreement of the vectors with human judgment on the bundled word pairs."""
@@ -207,6 +225,11 @@ def task_of(path: Path, fold: int = 0) -> Task:
     return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
 
 
+def limited_task_of(path: Path, fold: int, limit: int) -> Task:
+    """Return a task with at most `limit` examples of each split, as a fine-tuning draws them."""
+    return _limited_task(str(path), fold, limit, compute_seen_stamp(list_task_files(path)))
+
+
 def load_runs(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
     """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
     read lazily.
@@ -265,6 +288,11 @@ def _task(path: str, fold: int, stamp: str) -> Task:
 
 
 # A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _limited_task(path: str, fold: int, limit: int, stamp: str) -> Task:
+    return limit_task(_task(path, fold, stamp), limit)[0]
+
+
 @st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
 def _open_runs(artifact: Artifact) -> runs.RunSet:
     return runs.open_runs(artifact.folder)

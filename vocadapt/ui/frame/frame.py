@@ -1,6 +1,7 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 import streamlit as st
 
@@ -17,6 +18,8 @@ from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.lessons import bar
 from vocadapt.ui.serving import guard, paths, preload, visitors
 
+# Session keys: the folders of workspaces that were there, and the name of one that is to be made.
+SEEN, NEW = "seen_workspaces", "new_workspace_name"
 # Draws a part; it may return where to continue, otherwise the declared part follows.
 DrawPart = Callable[[Workspace], NextPart | None]
 
@@ -36,6 +39,7 @@ def draw(page: st.Page) -> None:
         check_extensions()
         draw_sidebar()
         overview.draw_header_strip(address.workspace())
+        _warn_if_gone(address.workspace())
         _draw_back_button()
         page.run()
     # Not reached if the run is interrupted: the page is then drawn again.
@@ -77,7 +81,7 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     glossary.offer_terms(part)
     # The container is always present: a failed job must not redraw what is below it.
     with st.container():
-        panel.draw_job_panel(workspace, part.steps)
+        panel.draw_job_panel(workspace, part)
     following = None
     with mistakes.show_errors():
         following = draw(workspace)
@@ -125,23 +129,20 @@ def draw_sidebar() -> None:
             if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
         ]
     linked = st.query_params.get(address.WORKSPACE, "")
-    if not address.split_study(linked)[1]:  # the picker reads all other names itself
-        linked = ""
     current = st.session_state.get(address.WORKSPACE) or linked or start.name
     if next_page and next_page[1].get(address.WORKSPACE, current) != current:
         # Another workspace on the same page: the picker would keep its value.
         current = st.session_state[address.WORKSPACE] = next_page[1][address.WORKSPACE]
-    names = sorted({start.name, current, *siblings})
+    others = {current, *filter(None, [linked]), *siblings} - {start.name}
+    names = [start.name, *sorted(others)]  # first: the value of the picker is set without a default
     with st.sidebar:
         _draw_notices()
         st.selectbox(
             "Workspace",
             names,
-            index=names.index(start.name),
             key=address.WORKSPACE,
-            accept_new_options=True,
             bind=None if next_page else "query-params",  # see address.go_to
-            help=f"Selects the workspace, a folder in {plain(str(start.parent))}.",
+            help=_describe_workspaces(start),
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
@@ -152,6 +153,29 @@ def draw_sidebar() -> None:
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
         address.draw_script()
+
+
+def _describe_workspaces(start: Path) -> str:
+    """Return the help of the picker of workspaces; visitors do not know the folders of the server."""
+    if paths.is_for_others():
+        return "Selects the workspace."
+    return f"Selects the workspace, a folder in {plain(str(start.parent))}."
+
+
+def _warn_if_gone(workspace: Workspace) -> None:
+    """Warn if the folder of a workspace, which was there or which a link names, is not there."""
+    seen: set[str] = st.session_state.setdefault(SEEN, set())
+    root = workspace.root
+    if root.is_dir():
+        seen.add(str(root))
+        return
+    is_new = root.name == st.session_state.get(NEW) or root == address.find_initial_folder()
+    if str(root) in seen or not is_new:
+        st.warning(
+            f"The folder of the workspace {plain(root.name)} is not there: it was renamed or removed,"
+            " or nothing was saved in it yet.",
+            icon=":material/folder_off:",
+        )
 
 
 def _draw_notices() -> None:
@@ -195,4 +219,5 @@ def _draw_new_workspace(taken: Collection[str]) -> None:
         if name in taken:
             raise InputError(f"There is a workspace {name!r} already.", "Type another name.")
         check_not_read_only()
-        address.go_to("home", **{address.WORKSPACE: check_name(name)})
+        st.session_state[NEW] = check_name(name)
+        address.go_to("home", **{address.WORKSPACE: name})

@@ -12,6 +12,7 @@ from vocadapt.text.display import shorten_text
 from vocadapt.ui.components.number_formats import group_digits
 from vocadapt.ui.components.setting_inputs import add_label
 from vocadapt.ui.frame.address import workspace
+from vocadapt.ui.serving import paths
 
 # Session keys: id of the failed job that the page shows, and of the one that it no longer shows.
 SHOWN_FAILURE, DISMISSED = "shown_failure", "dismissed_job"
@@ -84,7 +85,7 @@ def format_message(message: str) -> str:
     the end often has the remedy.
     """
     with suppress(InputError):  # the error may be about the workspace itself
-        message = hide_upload_paths(message, workspace())
+        message = paths.hide_server_paths(hide_upload_paths(message, workspace()))
     return "\n".join(
         shorten_text(group_digits(line), MAX_LINE_LENGTH)
         for line in message.splitlines()[:MAX_LINES]

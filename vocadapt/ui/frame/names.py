@@ -139,7 +139,16 @@ def _describe_model(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
     if not origin or not (name == ADAPTED[1] or _is_suggested(name, f"{base}-{origin}")):
         return name
     number = name.partition(f"{base}-{origin}")[2]  # "" if there is none
-    return f"{shown_base} + {_drop_shared_words(origin, base)}{number.replace('-', ' ')}"
+    return f"{name_adaptation(base, origin, shown_base)}{number.replace('-', ' ')}"
+
+
+def name_adaptation(base: str, origin: str, shown_base: str = "") -> str:
+    """Return the display name of an adapted model: demo-bert + biomedical.
+
+    base, origin: names of the model, and of the word vectors, target or text. shown_base: the display
+    name of the model, if it has another one.
+    """
+    return f"{shown_base or base} + {_drop_shared_words(origin, base)}"
 
 
 def _describe_run(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
@@ -310,11 +319,12 @@ def models_in_use(workspace: Workspace) -> list[str]:
 
 
 def model_behind(artifact: Artifact, workspace: Workspace) -> str | None:
-    """Return the model that an artifact was made for, None if there is none."""
+    """Return the model that an artifact was made for, None if there is none, or not any more."""
     model_input = artifact.manifest.inputs.get("model")
     if model_input is None:
         return None
-    return str(workspace.root / model_input.paths[0])
+    place = workspace.root / model_input.paths[0]
+    return str(place) if os.path.exists(place) else None
 
 
 def shown_model(name: str) -> str:

@@ -35,7 +35,8 @@ class Part:
 
     name: prefix of its keys in the address. title: title of the page or label of the tab. about: one
     sentence about what it shows (Markdown). terms: terms of the glossary that it explains.
-    steps: names of the steps whose job it shows. following: where to continue; the first one that
+    steps: names of the steps whose jobs it shows, at its top unless shows_running is off: then it shows
+    living ones itself, or not at all. following: where to continue; the first one that
     the workspace is ready for is offered. sources: works that it cites, as author and year.
     """
 
@@ -46,6 +47,7 @@ class Part:
     steps: tuple[str, ...] = ()
     following: tuple[NextPart, ...] = ()
     sources: tuple[str, ...] = ()
+    shows_running: bool = True
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ HOME = Page(
             "Teach a language model the words of your field, and see at every step what it changes.",
             ("artifact", "job", "recipe", "step", "workspace"),
             ("corpus", "vectors", "import", "alignment", "model", "finetune"),
+            shows_running=False,
         ),
     ),
 )
@@ -382,7 +385,7 @@ TRY_IT = Page(
             "Try it",
             (
                 "Type a sentence and see what a model predicts: with its original"
-                " :blue[**wordpieces**], with the :green[**new words**], and with both pooled."
+                " :blue[**wordpieces**], and with the :green[**new words**]."
             ),
             (
                 "adapted tokenization",
@@ -484,6 +487,7 @@ TRAIN = Page(
             ),
             ("finetune",),
             (NextPart("results", "See whether a difference is more than noise.", needs="runs"),),
+            shows_running=False,
         ),
         Part(
             "results",
@@ -527,6 +531,7 @@ TRAIN = Page(
             ),
             ("continued",),
             (NextPart("finetune", "Fine-tune the pretrained model on a task."),),
+            shows_running=False,
         ),
     ),
 )
@@ -589,6 +594,7 @@ STUDIES = Page(
             ),
             ("study",),
             (NextPart("published", "Compare with published tables.", needs="studies"),),
+            shows_running=False,
         ),
         Part(
             "search",
@@ -606,6 +612,7 @@ STUDIES = Page(
             ("search", "seeds"),
             (NextPart("finetune", "Train a model once, with settings of your choice."),),
             sources=("Fast 2023", "Hutter et al. 2014"),
+            shows_running=False,
         ),
     ),
 )

@@ -1,12 +1,16 @@
 """Blocks of the part Home: the five steps of the walk, recent artifacts, and the demo."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
 
+from vocadapt.analysis.results.fair_pairs import FairPair
+from vocadapt.analysis.results.results import MIN_SEEDS
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.artifacts.runs import find_default_baseline, find_remark
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.runs import find_fair_pair, find_remark
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import STEPS
@@ -23,7 +27,7 @@ from vocadapt.ui.components.blocks import (
     draw_task_remark,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import chance, count, fraction
+from vocadapt.ui.components.number_formats import chance, count, count_noun, fraction
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
@@ -34,9 +38,12 @@ from vocadapt.ui.text.needed_size import describe_needed_text
 MOST_RECENT = 8  # artifacts listed
 MAX_RECENT_LENGTH = 60  # characters of a name on a line of its own
 COLUMNS = (2.2, 2, 1)  # of a step: what it is, its newest result, its link
+COLLAPSED = "collapsed"
 STATES = {
     "done": ":green-badge[:material/check_circle: done]",
     "running": ":blue-badge[:material/progress_activity: in progress]",
+    COLLAPSED: ":violet-badge[:material/error: collapsed: train again]",
+    "chance": ":violet-badge[:material/casino: at chance: more text is needed]",
     "stale": ":violet-badge[:material/update: out of date]",
     "ready": ":gray-badge[:material/radio_button_unchecked: ready]",
     "later": ":gray-badge[:material/schedule: later]",
@@ -118,7 +125,7 @@ def draw_walk(workspace: Workspace) -> None:
     states = [find_state(step, workspace) for step in WALK]
     following = None
     if not is_empty(workspace):
-        is_open = [one.state in ("ready", "stale") for one in states]
+        is_open = [one.state in ("ready", "stale", "chance", COLLAPSED) for one in states]
         following = [*is_open, True].index(True)  # after the last step: the lessons
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
@@ -143,7 +150,9 @@ def _draw_step(
     about, result, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
     about.markdown(f"**{place + 1} · {step.title}** {STATES[state.state]}  \n{step.about}")
     with result:
-        if state.found:
+        if state.found and state.found[0].kind == "runs":
+            _draw_pair(workspace)
+        elif state.found:
             _draw_result(state.found[0], workspace)
         missing = describe_missing(state)
         if missing and not is_empty(workspace):
@@ -178,31 +187,49 @@ def find_label(part: str) -> str:
 
 def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
     """Draw the main figure of an artifact and its name, or its name alone if it has none."""
-    label, value, basis = find_main_figure(artifact)
+    label, value, basis = "", "", ""
+    with suppress(InputError):  # a damaged result has no figures
+        label, value, basis = find_main_figure(artifact)
     name = _find_name(artifact, workspace)
     if value:
         draw_metric(st, label, value, f"{plain(name)} · {basis}")
     else:
         st.markdown(plain(name))
-    if artifact.kind == "runs":
-        _draw_baseline(artifact, workspace)
 
 
-def _draw_baseline(artifact: Artifact, workspace: Workspace) -> None:
-    """Draw the score of the baseline that a run is compared with, and the remark on their task."""
+def _draw_pair(workspace: Workspace) -> None:
+    """Draw the scores of the runs that are compared by default, and the remark on their task."""
     runs = cache.load_runs(workspace)
-    scored = [one for one in runs if one.tokenizations]
-    own = next((one for one in scored if one.name == artifact.name), None)
-    if own is None:
+    pair = find_fair_pair(runs)
+    if pair is None:  # no test split has labels
         return
-    same = [one for one in scored if one.task == own.task]
-    name, tokenization = find_default_baseline(same)
-    if (name, tokenization) != (own.name, own.main_tokenization):
-        baseline = next(one for one in scored if one.name == name)
-        score = fraction(baseline.summary(tokenization, own.metric).mean)
-        shown = shorten_name(display_name(workspace, "runs", name), MAX_RECENT_LENGTH)
-        st.markdown(f"Baseline **{score}** ({plain(shown)} · {tokenization})")
-    draw_task_remark(find_remark(same))
+    by_name = {one.name: one for one in runs if one.task == pair.task}
+    compared = by_name[pair.compared[0]]
+    sides = [side for side in (pair.compared, pair.baseline) if side is not None]
+    for place, side in zip(st.columns(len(sides)), sides, strict=True):
+        summary = by_name[side[0]].summary(side[1], compared.metric)
+        label = "Baseline" if side == pair.baseline else format_metric_name(compared.metric)
+        name = shorten_name(display_name(workspace, "runs", side[0]))
+        value = fraction(summary.mean)
+        if summary.collapsed == len(summary.values):
+            value = f"{value} (collapsed)"
+        draw_metric(place, label, value, f"{plain(name)} · {side[1]}")
+    draw_note(describe_pair(pair))
+    draw_task_remark(find_remark(list(by_name.values())))
+
+
+def describe_pair(pair: FairPair) -> str:
+    """Describe what a comparison is based on: seeds, differences, and runs that are left out."""
+    parts = [count_noun(len(pair.seeds), "seed")]
+    if pair.baseline is None:
+        parts.append("nothing to compare with yet")
+    elif len(pair.seeds) < MIN_SEEDS:
+        parts.append(f"no claim with fewer than {MIN_SEEDS}")
+    if pair.baseline is not None and not pair.is_fair:
+        parts.append(f"they differ in {', '.join(pair.differences)}")
+    if pair.other_settings:
+        parts.append(f"other settings: {count(len(pair.other_settings))}")
+    return " · ".join(parts)
 
 
 def _find_name(artifact: Artifact, workspace: Workspace) -> str:
@@ -226,9 +253,21 @@ def find_state(step: WalkStep, workspace: Workspace) -> StepState:
             state, part = "done", step.part
         return StepState(state, tuple(found), part, step.instead)
     # 2. All are there: is the newest up to date?
+    kind, part = step.makes[-1]
     if found[0].explain_staleness(workspace):
-        return StepState("stale", tuple(found), step.makes[-1][1])
+        return StepState("stale", tuple(found), part)
+    # 3. What was found? A step that failed is not done.
+    if kind == "runs" and have_collapsed(workspace):
+        return StepState(COLLAPSED, tuple(found), part)
+    if found[0].manifest.numbers.get("verdict") == "chance":
+        return StepState("chance", tuple(found), part)
     return StepState("done", tuple(found), step.part)
+
+
+def have_collapsed(workspace: Workspace) -> bool:
+    """Return whether no run of the workspace learned anything."""
+    pair = find_fair_pair(cache.load_runs(workspace))
+    return pair is not None and pair.collapsed
 
 
 def has_looked(workspace: Workspace) -> bool:
@@ -237,9 +276,9 @@ def has_looked(workspace: Workspace) -> bool:
 
 
 def list_results(kind: str, workspace: Workspace) -> list[Artifact]:
-    """Return the artifacts of a kind, newest first; of models, only adapted ones."""
+    """Return the artifacts of a kind, newest first; of models, only those with added tokens."""
     if kind == "models":
-        return list_adapted_models(workspace)
+        return [one for one in list_adapted_models(workspace) if one.manifest.numbers["added"]]
     return workspace.artifacts(kind)
 
 
@@ -263,13 +302,6 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
         return "Held-out P@5", fraction(numbers["p@5"]), basis
     if kind == "models" and "added" in numbers:
         return describe_size(numbers)
-    if kind == "projections":
-        basis = f"chance {chance(numbers['chance'])}, k = {numbers['k']}"
-        return "Neighbors preserved", fraction(numbers["preservation"]), basis
-    if kind == "runs" and numbers.get("mean"):
-        mean = fraction(numbers["mean"][numbers["metric"]])
-        basis = ", ".join(map(plain, filter(None, (numbers["cut"], numbers.get("classes")))))
-        return format_metric_name(numbers["metric"]), mean, basis
     return "", "", ""
 
 

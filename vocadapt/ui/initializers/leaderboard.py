@@ -14,7 +14,6 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 )
 from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
-from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
 from vocadapt.lab.steps.step import Spec
@@ -163,15 +162,13 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         inputs["held_out"] = corpora[text]
         about += "; the masked loss reads the text once for each of them"
     st.markdown(f"{about}.")
-    if st.button(
-        "Compare initializers", type="primary", icon=":material/leaderboard:", key="compare"
-    ):
-        suggested_name = Path(inputs.get("vectors") or inputs["target"]).stem
-        name = workspace.find_free_name(
-            "leaderboards", suggested_name, list_promised_names(workspace, "leaderboards")
-        )
-        paths = {role: (path,) for role, path in inputs.items()}
-        spec = Spec("leaderboard", LeaderboardStep(settings), paths)
+    paths = {role: (path,) for role, path in inputs.items()}
+    spec = Spec("leaderboard", LeaderboardStep(settings), paths)
+    wish, icon = Path(inputs.get("vectors") or inputs["target"]).stem, ":material/leaderboard:"
+    name = panel.draw_start(
+        workspace, "leaderboards", spec, wish, "Compare initializers", "compare", icon=icon
+    )
+    if name:
         if text in corpora:  # the masked loss is not part of the model of costs
             work = 0.0
         panel.start(workspace, spec, name, work=work)

@@ -1,7 +1,7 @@
 """The jobs of the workspace, visible on every page at any height: the running one in the header, all
 recent ones in the sidebar.
 
-Both are fragments that rerun every second while a job is alive. When a job has ended, they rerun
+Both are fragments that rerun every two seconds while a job is alive. When a job has ended, they rerun
 the page, which shows its result (`jobs.results`).
 """
 
@@ -28,7 +28,7 @@ STRIP_KEY = "job_strip"  # markup_style positions this container
 
 
 def draw_header_strip(workspace: Workspace) -> None:
-    """Draw the status of the running job in the header of a page, updated every second."""
+    """Draw the status of the running job in the header of a page, updated while it lives."""
     alive = _find_alive(workspace)
     st.fragment(_draw_strip, run_every=panel.UPDATE_SECONDS if alive else None)(workspace, alive)
 
@@ -79,15 +79,14 @@ def build_strip(
 
 def _find_alive(workspace: Workspace) -> frozenset[str]:
     """Return the ids of the running and waiting jobs."""
-    found = queue.list_jobs(workspace, panel.MAX_JOBS)
-    return frozenset(job.id for job in found if job.status().alive)
+    return frozenset(job.id for job in queue.list_living_jobs(workspace))
 
 
 def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
     """Draw the running job, or the first waiting one; draw an empty strip if there is none, because
     the page must not move.
     """
-    found = queue.list_jobs(workspace, panel.MAX_JOBS)
+    found = queue.list_living_jobs(workspace)
     statuses = {job.id: job.status() for job in found}
     alive = [job for job in sort_by_urgency(found, statuses) if statuses[job.id].alive]
     # If a job has ended, rerun the page, which selects its result.
@@ -137,8 +136,9 @@ def _draw_alive_job(job: queue.Job, status: Status, name: str) -> None:
 
 def _draw_ended_job(job: queue.Job, status: Status, name: str) -> None:
     """Draw a link: to the result of a job that is done, else to the job."""
-    label = f"{status.state} · {plain(shorten_name(name))}"
+    label = f"{status.title} · {plain(shorten_name(name))}"
+    icon = panel.find_icon(status)
     if status.state == "done" and job.finished:
-        results.draw_result_link(job, label, panel.ICONS[status.state])
+        results.draw_result_link(job, label, icon)
     else:
-        panel.draw_link(job, label, panel.ICONS[status.state])
+        panel.draw_link(job, label, icon)

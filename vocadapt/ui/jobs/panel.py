@@ -1,7 +1,9 @@
 """Blocks about jobs on any part: start one, show its progress, cancel or resume it, say why it failed.
 
-Pages never wait for a job. The running job is shown in the header and in the sidebar
-(`jobs.overview`), so that a page does not move when a job starts or ends.
+Pages never wait for a job. A running job is the state of its page: `draw_job_panel` shows it at the
+top of each part whose steps it belongs to, `draw_start` shows it instead of the button that would do
+the same again, and `pickers.draw_empty_state` is silent. On other pages it is in the header and in the
+sidebar (`jobs.overview`).
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -16,17 +18,19 @@ from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.shared_queue import count_jobs_before
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import intake
+from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names
-from vocadapt.ui.frame.pages import find_link
+from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
+from vocadapt.ui.frame.pages import Part, find_link
+from vocadapt.ui.jobs import guards
 from vocadapt.ui.serving import paths
 
-UPDATE_SECONDS = 1.0  # seconds between two updates of a running job
+UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
 MAX_QUEUED = 3  # jobs of the queue that are named
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
@@ -45,6 +49,20 @@ CHIPS = {
     state: f":{COLORS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
 }
 
+
+def format_chip(status: Status) -> str:
+    """Format the state of a job as a badge; of one that is done, what its result came to."""
+    if status.outcome:
+        return f":violet-badge[{find_icon(status)} {status.title}]"
+    return CHIPS[status.state]
+
+
+def find_icon(status: Status) -> str:
+    """Return the icon of the state of a job."""
+    return ":material/warning:" if status.outcome else ICONS[status.state]
+
+
+ButtonKind = Literal["primary", "secondary"]
 DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
 
 
@@ -59,21 +77,72 @@ def start(workspace: Workspace, spec: Spec, name: str, form: str = "", work: flo
 
 
 def launch(workspace: Workspace, spec: Spec, name: str, work: float = 0.0) -> queue.Job:
-    """Start a job, as `start` does, without a rerun; raise InputError if it would read a path that
-    pages may not open.
+    """Start a job, as `start` does, without a rerun; the same settings twice are one job.
+
+    Raises InputError if it would read a path that pages may not open.
     """
     paths.check_inputs(spec)
-    job = queue.start(workspace, spec, name, work=work)
+    job = queue.start(workspace, spec, name, work=work, once=True)
     # When it has ended, the part that started it shows its result (`jobs.results`).
     st.session_state.setdefault(WATCHED, {})[job.id] = address.find_open_part()
     return job
 
 
-def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
-    """Draw the newest job of these steps if it has failed or was stopped, until it is dismissed.
+def draw_start(
+    workspace: Workspace,
+    makes: str,
+    spec: Spec | None,
+    wish: str,
+    label: str,
+    key: str,
+    name_key: str = "",
+    icon: str = ":material/play_arrow:",
+    kind: ButtonKind = "primary",
+    has_estimate: bool = False,
+) -> str:
+    """Draw the name of a result and the button that starts its job; return the name if it was pressed,
+    else "". While a job with the same settings lives, draw that instead. The guards of its step stand
+    above the button, which is quiet if they say that it takes very long.
+
+    makes: the kind of the result. spec: None while inputs are missing: the button is disabled. wish:
+    the name if it is free. name_key: key of the field of the name; without one, there is no field. has_estimate: whether
+    the page shows the time itself.
+    """
+    if spec and draw_if_running(workspace, spec):
+        return ""
+    if name_key:
+        name = pickers.draw_name_input(workspace, makes, wish, name_key)
+    else:
+        name = workspace.find_free_name(makes, wish, queue.list_promised_names(workspace, makes))
+    if spec and guards.draw_guards(workspace, spec, has_estimate=has_estimate):
+        kind = "secondary"
+    pressed = st.button(label, type=kind, icon=icon, key=key, disabled=spec is None)
+    return name if pressed else ""
+
+
+def draw_if_running(workspace: Workspace, *specs: Spec) -> bool:
+    """Return whether living jobs do all of this already; if so, draw their names, with links."""
+    same = [queue.find_same_job(workspace, spec) for spec in specs]
+    jobs = [job for job in same if job]
+    if not specs or len(jobs) < len(specs):
+        return False
+    for job in jobs:
+        state = job.status().state
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{CHIPS[state]} {format_title(job)}", width="content")
+            draw_link(job, "Details")
+    return True
+
+
+def draw_job_panel(workspace: Workspace, part: Part) -> None:
+    """Draw the living jobs of the steps of a part, unless it draws them itself; else the newest job if
+    it has failed or was stopped, until it is dismissed.
 
     A study or search that was stopped is continued on its own page, so only its failure is drawn.
     """
+    steps = part.steps
+    if part.shows_running:
+        draw_running(workspace, steps, "running_jobs", _draw_line, "content")
     jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(jobs, None)
     st.session_state[mistakes.SHOWN_FAILURE] = ""
@@ -87,14 +156,19 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
         draw_ended_job(workspace, job, status)
 
 
-def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob, height: int) -> None:
-    """Draw the running job of a step with `draw`, in a container with this key, and the waiting jobs
-    below it.
+def draw_running(
+    workspace: Workspace,
+    steps: Collection[str],
+    key: str,
+    draw: DrawJob,
+    height: int | Literal["content"],
+) -> None:
+    """Draw the running job of these steps with `draw`, in a container with this key, and the waiting
+    jobs below it.
 
     height: fixed height of the running job in pixels, so that the form below does not move.
     """
-    found = queue.list_jobs(workspace, MAX_JOBS)
-    alive = [job for job in found if job.spec.step == step and job.status().alive]
+    alive = [job for job in queue.list_living_jobs(workspace) if job.spec.step in steps]
     if alive:
         # Oldest first, as in the queue.
         st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive[::-1], key, draw, height)
@@ -102,7 +176,7 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob, heigh
 
 def describe_queue(workspace: Workspace) -> str:
     """Describe the jobs that would run before a new one; "" if there are none."""
-    alive = [job for job in queue.list_jobs(workspace, MAX_JOBS) if job.status().alive]
+    alive = queue.list_living_jobs(workspace)
     if not alive:
         return ""
     # Oldest first, as in the queue.
@@ -131,9 +205,10 @@ def find_target_name(job: queue.Job) -> str:
 
 
 def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
-    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs; the
-    artifacts of a kind are listed once.
+    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs, with the kind of
+    the result where two of other kinds look alike; the artifacts of a kind are listed once.
     """
+    jobs = list(jobs)
     listed: dict[str, dict[str, str]] = {}
     found = {}
     for job in jobs:
@@ -142,6 +217,14 @@ def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
             listed[kind] = list_display_names(job.workspace, kind)
         own = find_name(job.workspace, find_id(job))
         found[job.id] = own or listed.get(kind, {}).get(name, name)
+    # A long name is shortened in the sidebar.
+    short = {id: shorten_name(name) for id, name in found.items()}
+    kinds: dict[str, set[str]] = {}
+    for job in jobs:
+        kinds.setdefault(short[job.id], set()).add(job.spec.kind)
+    for job in jobs:
+        if len(kinds[short[job.id]]) > 1:
+            found[job.id] += f" ({ARTIFACTS.get(job.spec.kind, job.spec.kind)})"
     return found
 
 
@@ -176,6 +259,14 @@ def draw_running_job(job: queue.Job, status: Status, line: str) -> None:
     with button:
         draw_cancel_button(job, "cancel")
     draw_progress(status)
+
+
+def _draw_line(job: queue.Job, status: Status) -> None:
+    """Draw a living job of a part without a view of its own for it."""
+    line = (
+        f"{CHIPS[status.state]} {format_title(job)} :small[:gray[· {describe_pace(job, status)}]]"
+    )
+    draw_running_job(job, status, line)
 
 
 def draw_cancel_button(
@@ -221,7 +312,9 @@ def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
     st.page_link(page, label=label, icon=icon, query_params=parameters)
 
 
-def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob, height: int) -> None:
+def _draw_queue(
+    alive: list[queue.Job], key: str, draw: DrawJob, height: int | Literal["content"]
+) -> None:
     """Draw the running job with `draw`, and the waiting ones below it, with their cancel buttons."""
     # If a job has ended, rerun the whole page to show its result.
     statuses = {job.id: job.status() for job in alive}
@@ -231,7 +324,7 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob, height: int) ->
     first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
     names = find_job_names(others)
     # A waiting job has no curves yet: no room is kept for them.
-    room: int | Literal["content"] = height
+    room = height
     if statuses[first.id].state == "waiting":
         room = "content"
     with st.container(border=True, key=key):

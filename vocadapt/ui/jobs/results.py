@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
@@ -53,11 +54,12 @@ def select_new_results(workspace: Workspace) -> None:
             watched.setdefault(job.id, "")
     # 3. Select their results.
     for job in ended:
-        if job.status().state == "done" and job.finished:
-            _select_result(job, launched_in[job.id])
+        status = job.status()
+        if status.state == "done" and job.finished:
+            _select_result(job, status, launched_in[job.id])
 
 
-def _select_result(job: queue.Job, launched_in: str) -> None:
+def _select_result(job: queue.Job, status: Status, launched_in: str) -> None:
     """Select the result of a job, if its part is open.
 
     launched_in: the part whose form started the job; "" if another session or a command did.
@@ -70,7 +72,10 @@ def _select_result(job: queue.Job, launched_in: str) -> None:
             address.mark_new(key, value)
             address.show_next(key, value)
     else:
-        st.toast(f"{panel.format_title(job)} is done.", icon=panel.ICONS["done"])
+        sentence = f"{panel.format_title(job)} is done."
+        if status.outcome:
+            sentence = f"{panel.format_title(job)}: {status.outcome}."
+        st.toast(sentence, icon=panel.find_icon(status))
     if open_part == launched_in:
         address.scroll_to_top(job.id)
 

@@ -1,28 +1,27 @@
 """Blocks of the part Jobs: the list of jobs and the selected job, the links to the pages of their
 results, and the forms of steps without a page of their own.
 
-The list and the selected job are a fragment that reruns every second while a job runs or waits.
+While a job runs or waits, its line and its state are updated by fragments; the table of all jobs is
+drawn once.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from itertools import groupby
 from typing import Literal
 
 import streamlit as st
 
-from vocadapt.analysis.figures import figures
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
+from vocadapt.lab.jobs.status import METRICS, Status
 from vocadapt.lab.steps.step import STEPS, Role, Spec, Step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
+    draw_code,
     draw_command,
     draw_downloads,
-    draw_figure,
     draw_heading,
     draw_json,
     draw_metrics,
@@ -31,24 +30,24 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, duration
 from vocadapt.ui.components.setting_inputs import draw_settings
+from vocadapt.ui.components.tables import draw_row_picker
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import icon_of, label_of, shown_model
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.storage.view import draw_rename_form
 
-FIRST = 15  # jobs listed by default
-REDRAW = 20  # lines of metrics.jsonl after which the progress of a running job is drawn again
+FIRST = 8  # jobs with a line of their own
 MAX_ID_LENGTH = 80  # characters of an id in a message
 LOG_LINES, LOG_HEIGHT = 200, 300  # number of lines, pixels
 
 
 def draw_jobs(workspace: Workspace) -> None:
-    """Draw the list of jobs, running and waiting ones first, and the job in the address, or else the
-    first of the list.
+    """Draw the newest jobs, running and waiting ones first, the job in the address, or else the first of
+    them, and a table of all jobs if there are more.
     """
-    found = queue.list_jobs(workspace)
-    if not found:
+    jobs = queue.list_jobs(workspace)
+    if not jobs:
         pickers.draw_empty_state(
             "There are no jobs in this workspace yet.",
             (
@@ -59,37 +58,57 @@ def draw_jobs(workspace: Workspace) -> None:
             "Start with a text",
         )
         return
-    # The fragment reruns by itself only while a job is alive.
-    alive = any(job.status().alive for job in found)
-    st.fragment(_draw_board, run_every=panel.UPDATE_SECONDS if alive else None)(workspace, alive)
-
-
-def _draw_board(workspace: Workspace, was_alive: bool) -> None:
-    jobs = queue.list_jobs(workspace)
     statuses = {job.id: job.status() for job in jobs}
-    if was_alive != any(status.alive for status in statuses.values()):
-        st.rerun()  # start or stop updating every second
-    # 1. How many there are, and the list: the running one, waiting ones, then the newest.
     found = overview.sort_by_urgency(jobs, statuses)
     _draw_counts(statuses.values())
     selected = _find_selected_job(found)
-    listed = found
-    if not st.session_state.get("all_jobs"):
-        listed = found[:FIRST]
-    names = panel.find_job_names([*listed, selected])
+    names = panel.find_job_names(found)
     with st.container(key="va_stacked_jobs"):
         left, right = st.columns([1, 1.5], gap="large")
+    # Only what can change is updated: the lines while a job lives, and the selected job while it does.
+    living = [job.id for job in found if statuses[job.id].alive]
     with left:
-        for job in listed:
-            _draw_line(job, statuses[job.id], names[job.id], job.id == selected.id)
-        if len(found) > FIRST:
-            st.toggle(
-                f"All {count(len(found))} jobs",
-                key="all_jobs",
-                help=f"Shows all jobs instead of the first {FIRST}.",
-            )
+        every = panel.UPDATE_SECONDS if living else None
+        st.fragment(_draw_lines, run_every=every)(
+            workspace, found[:FIRST], names, selected.id, living
+        )
     with right:
         _draw_job(workspace, selected, statuses[selected.id], names[selected.id])
+    if len(found) > FIRST:
+        _draw_table(found, statuses, names)
+
+
+def _draw_lines(
+    workspace: Workspace,
+    jobs: list[queue.Job],
+    names: Mapping[str, str],
+    selected: str,
+    living: list[str],
+) -> None:
+    """Draw a line for each job; rerun the page if a job has started or ended."""
+    if living and {job.id for job in queue.list_living_jobs(workspace)} != set(living):
+        st.rerun()
+    for job in jobs:
+        _draw_line(job, job.status(), names[job.id], job.id == selected)
+
+
+def _draw_table(
+    jobs: list[queue.Job], statuses: Mapping[str, Status], names: Mapping[str, str]
+) -> None:
+    """Draw all jobs as a table that can be searched and sorted; a selected row is shown above."""
+    draw_heading(f"All {count(len(jobs))} jobs", anchor=False)
+    ids = [job.id for job in jobs]
+    rows = [
+        {
+            "state": statuses[job.id].state,
+            "step": job.spec.declaration.about,
+            "name": names[job.id],
+            "updated": f"{datetime.fromtimestamp(statuses[job.id].updated):%Y-%m-%d %H:%M}",
+            "duration": duration(statuses[job.id].seconds) if statuses[job.id].started else "–",
+        }
+        for job in jobs
+    ]
+    draw_row_picker(rows, ids, "jobs_table", "show it above", lambda place: _select(ids[place]))
 
 
 def _draw_counts(statuses: Collection[Status]) -> None:
@@ -119,7 +138,7 @@ def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> Non
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([2, 1], vertical_alignment="center")
         words.markdown(
-            f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
+            f"{panel.format_chip(status)} **{job.spec.declaration.about}**  \n"
             f"{icon_of(job.spec.kind)} {plain(name)}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
@@ -148,12 +167,22 @@ def _describe_when(job: queue.Job, status: Status) -> str:
 
 
 def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -> None:
-    """Draw one job: its step, progress, actions, log, and details."""
+    """Draw one job: its step, its state with the log, which a living job updates, and details."""
+    every = panel.UPDATE_SECONDS if status.alive else None
+    st.fragment(_draw_state, run_every=every)(workspace, job, name, status.alive)
+    _draw_details(job)
+
+
+def _draw_state(workspace: Workspace, job: queue.Job, name: str, was_alive: bool) -> None:
+    """Draw the state of a job, what can be done, and the end of its log; rerun the page if it ended."""
+    status = job.status()
+    if was_alive and not status.alive:
+        st.rerun()
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         draw_heading(f"{job.spec.declaration.about} · {plain(name)}", anchor=False)
-        st.markdown(panel.CHIPS[status.state], width="content")
+        st.markdown(panel.format_chip(status), width="content")
     # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
     earlier = f"earlier: {', '.join(runs)} · " if runs else ""
@@ -164,9 +193,8 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -
         st.error(plain(mistakes.format_message(status.error)), icon=":material/error:")
     if status.remedy:
         st.text(mistakes.format_message(status.remedy))
-    # 2. What can be done, and the progress over time.
+    # 2. What can be done.
     _draw_actions(workspace, job, status)
-    _draw_progress_curve(job, status.alive)
     # 3. The end of the log; a short one has no scroll bar.
     log = job.log(LOG_LINES)
     title = "Log"
@@ -182,7 +210,6 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -
             language=None,
             wrap_lines=True,
         )
-    _draw_details(job)
 
 
 def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
@@ -201,30 +228,6 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
                 st.rerun()
 
 
-def _draw_progress_curve(job: queue.Job, alive: bool) -> None:
-    """Draw the progress over time, with one curve for each run of the job.
-
-    The curve of a running job is updated only every few lines, to prevent flicker.
-    """
-    lines = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
-    if alive:
-        lines = lines[: len(lines) // REDRAW * REDRAW]
-    # Fewer than three points are not worth a curve.
-    if len(lines) < 3:
-        return
-    curves = []
-    # A resumed job starts a new curve: in a joined one, the pause would look like slow progress.
-    for _, group in groupby(lines, key=lambda line: line["run"]):
-        run = list(group)
-        curves.append(([line["seconds"] for line in run], [line["fraction"] for line in run]))
-    last = lines[-1]
-    alt = (
-        f"Progress of the job by time: {100 * last['fraction']:.0f} % after"
-        f" {duration(last['seconds'])}."
-    )
-    draw_figure(figures.plot_progress(curves), f"progress_{job.id}", alt)
-
-
 def _draw_details(job: queue.Job) -> None:
     with open_details():
         if job.command:
@@ -234,7 +237,7 @@ def _draw_details(job: queue.Job) -> None:
             "The job in a terminal",
         )
         st.markdown("Job folder and result folder")
-        st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
+        draw_code(f"{job.folder}\n{job.target}")
         draw_json(job.order["spec"], "Settings")
         files = {
             name: job.folder / name for name in ("spec.json", "status.json", METRICS, "log.txt")
@@ -284,16 +287,14 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         }
         settings = draw_settings(st, step.settings(), key)
     with right:
-        name = pickers.draw_name_input(workspace, step.makes, step.name, f"{key}_name")
-        is_complete = all(inputs[role.name] for role in step.needs)
-        if st.button(
-            "Start",
-            key=f"{key}_start",
-            type="primary",
-            icon=":material/play_arrow:",
-            disabled=not is_complete,
-        ):
-            panel.start(workspace, Spec(step.name, settings, inputs), name)
+        spec = None
+        if all(inputs[role.name] for role in step.needs):
+            spec = Spec(step.name, settings, inputs)
+        name = panel.draw_start(
+            workspace, step.makes, spec, step.name, "Start", f"{key}_start", f"{key}_name"
+        )
+        if spec and name:
+            panel.start(workspace, spec, name)
 
 
 def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:

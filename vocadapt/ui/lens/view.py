@@ -1,5 +1,6 @@
 """Blocks of the part Lens: the models, the text, and its tokens as rows of chips."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ def _find_original(workspace: Workspace, adapted: Artifact) -> dict[str, str]:
     """
     original = Path(pickers.model_behind(adapted, workspace) or "")
     # Not searched in the list of all models, which would be read once for each adapted one.
-    if original.parent == workspace.root / "models" and (original / MANIFEST).is_file():
+    if original.parent == workspace.root / "models" and os.path.isfile(original / MANIFEST):
         return {original.name: str(original)}
     before = open_base_model(LanguageModel(adapted.folder, adapted.name))
     if before is None:

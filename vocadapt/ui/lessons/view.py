@@ -266,8 +266,11 @@ def _name_place(step: Step) -> str:
 
 def _draw_reveal(lesson: Lesson, guess: int) -> None:
     """Draw what the steps have shown, next to the guess, and the published results."""
-    st.markdown("#### What you have seen")
-    st.markdown(f"You guessed: *{lesson.guesses[guess]}*")
+    draw_heading("What you have seen")
+    verdict = ":green[:material/check_circle: **Right.**]"
+    if guess != lesson.right:
+        verdict = ":violet[:material/cancel: **Not right.**]"
+    st.markdown(f"{verdict} You guessed: *{lesson.guesses[guess]}*")
     if guess != lesson.right:
         st.markdown(f"{lesson.answer_source}: *{lesson.guesses[lesson.right]}*")
     st.markdown(lesson.reveal)

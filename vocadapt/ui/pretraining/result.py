@@ -29,6 +29,7 @@ from vocadapt.training.trained_parameters import describe_old_embeddings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
+    draw_code,
     draw_command,
     draw_figure,
     draw_heading,
@@ -150,7 +151,7 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
             f"{count_noun(len(one.checkpoints), 'model')} saved during training",
             icon=":material/bookmarks:",
         ):
-            st.code("\n".join(one.checkpoints), language=None, wrap_lines=True)
+            draw_code("\n".join(one.checkpoints))
 
 
 @st.fragment

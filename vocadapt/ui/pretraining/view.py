@@ -22,7 +22,7 @@ from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
 from vocadapt.training.estimates import (
-    PretrainingCost,
+    BYTES_PER_WORDPIECE,
     estimate_pretraining_cost,
     estimate_pretraining_speed,
 )
@@ -45,7 +45,6 @@ from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import panel
 
-BYTES_PER_WORDPIECE = 5  # of text; an estimate for texts whose words were not counted
 BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
     "epochs": (0, {"least": 0.01, "step": 0.5}),
     "tokens": (5_000_000, {"least": 1_000, "step": 1_000_000}),
@@ -262,21 +261,6 @@ def draw_cost(
         f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[{basis};"
         f" the text has {known} wordpieces]]"
     )
-    if wordpieces > 0 and found.tokens_per_step > found.tokens_per_epoch:
-        draw_note(describe_large_batch(found, training))
-
-
-def describe_large_batch(found: PretrainingCost, settings: MaskedSettings) -> str:
-    """State how often one step passes over a text that has fewer blocks than a batch, and the
-    largest batch size with which a step is at most one pass.
-    """
-    blocks = found.tokens_per_epoch // settings.length
-    epochs = found.tokens_per_step / found.tokens_per_epoch
-    return (
-        f"A batch is larger than the text: a step trains on {count_noun(settings.batch, 'block')},"
-        f" and the text has {count(blocks)}. One step passes over the text {epochs:.2f} times. With"
-        f" a batch size of at most {count(blocks)}, a step is at most one pass over the text."
-    )
 
 
 def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tuple[int, str]:
@@ -333,15 +317,22 @@ def compute_speed_ratios(
 
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
     """Draw the name, the start button, the queue, and the command."""
-    target = pickers.draw_name_input(workspace, "models", request.suggested_name, "pretrained_name")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button(
-            "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"
-        )
-        queued = panel.describe_queue(workspace)
-        if queued:
-            st.markdown(f":gray[{queued}]")
-    if pressed:
+    wish, key = request.suggested_name, "start_pretraining"
+    target = panel.draw_start(
+        workspace,
+        "models",
+        request.spec,
+        wish,
+        "Start",
+        key,
+        "pretrained_name",
+        has_estimate=True,
+    )
+    queued = panel.describe_queue(workspace)
+    if queued:
+        st.markdown(f":gray[{queued}]")
+    if target:
         panel.start(workspace, request.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        draw_command(build_command(request.spec, workspace.folder("models", target)))
+        name = workspace.find_free_name("models", wish)
+        draw_command(build_command(request.spec, workspace.folder("models", name)))

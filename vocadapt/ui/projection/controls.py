@@ -332,14 +332,14 @@ def draw_form(
     st.markdown(about)
     # 3. The name and the button. The popover closes on the rerun after the start.
     suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
-    name = pickers.draw_name_input(
-        workspace, "projections", f"{suggested_name}-{method}", "projection_name"
+    inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
+    spec = Spec("projection", ProjectionStep(selected.choice, settings), inputs)
+    wish, label = f"{suggested_name}-{method}", "Create projection"
+    name = panel.draw_start(
+        workspace, "projections", spec, wish, label, "make_map", "projection_name"
     )
-    if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
-        inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
-        _start(
-            workspace, Spec("projection", ProjectionStep(selected.choice, settings), inputs), name
-        )
+    if name:
+        _start(workspace, spec, name)
 
 
 def _start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
@@ -367,10 +367,13 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
         st.warning(format_sentence(note), icon=":material/rule:")
     # 2. The name and the button.
     wish = intake.suggest_name(files)
-    name = pickers.draw_name_input(workspace, "projections", wish, "projection_layout_name")
-    if st.button("Import layout", type="primary", icon=":material/upload:", key="import_layout"):
-        inputs = {"space": (space.name,), "layout": (str(files[0]),)}
-        spec = Spec("import-layout", ImportLayoutStep(), inputs)
+    inputs = {"space": (space.name,), "layout": (str(files[0]),)}
+    spec = Spec("import-layout", ImportLayoutStep(), inputs)
+    key, name_key, icon = "import_layout", "projection_layout_name", ":material/upload:"
+    name = panel.draw_start(
+        workspace, "projections", spec, wish, "Import layout", key, name_key, icon
+    )
+    if name:
         _start(workspace, spec, name, LAYOUT_FORM)
 
 

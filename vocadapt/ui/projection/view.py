@@ -17,7 +17,11 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.components.word_query import build_formula_card, draw_word_search
+from vocadapt.ui.components.word_query import (
+    build_formula_card,
+    draw_word_search,
+    find_random_cosine,
+)
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.projection import chart, table
 from vocadapt.ui.projection.chart import (
@@ -213,7 +217,20 @@ def _draw_cards(
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
         scores = settings.score_kind
-        cards.append(Card(title[:80], note, kind, rows, common, missing, scores, note_is_long=True))
+        random = find_random_cosine(settings, space.opened.space)
+        cards.append(
+            Card(
+                title[:80],
+                note,
+                kind,
+                rows,
+                common,
+                missing,
+                scores,
+                note_is_long=True,
+                random=random,
+            )
+        )
     # 3. The legend, and a button if the word itself is not drawn.
     draw_neighbor_cards(cards, word_links.build_links(WORD))
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")

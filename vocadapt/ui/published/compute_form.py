@@ -4,6 +4,7 @@ Cells without training are computed on click; trainings run as a job, which fill
 tables share.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
     models = {"none": ""}
     for name, place in pickers.list_models_to_train(workspace).items():
         # Models of the hub are found by the names that the table gives them.
-        if place not in adapted and Path(place).is_dir():
+        if place not in adapted and os.path.isdir(place):
             models[name] = place
     vectors = {one.name: str(one.folder) for one in workspace.artifacts("vectors")}
     names = dict.fromkeys(cell.facts.base_model for cell in table.cells)
@@ -131,7 +132,7 @@ def describe(materials: Materials, root: Path) -> str:
     if materials.workspace is not None:
         kinds = ("tasks", "models", "corpora", IMPORTED)
         places += [materials.workspace.root / kind for kind in kinds]
-    times = [place.stat().st_mtime_ns for place in places if place.exists()]
+    times = [place.stat().st_mtime_ns for place in places if os.path.exists(place)]
     return repr((given, materials.vectors, times, str(root)))
 
 

@@ -22,16 +22,19 @@ MAX_RUNS = 4  # selected at first
 
 @st.fragment
 def draw_settings(
-    runs: Sequence[RunSet], baseline: str, names: Mapping[str, str], models: Mapping[str, str]
+    runs: Sequence[RunSet],
+    sides: Sequence[str],
+    names: Mapping[str, str],
+    models: Mapping[str, str],
 ) -> None:
-    """Draw the settings of the baseline and of other runs, one column each.
+    """Draw the settings of runs, one column each.
 
-    names: display names of runs. models: display names of models.
+    sides: names of the runs of the comparison shown, which come first. names, models: display names.
     """
     draw_heading("Settings compared")
     by_name = {one.name: one for one in runs}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = _choose_runs(list(by_name), baseline, names)
+        chosen = _choose_runs(list(by_name), sides, names)
         only = st.toggle("Differences only", value=True, key="results_differences")
     if not chosen:
         st.markdown("Select runs above.")
@@ -53,11 +56,9 @@ def draw_settings(
         draw_note(f"{count(len(shown))} of {count(len(table))} settings differ.")
 
 
-def _choose_runs(offered: list[str], baseline: str, names: Mapping[str, str]) -> list[str]:
-    """Draw the picker of runs and return their names; by default, the baseline and the first others."""
-    first = offered
-    if baseline:
-        first = list(dict.fromkeys([baseline, *offered]))
+def _choose_runs(offered: list[str], sides: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Draw the picker of runs and return their names; by default, both sides and the newest others."""
+    first = list(dict.fromkeys([*reversed(sides), *offered]))
     address.restore_selections(RUNS, Choice(offered.__contains__), lambda: first[:MAX_RUNS])
     chosen = st.multiselect(
         "Runs",

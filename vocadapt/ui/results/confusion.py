@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.errors.confusion import Case, ConfusionMatrix, build_confusion_matrix
+from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
@@ -29,17 +30,20 @@ MAX_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 
 
 @st.fragment
-def draw_confusion(task: str, baseline: tuple[str, str] | None = None) -> None:
+def draw_confusion(task: str, baseline: Side | None = None, first: str = "") -> None:
     """Draw the confusion matrix of a run and all examples of the selected cell; a click on a cell
     selects it and reruns only this fragment.
 
-    baseline: the run and tokenization to compare the examples with in the error analysis.
+    baseline: the run and tokenization to compare the examples with in the error analysis. first:
+    name of the run that is selected at first.
     """
     draw_heading("Confusion matrix")
     with st.container(key="va_stacked_confusion"):
         left, right = st.columns([1, 1.6], gap="large")
     with left:
-        chosen = pick_run(workspace(), "Run", "results_confused", task=task, by_tokenization=True)
+        chosen = pick_run(
+            workspace(), "Run", "results_confused", task, by_tokenization=True, first=first
+        )
     if chosen is None or not chosen.tokenization:
         return
     if not chosen.run.kind.confusion_unit:
@@ -105,7 +109,7 @@ def _build_heat(n: int, total: int, name: str, is_selected: bool) -> HeatCell:
     return HeatCell(n / total, count(n), name, is_selected)
 
 
-def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: tuple[str, str] | None) -> str:
+def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None) -> str:
     """Draw the picker of a cell, the table of all its examples, and the link to the error analysis;
     return the name of the cell.
     """
@@ -142,8 +146,7 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: tuple[str, s
     }
     height = min(38 + 35 * len(cases), 380)
     draw_table(rows, key="cases", height=height, column_config=config)
-    wanted = f"{baseline[0]} · " if baseline else ""
-    other = find_baseline_name(workspace(), chosen.name, wanted)
+    other = find_baseline_name(workspace(), chosen, baseline)
     if other:
         draw_link(
             "errors",

@@ -1,6 +1,7 @@
 """Learning curves of the runs of a task: the loss, smoothed on request, and the dev score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -23,20 +24,24 @@ SMOOTHING_HELP = (
 
 
 @st.fragment
-def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -> None:
-    """Draw loss and dev score of the selected runs, by default the first MAX_CURVES.
+def draw_curves(
+    runs: Sequence[RunSet],
+    metric: str,
+    names: Mapping[str, str],
+    first: Collection[str],
+) -> None:
+    """Draw loss and dev score of the selected runs, by default of the first ones, at most MAX_CURVES.
 
-    names: display names of runs.
+    runs: all of a task, newest first. names: display names of runs. first: names of the runs that are
+    selected at first.
     """
     draw_heading("Learning curves")
     # 1. The runs, one per seed, and the smoothing.
-    every = {}
-    for one in runs:
-        for run in one.runs:
-            every[f"{escape_invisible(names.get(one.name, one.name))} · {run.called}"] = run.record
+    every = label_curves(runs, names)
+    selected = list(label_curves([one for one in runs if one.name in first], names))
     picker, slider = st.columns([2.4, 1], gap="large", vertical_alignment="bottom")
-    first = list(every)[:MAX_CURVES]
-    chosen = picker.multiselect("Runs", list(every), first, key="curves", help=explain("Runs"))
+    selected = selected[:MAX_CURVES]
+    chosen = picker.multiselect("Runs", list(every), selected, key="curves", help=explain("Runs"))
     smoothing = slider.slider(
         "Smoothing",
         0.0,
@@ -50,18 +55,19 @@ def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -
     draw_note(f"{count(len(chosen))} of {count(len(every))} runs.")
     # 2. Losses and dev scores side by side, with the same color for a run in both.
     left, right = st.columns(2, gap="large")
+    among = list(label_curves(runs[::-1], names))  # oldest first: a new run changes no color
     height = HEIGHT + LEGEND_LINE * len(chosen)
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
     with left:
         if losses:
-            figure = training.plot_losses(losses, height, chosen, smoothing)
+            figure = training.plot_losses(losses, height, among, smoothing)
             last = {name: points[-1][1] for name, points in losses.items()}
             draw_figure(figure, "losses", alt=describe_last("Training loss by step", last))
     with right:
         if dev:
             name = format_metric_name(metric)
-            figure = training.plot_dev_scores(dev, name, height, chosen)
+            figure = training.plot_dev_scores(dev, name, height, among)
             last = {name: values[-1] for name, values in dev.items()}
             alt = describe_last(f"{name} on the dev split by epoch", last)
             draw_figure(figure, "devs", alt=alt)
@@ -71,6 +77,18 @@ def draw_curves(runs: Sequence[RunSet], metric: str, names: Mapping[str, str]) -
                 )
         else:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
+
+
+def label_curves(runs: Sequence[RunSet], names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+    """Return the record of each run by the label of its curve: display name · seed.
+
+    names: display names of runs.
+    """
+    return {
+        f"{escape_invisible(names.get(one.name, one.name))} · {run.called}": run.record
+        for one in runs
+        for run in one.runs
+    }
 
 
 def describe_last(what: str, last: Mapping[str, float]) -> str:

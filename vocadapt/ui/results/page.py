@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.runs import RunSet, find_remark
+from vocadapt.analysis.results.fair_pairs import list_other_settings
+from vocadapt.lab.artifacts.runs import (
+    RunSet,
+    find_fair_pair,
+    find_remark,
+    list_names_by_age,
+)
 from vocadapt.lab.studies import merged
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
@@ -39,21 +45,29 @@ def draw(workspace: Workspace) -> None:
         task = view.pick_task(runs)
         own = [one for one in runs if one.task == task]
         names = pickers.list_display_names(workspace, "runs")
-        baseline = view.pick_baseline(own, names)
+        pair = find_fair_pair(own)
+        baseline = view.pick_baseline(own, pair, names)
         scorer = view.pick_score(own[0].kind)
-    compared = view.pick_compared(own, baseline)
-    # 2. The models compared with the baseline, then over all tasks if there are several.
+    # 2. The runs to compare; those with other settings than the baseline are folded.
+    sides = view.list_sides(pair, baseline)
+    others = list_other_settings([one.description for one in own], sides)
+    compared = view.pick_compared(own, sides)
     board = view.compute_results(compared, baseline, scorer).boards[0]
     models = pickers.list_display_names(workspace)
-    shown = view.apply_display_names(board, names, models)
+    same, folded = view.split_by_settings(board, others)
+    # 3. The models compared with the baseline, then over all tasks if there are several.
+    order = [names.get(name, name) for name in list_names_by_age(own)]
+    shown = view.apply_display_names(same, names, models)
     view.draw_headline(shown)
     draw_task_remark(find_remark(own))
-    view.draw_leaderboard(shown)
-    curves.draw_curves(own, own[0].metric, names)
-    confusion.draw_confusion(task, baseline)
+    view.draw_leaderboard(shown, order)
+    view.draw_other_settings(view.apply_display_names(folded, names, models))
+    first = [one for one in own if one.name not in others]
+    curves.draw_curves(own, own[0].metric, names, [one.name for one in first])
+    confused = pickers.find_run_of_side(own, pair.compared, pair.seeds) if pair else None
+    confusion.draw_confusion(task, baseline, confused.name if confused else "")
     if len(own) > 1:
-        first = baseline[0] if baseline else ""
-        compared_settings.draw_settings(own, first, names, models)
+        compared_settings.draw_settings(own, sides, names, models)
     if len({one.task for one in runs}) > 1:
         view.draw_group_means(runs, models)
     view.draw_details(workspace, board, scorer)

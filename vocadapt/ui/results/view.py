@@ -2,13 +2,14 @@
 exports.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from vocadapt.analysis.figures import training
+from vocadapt.analysis.results.fair_pairs import FairPair, Side
 from vocadapt.analysis.results.results import (
     BASELINE,
     MIN_SEEDS,
@@ -22,6 +23,7 @@ from vocadapt.analysis.results.tables import (
     describe_leaderboard,
     format_csv_table,
     format_group_mean,
+    format_interval,
     format_latex_tables,
     format_markdown_tables,
     format_mean_and_sd,
@@ -30,7 +32,7 @@ from vocadapt.analysis.results.tables import (
     format_points,
 )
 from vocadapt.analysis.results.tables import format_fraction as score
-from vocadapt.lab.artifacts.runs import RunSet, find_default_baseline, list_tasks
+from vocadapt.lab.artifacts.runs import RunSet, find_fair_pair, list_tasks
 from vocadapt.lab.reports.results import GroupMeans, Results, build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TaskKind
@@ -51,7 +53,7 @@ from vocadapt.ui.components.markup import escape_invisible, format_sentence, pla
 from vocadapt.ui.components.number_formats import count
 
 MOST_COMPARED = 40  # runs that are compared at first; a hundred take seconds
-OWN = "default"
+OWN = "the task's own"
 COMPARE_ALL = "results_all"  # session key: whether all runs of a task are compared
 HELP = {
     "all": f"Compares all runs instead of the newest {MOST_COMPARED}; takes longer.",
@@ -82,14 +84,17 @@ HELP = {
 
 
 def pick_task(runs: Sequence[RunSet]) -> str:
-    """Show the picker of tasks, the newest by default; return the selected one."""
+    """Show the picker of tasks, by default the one of the fair pair; return the selected one."""
     names = list_tasks(runs)
-    return pickers.pick_name("Task", names, "results_task", names[0])
+    pair = find_fair_pair(runs)
+    return pickers.pick_name("Task", names, "results_task", pair.task if pair else names[0])
 
 
-def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str, str] | None:
-    """Show the picker of the baseline, a run under a tokenization; return None if there is only one
-    to choose.
+def pick_baseline(
+    runs: Sequence[RunSet], pair: FairPair | None, names: Mapping[str, str]
+) -> Side | None:
+    """Show the picker of the baseline, a run under a tokenization, by default the one of the fair
+    pair; return None if there is only one to choose.
 
     names: display names of runs.
     """
@@ -100,42 +105,50 @@ def pick_baseline(runs: Sequence[RunSet], names: Mapping[str, str]) -> tuple[str
             offered[f"{one.name} · {tokenization}"] = (one.name, tokenization)
     if len(offered) < 2:
         return None
-    first = find_default_baseline(runs)
-    label = next(label for label, pair in offered.items() if pair == first)
+    first = next(iter(offered))
+    if pair and pair.baseline:
+        first = " · ".join(pair.baseline)
     chosen = pickers.pick_name(
         "Baseline",
         list(offered),
         "results_baseline",
-        label,
+        first,
         help=HELP["baseline"],
         labels={option: pickers.display_label(option, names) for option in offered},
     )
     return offered.get(chosen)
 
 
-def pick_compared(runs: Sequence[RunSet], baseline: tuple[str, str] | None) -> list[RunSet]:
+def list_sides(pair: FairPair | None, baseline: Side | None) -> tuple[str, ...]:
+    """Return the names of the runs whose settings the page compares: both sides of the fair pair, or
+    the baseline alone if another one was chosen.
+    """
+    if pair is not None and baseline == pair.baseline:
+        return pair.runs
+    if baseline is None:
+        return ()
+    return (baseline[0],)
+
+
+def pick_compared(runs: Sequence[RunSet], sides: Collection[str]) -> list[RunSet]:
     """Return the runs to compare: those of `select_newest`, or all on request.
 
-    runs: those of a task, newest first.
+    runs: those of a task, newest first. sides: names of the runs of the comparison shown.
     """
-    newest = select_newest(runs, baseline)
+    newest = select_newest(runs, sides)
     if len(newest) == len(runs):
         return newest
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.toggle(f"All {count(len(runs))} runs", key=COMPARE_ALL, help=HELP["all"]):
             return list(runs)
-        shown = "the newest and the baseline" if baseline else "the newest"
+        shown = "the newest and the two compared" if sides else "the newest"
         draw_note(f"{count(len(newest))} of {count(len(runs))} runs are compared: {shown}.")
     return newest
 
 
-def select_newest(runs: Sequence[RunSet], baseline: tuple[str, str] | None) -> list[RunSet]:
-    """Return the newest runs, at most MOST_COMPARED, and the baseline."""
-    return [
-        one
-        for place, one in enumerate(runs)
-        if place < MOST_COMPARED or (baseline and one.name == baseline[0])
-    ]
+def select_newest(runs: Sequence[RunSet], sides: Collection[str] = ()) -> list[RunSet]:
+    """Return the newest runs, at most MOST_COMPARED, and those of the comparison shown."""
+    return [one for place, one in enumerate(runs) if place < MOST_COMPARED or one.name in sides]
 
 
 def pick_score(kind: TaskKind) -> str:
@@ -169,6 +182,20 @@ def compute_results(
     return build_results(list(runs), baseline, scorer)
 
 
+def split_by_settings(
+    board: TaskLeaderboard, others: Collection[str]
+) -> tuple[TaskLeaderboard, TaskLeaderboard]:
+    """Return the leaderboard without the runs with other settings, and with these only.
+
+    others: names of the runs with other settings.
+    """
+    same = [one for one in board.standings if one.name not in others]
+    folded = [one for one in board.standings if one.name in others]
+    if not same:
+        return board, replace(board, standings=())
+    return replace(board, standings=tuple(same)), replace(board, standings=tuple(folded))
+
+
 def apply_display_names(
     board: TaskLeaderboard, names: Mapping[str, str], models: Mapping[str, str]
 ) -> TaskLeaderboard:
@@ -186,12 +213,13 @@ def apply_display_names(
 
 
 def select_headline_runs(standings: Sequence[RunStanding]) -> Sequence[RunStanding]:
-    """Return the runs that the headline is about: those with enough seeds for a claim, or all if
-    fewer than two have enough.
+    """Return the runs that the headline is about: those that learned, and of these those with enough
+    seeds for a claim; all if none learned, or if fewer than two have enough seeds.
     """
-    claimable = [one for one in standings if len(one.seeds) >= MIN_SEEDS]
+    learned = [one for one in standings if one.collapsed < len(one.seeds)] or standings
+    claimable = [one for one in learned if len(one.seeds) >= MIN_SEEDS]
     if len(claimable) < 2:
-        return standings
+        return learned
     return claimable
 
 
@@ -207,6 +235,8 @@ def draw_headline(board: TaskLeaderboard) -> None:
     if best.headline.sd is not None:
         seeds = f"± {score(best.headline.sd)}, n = {count(len(best.seeds))} seeds"
     label = f"Best {format_metric_name(board.metric)}"
+    if best.headline.mean < max(one.headline.mean for one in board.standings):
+        label += f" of {MIN_SEEDS} seeds or more"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     # 2. The difference from the baseline, with the paired test: of the best run, or of the best
@@ -235,8 +265,11 @@ def draw_headline(board: TaskLeaderboard) -> None:
         st.markdown(f"**{plain(explain_verdict(compared.verdict))}**")
 
 
-def draw_leaderboard(board: TaskLeaderboard) -> None:
-    """Draw the scores as a figure and a table, the definition of the score, and the findings."""
+def draw_leaderboard(board: TaskLeaderboard, order: Sequence[str]) -> None:
+    """Draw the scores as a figure and a table, the definition of the score, and the findings.
+
+    order: display names of all runs of the task, by which colors are assigned.
+    """
     marks = [
         training.ScoreMark(
             escape_invisible(one.name),
@@ -249,13 +282,15 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
         )
         for one in board.standings
     ]
-    figure = training.plot_scores(marks, format_metric_name(board.metric))
+    names = map(escape_invisible, order)
+    figure = training.plot_scores(marks, format_metric_name(board.metric), list(names))
     scores = [
         f"{one.name} · {one.tokenization} {format_mean_and_sd(one)}" for one in board.standings
     ]
     alt = f"{format_metric_name(board.metric)} of each run: {', '.join(scores)}."
     draw_figure(figure, "beside", alt=escape_invisible(alt))
-    _draw_table(board)
+    _draw_table(board, "board")
+    _draw_other_scores(board)
     draw_note(
         format_sentence(describe_leaderboard(board, defined=False)), help=plain(board.definition)
     )
@@ -263,8 +298,21 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
         st.warning(format_sentence(finding), icon=":material/compare_arrows:")
 
 
-def _draw_table(board: TaskLeaderboard) -> None:
-    """Draw the table of the leaderboard, and a second one with the other scores."""
+def draw_other_settings(board: TaskLeaderboard) -> None:
+    """Draw the folded table of the runs with other settings; nothing if there are none."""
+    number = len({one.name for one in board.standings})
+    if not number:
+        return
+    with st.expander(f"Other settings ({count(number)})", icon=":material/tune:"):
+        draw_note(
+            "These runs were trained with other settings than those above: a difference may come from"
+            " the settings. *Settings compared* below shows in what they differ."
+        )
+        _draw_table(board, "board_other_settings")
+
+
+def _draw_table(board: TaskLeaderboard, key: str) -> None:
+    """Draw the table of the leaderboard."""
     shown = board.standings
     headline = f"{format_metric_name(board.metric)}, mean ± sd"
     columns: dict[str, list[object]] = {
@@ -280,14 +328,12 @@ def _draw_table(board: TaskLeaderboard) -> None:
         columns["verdict"] = [one.verdict for one in shown]
         columns["Δ points"] = [format_points(one.delta) for one in shown]
         columns["p"] = list(map(format_p_value, p_values))
-    columns["95 % interval"] = [
-        f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
-    ]
+    columns["95 % interval"] = [format_interval(one.interval) for one in shown]
     if any(one.collapsed for one in shown):
         columns["collapsed"] = [describe_collapsed(one) for one in shown]
     draw_table(
         columns,
-        key="board",
+        key=key,
         column_config={
             "seeds": st.column_config.NumberColumn(width=60),
             headline: st.column_config.TextColumn(help=HELP["mean"]),
@@ -298,7 +344,6 @@ def _draw_table(board: TaskLeaderboard) -> None:
             },
         },
     )
-    _draw_other_scores(board)
 
 
 def _draw_other_scores(board: TaskLeaderboard) -> None:
@@ -324,7 +369,7 @@ def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
     """
     by_task = {task: [one for one in runs if one.task == task] for task in list_tasks(runs)}
     if not st.session_state.get(COMPARE_ALL):
-        by_task = {task: select_newest(own, None) for task, own in by_task.items()}
+        by_task = {task: select_newest(own) for task, own in by_task.items()}
     counted = [one for own in by_task.values() for one in own]
     groups: GroupMeans = compute_results(counted, None, "").groups
     means: dict[str, list[str]] = {}

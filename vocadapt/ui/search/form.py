@@ -9,7 +9,12 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.footprint import estimate_footprint, format_basis, format_co2, format_energy
-from vocadapt.lab.search.estimates import SearchEstimate, estimate_search
+from vocadapt.lab.search.estimates import (
+    QUICK_SECONDS,
+    SearchEstimate,
+    estimate_search,
+    find_quick_search,
+)
 from vocadapt.lab.search.saved import save_search
 from vocadapt.lab.search.space import (
     Range,
@@ -21,6 +26,7 @@ from vocadapt.lab.search.space import (
 )
 from vocadapt.lab.search.trials import TrialMaker, prepare_trials
 from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.search import SearchStep, SeedStudyStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
@@ -35,10 +41,10 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_setting, register_input
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.finetune.view import parse_seeds
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.search.view import format_value
 from vocadapt.ui.serving import paths
 
@@ -84,6 +90,16 @@ class SearchRequest:
         return found
 
     @property
+    def guarded_spec(self) -> Spec:
+        """The step whose guards are drawn: a space that is not saved yet cannot be read, so for an
+        own one they are those of its trainings.
+        """
+        if not self.text:
+            return self.spec
+        settings = SeedStudyStep(self.seeds, self.training, self.spec.settings.place)
+        return Spec("seeds", settings, dict(self.spec.inputs))
+
+    @property
     def trials(self) -> int:
         """Number of trials; 1 for a comparison of seeds."""
         return 1 if self.space is None else int(self.spec.settings.trials)
@@ -122,8 +138,10 @@ def draw_form(workspace: Workspace) -> None:
         return
     request = draw_fields(workspace, what == SETTINGS)
     maker = _prepare(workspace, request)
-    draw_estimate(workspace, request, maker)
-    if st.button("Start", key="search_start", type="primary", icon=":material/play_arrow:"):
+    cost = draw_estimate(workspace, request, maker)
+    guards.draw_guards(workspace, request.guarded_spec, has_estimate=True)
+    kind: panel.ButtonKind = "secondary" if cost.seconds > LONG else "primary"
+    if st.button("Start", key="search_start", type=kind, icon=":material/play_arrow:"):
         paths.check_inputs(request.spec)
         spec = save_search(request.spec, request.name, workspace, request.text)
         panel.start(workspace, spec, request.name)
@@ -166,14 +184,10 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
     with left:
         trials = draw_setting(st, SearchStep, "trials", "search_trials", least=1)
     with right:
-        seeds = parse_seeds(
-            st.text_input(
-                "Seeds",
-                " ".join(map(str, space.seeds)),
-                key=f"search_seeds_{key}",
-                help=HELP["seeds"],
-            )
-        )
+        seeds_key = f"search_seeds_{key}"
+        usual = " ".join(map(str, space.seeds if text else space.seeds[:1]))
+        seeds = parse_seeds(st.text_input("Seeds", usual, key=seeds_key, help=HELP["seeds"]))
+        register_input(SearchStep, "seeds", seeds_key)
     searched = st.multiselect(
         "Searched settings",
         list(space.axes),
@@ -184,7 +198,7 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
     )
     fixed = tuple(key for key in space.axes if key not in searched)
     space = space.without(fixed)
-    training, place = _draw_common(space.axes)
+    training, place = _draw_common(space.axes, _suggest_limit(inputs, space), model, task)
     settings = SearchStep(trials, seeds, fixed, training=training, place=place)
     return SearchRequest(name, Spec("search", settings, inputs), seeds, space, text)
 
@@ -195,7 +209,9 @@ def _draw_seed_fields(name: str, inputs: Mapping[str, tuple[str, ...]]) -> Searc
     seeds = parse_seeds(
         st.text_input("Seeds", usual, key="search_own_seeds", help="Sets the seeds, one run each.")
     )
-    training, place = _draw_common(())
+    training, place = _draw_common(
+        (), _suggest_limit(inputs, None), *inputs["model"], *inputs["task"]
+    )
     settings = SeedStudyStep(seeds, training, place)
     return SearchRequest(name, Spec("seeds", settings, inputs), seeds)
 
@@ -242,10 +258,13 @@ def format_values(values: tuple[Any, ...] | Range) -> str:
     return ", ".join(map(format_value, values))
 
 
-def _draw_common(searched: Collection[str]) -> tuple[FinetuneStep, StudyRun]:
+def _draw_common(
+    searched: Collection[str], usual_limit: int, *names: str
+) -> tuple[FinetuneStep, StudyRun]:
     """Draw the settings that hold for all trials, and where these run.
 
-    searched: keys of the settings that are tried, which are left out.
+    searched: keys of the settings that are tried, which are left out. usual_limit: with which a search
+    takes minutes, for the model and the task of these names; 0 if none is needed.
     """
     declared = declare_searched()
     taken = {declared[key].name for key in searched}
@@ -258,14 +277,22 @@ def _draw_common(searched: Collection[str]) -> tuple[FinetuneStep, StudyRun]:
             if name == "lr":
                 options["format"] = "%.1e"
             changed[name] = draw_setting(st, FinetuneSettings, name, f"search_{name}", **options)
-        limit = draw_setting(st, FinetuneStep, "limit", "search_limit", width=170)
+        limit_key = "_".join(["search_limit", *names])
+        limit = draw_setting(st, FinetuneStep(limit=usual_limit), "limit", limit_key, width=170)
         workers = draw_setting(st, StudyRun, "workers", "search_workers", width=190)
+    if usual_limit:
+        draw_note(
+            f"With a limit of {count(usual_limit)} examples and the settings above, the search takes"
+            f" about {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
+        )
     training = FinetuneStep(FinetuneSettings(**changed), limit=limit)
     return training, StudyRun(workers=workers)
 
 
-def draw_estimate(workspace: Workspace, request: SearchRequest, maker: TrialMaker) -> None:
-    """Draw the number of runs, the time on the workers, and the energy."""
+def draw_estimate(
+    workspace: Workspace, request: SearchRequest, maker: TrialMaker
+) -> SearchEstimate:
+    """Draw the number of runs, the time on the workers, and the energy; return the estimate."""
     workers = count_workers(request.spec.settings.place.workers, maker.study)
     described = ""
     if request.space is not None:
@@ -288,6 +315,30 @@ def draw_estimate(workspace: Workspace, request: SearchRequest, maker: TrialMake
         f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
         f" ({plain(format_basis(energy))}). The time is estimated from a model of the cost.{tried}"
     )
+    return cost
+
+
+def _suggest_limit(inputs: Mapping[str, tuple[str, ...]], space: Space | None) -> int:
+    """Return the limit of examples with which a search ends within minutes; 0 if none is needed."""
+    spec = Spec("finetune", FinetuneStep(), dict(inputs))
+    stamp = compute_seen_stamp(list_task_files(Path(inputs["task"][0])))
+    described = str(space.to_dict()) if space else ""
+    return _suggest_cached(spec.to_json(), stamp, described, inputs, space)
+
+
+@st.cache_data(max_entries=32, show_spinner="Estimating the time …")
+def _suggest_cached(
+    spec: str,
+    stamp: str,
+    described: str,
+    _inputs: Mapping[str, tuple[str, ...]],
+    _space: Space | None,
+) -> int:
+    seeds = _space.seeds[:1] if _space else SeedStudyStep().seeds
+    maker = prepare_trials(_inputs, FinetuneStep(), seeds)
+    trials = SearchStep().trials if _space else 1
+    change = find_quick_search(maker, _space, trials, count_workers(0, maker.study))
+    return int(change.get("training.limit", 0))
 
 
 @st.cache_data(max_entries=32, show_spinner="Estimating the time …")

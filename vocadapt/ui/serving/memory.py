@@ -5,6 +5,9 @@ models, and there are many caches, so their sum would be without a limit. Theref
 memory of the server every few seconds: above the limit, the caches are emptied, and the pages compute
 or read again what they need.
 
+When all visitors have left, nobody needs the caches of their sessions: after IDLE_SECONDS they are
+emptied, too.
+
 Memory that is not in these caches may itself reach the limit. The caches are therefore emptied again
 only when the memory exceeds ROOM times what remained after the last time.
 """
@@ -13,12 +16,15 @@ import gc
 import logging
 import threading
 import time
+from contextlib import suppress
+from typing import Any
 
 import psutil
 
 from vocadapt.lab.sharing import Sharing
 from vocadapt.ui.serving.garbage_collection import return_free_memory
 
+IDLE_SECONDS = 600.0  # without an open tab
 ROOM = 1.25  # factor of the memory that remained after the caches were emptied
 CHECK_EVERY = 3.0  # seconds
 LOG = logging.getLogger(__name__)
@@ -50,6 +56,28 @@ class CacheLimit:
         return True
 
 
+class IdleRelease:
+    """Empties the caches once when no tab has been open for IDLE_SECONDS."""
+
+    def __init__(self) -> None:
+        self._left = 0.0  # when the last tab was open
+        self._is_due = False
+
+    def release_if_idle(self, sessions: int, now: float) -> bool:
+        """Empty the caches if it is time; return whether it did.
+
+        sessions: number of open tabs. now: seconds of a clock that never goes back.
+        """
+        if sessions:
+            self._left, self._is_due = now, True
+        if not self._is_due or now - self._left < IDLE_SECONDS:
+            return False
+        self._is_due = False
+        empty_caches()
+        LOG.info("emptied the caches: no tab is open, and %d MB remain", read_memory() / 1e6)
+        return True
+
+
 limit = CacheLimit(Sharing().memory_mb)  # the server sets it to its option
 
 
@@ -59,9 +87,23 @@ def start_checking() -> None:
 
 
 def _check_forever() -> None:
+    idle = IdleRelease()
     while True:
         limit.empty_full_caches()
+        idle.release_if_idle(count_sessions(), time.monotonic())
         time.sleep(CHECK_EVERY)
+
+
+def count_sessions() -> int:
+    """Return the number of open tabs; forget the sessions of tabs that were closed a while ago."""
+    from streamlit import runtime
+
+    if not runtime.exists():
+        return 0
+    manager: Any = runtime.get_instance()._session_mgr
+    with suppress(AttributeError, RuntimeError):  # changed meanwhile: at the next check
+        manager._session_storage.list()
+    return len(manager.list_active_sessions())
 
 
 def read_memory() -> int:

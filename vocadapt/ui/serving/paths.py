@@ -16,15 +16,20 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, expand_path, show_path
-from vocadapt.lab.demo import DEMO
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.limits import find_visitors, is_read_only
+from vocadapt.lab.workspace import records
+from vocadapt.lab.workspace.limits import (
+    FILES_ROOT,
+    check_visitor_path,
+    find_visitor_folder,
+    find_visitors,
+    is_read_only,
+    list_shared_folders,
+)
 from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
 from vocadapt.ui.frame.address import workspace
 from vocadapt.ui.serving import visitors
 
-# Environment variable: a folder that is allowed on addresses other than the loopback.
-FILES_ROOT = "VOCADAPT_FILES_ROOT"
 SYSTEM_FOLDERS = tuple(map(Path, ("/proc", "/sys", "/dev")))
 LOCAL_NAMES = ("localhost",)
 
@@ -32,10 +37,27 @@ LOCAL_NAMES = ("localhost",)
 def resolve_allowed_path(typed: str | Path) -> Path:
     """Return the path of a file or folder typed on a page.
 
-    Raises InputError if pages may not open it, if it does not exist, or if it cannot be read.
+    Raises InputError if pages may not open it or a file that it names, if it does not exist, or if
+    it cannot be read.
     """
     check_allowed(typed)
-    return check_path(typed)
+    path = check_path(typed)
+    check_named_paths(path)
+    return path
+
+
+def check_named_paths(path: Path) -> None:
+    """Raise InputError if an existing path is a record, or the folder of one, that names a path which
+    pages may not open.
+
+    The folders of a workspace that visitors share are those of its operator, who may name any path.
+    """
+    if path.suffix != records.TOML and find_visitor_folder(path) is None:
+        return
+    for named in records.read_paths_at(path):
+        check_visitor_path(named.place, path)
+        if path.suffix == records.TOML:
+            check_allowed(named.place)
 
 
 def check_allowed(typed: str | Path) -> None:
@@ -70,8 +92,11 @@ def check_model(name: str) -> None:
     """
     path = expand_path(name)
     # os.path.exists, unlike Path.exists, returns False for a name that is too long.
-    if path.is_absolute() or ".." in path.parts or os.path.exists(path):
+    is_there = os.path.exists(path)
+    if path.is_absolute() or ".." in path.parts or is_there:
         check_allowed(name)
+    if is_there:
+        check_named_paths(path)
 
 
 def check_inputs(spec: Spec) -> None:
@@ -104,6 +129,15 @@ def is_for_others() -> bool:
 def name_machine() -> str:
     """Return how a page names the machine whose files can be opened by their path."""
     return "the server" if is_for_others() else "this machine"
+
+
+def hide_server_paths(text: str) -> str:
+    """Return a text in which paths of the workspace are relative to the folder that it is in, if the lab
+    is served to others: its visitors need not know the folders of the server.
+    """
+    if not is_for_others():
+        return text
+    return text.replace(f"{workspace().root.parent}/", "")
 
 
 def build_network_warning(address: str) -> str:
@@ -146,13 +180,7 @@ def _read_server_address() -> str | None:
 
 def _list_allowed_folders() -> Iterator[Path]:
     """Return the folders that are allowed on addresses other than the loopback."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
     # Only the artifact folders: the name of the workspace can be typed, and may be any folder.
     root = workspace().root
     yield from (root / name for name in (*list_kinds(), UPLOADS))
-    yield DEMO.resolve()
-    yield Path(HF_HUB_CACHE).resolve()
-    shared = os.environ.get(FILES_ROOT)
-    if shared:
-        yield Path(shared).resolve()
+    yield from list_shared_folders()

@@ -30,7 +30,15 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import build_settings
 from vocadapt.shipped_files import find_shipped_files
 from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
-from vocadapt.ui.serving import garbage_collection, guard, memory, paths, preload
+from vocadapt.ui.serving import (
+    accounts,
+    garbage_collection,
+    guard,
+    memory,
+    paths,
+    preload,
+    upload_bound,
+)
 from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
 ROOT = find_shipped_files()
@@ -124,7 +132,7 @@ def serve(
             f"Fill it first, for example: python -m vocadapt demo --out {opened.root}",
         )
     # 2. Settings that the pages and jobs read from the environment.
-    for name in (*limits.VARIABLES, SIGN_IN, guard.EMBED_IN, paths.FILES_ROOT):
+    for name in (*limits.VARIABLES, SIGN_IN, accounts.SIGN_OUTS, guard.EMBED_IN, limits.FILES_ROOT):
         os.environ.pop(name, None)
     os.environ.update(variables)
     os.environ[WORKSPACE_VARIABLE] = str(opened.root)
@@ -154,13 +162,14 @@ def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
     """Return the environment variables by which pages and jobs know how the lab is shared."""
     found = {}
     if sharing.files_root:
-        found[paths.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
+        found[limits.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
     if sharing.embed_in:
         found[guard.EMBED_IN] = sharing.embed_in
     if sharing.read_only:
         found[limits.READ_ONLY] = "1"
     if sharing.sign_in:
         found[SIGN_IN] = "1"
+        found[accounts.SIGN_OUTS] = str(workspace.root / ".sign-outs")
     if sharing.workspace_per_visitor:
         found[limits.VISITORS] = str(workspace.root)
         found[limits.QUOTA] = str(sharing.quota_mb)
@@ -264,7 +273,8 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     replace_error_message()
     garbage_collection.shorten_collections()
     memory.start_checking()
-    guard.install(preload.RequestWatcher, CookieSetter)
+    upload_bound.install()
+    guard.install(preload.RequestWatcher, CookieSetter, accounts.FailureWatcher)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
 

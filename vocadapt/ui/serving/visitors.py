@@ -24,6 +24,7 @@ from vocadapt.lab.workspace.visitors import (
     remove_unused_folders,
 )
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.serving import accounts
 from vocadapt.ui.serving.guard import Application, Scope
 
 SIGN_IN = "VOCADAPT_SIGN_IN"  # environment variable: "1" if visitors must sign in
@@ -94,8 +95,8 @@ def is_sign_in_required() -> bool:
 
 
 def is_signed_in() -> bool:
-    """Return whether the visitor has signed in with an account."""
-    return bool(st.user.get("is_logged_in")) and bool(st.user.get("sub"))
+    """Return whether the visitor has signed in with an account, and not signed out since."""
+    return bool(accounts.find_account()[1]) and not accounts.has_ended()
 
 
 def find_folder(visitors: Path) -> Path:
@@ -107,8 +108,7 @@ def find_folder(visitors: Path) -> Path:
         if not is_signed_in():
             raise InputError("You are not signed in.", "Reload the page, and sign in.")
         # An account is known by its provider and its number there: names and addresses change.
-        account = (str(st.user.get("iss") or ""), str(st.user["sub"]))
-        return visitors / name_folder("account", *account)
+        return visitors / name_folder("account", *accounts.find_account())
     cookie = read_session_cookie()
     if cookie:
         return visitors / name_folder("cookie", cookie)
@@ -143,13 +143,22 @@ def record_this_visit() -> None:
 def draw_sign_in() -> None:
     """Draw the page of a visitor who must sign in."""
     st.title("vocadapt")
-    if st.user.get("is_logged_in"):
+    if st.user.get("is_logged_in") and not st.user.get("sub"):
         st.warning(
             "Your account has no identifier (the claim sub), so it cannot have a workspace.",
             icon=":material/badge:",
         )
         st.button("Sign out", on_click=st.logout, icon=":material/logout:")
         return
+    failure = st.query_params.get(accounts.FAILURE)
+    if failure:
+        reason = accounts.REASONS.get(failure, accounts.REASONS[accounts.UNCONFIRMED])
+        st.error(f"You are not signed in. {reason}", icon=":material/error:")
+        st.markdown(
+            "Try again; if it fails again, ask the operator of the lab, whose log says more."
+        )
+    elif accounts.has_ended():
+        st.info("You have signed out.", icon=":material/logout:")
     st.markdown("Sign in to open this lab.")
     for provider in list_providers():
         label = f"Sign in with {plain(provider)}" if provider else "Sign in"
@@ -167,7 +176,13 @@ def draw_account() -> None:
     """Draw the visitor's account and the button to sign out, in the sidebar."""
     name = st.user.get("email") or st.user.get("name") or st.user.get("sub")
     st.markdown(f":small[:gray[Signed in as {plain(str(name))}]]")
-    st.button("Sign out", on_click=st.logout, icon=":material/logout:", key="sign_out")
+    st.button(
+        "Sign out",
+        on_click=accounts.sign_out,
+        icon=":material/logout:",
+        key="sign_out",
+        help="Ends all sessions of your account, in other tabs and browsers, too.",
+    )
 
 
 def list_providers() -> list[str]:

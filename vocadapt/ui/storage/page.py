@@ -1,8 +1,9 @@
-"""The part Workspace: everything that the workspace holds, the trash, and copies of the workspace."""
+"""The part Workspace: everything that the workspace holds, unused uploads, the trash, and copies of the workspace."""
 
 import streamlit as st
 
 from vocadapt.lab.housekeeping.trash import list_trash
+from vocadapt.lab.workspace.uploads import list_unused_uploads
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import mistakes
@@ -14,6 +15,7 @@ def draw(workspace: Workspace) -> None:
     # 1. The artifacts and ended jobs; a selected one can be renamed, annotated and deleted.
     view.draw_message()
     view.draw_quota(workspace)
+    view.warn_of_hidden(workspace)
     items = view.list_items(workspace)
     if items:
         selected = view.draw_items(items)
@@ -27,9 +29,10 @@ def draw(workspace: Workspace) -> None:
             "text",
             "Import a text",
         )
-    # 2. The trash, and copies of the whole workspace.
+    # 2. Uploads and trash, and copies of the whole workspace.
     trash, copies = st.columns(2, gap="large")
     with trash, mistakes.show_errors():
+        view.draw_uploads(workspace, list_unused_uploads(workspace))
         view.draw_trash(workspace, list_trash(workspace))
     with copies, mistakes.show_errors():
         view.draw_copies(workspace, bool(items))

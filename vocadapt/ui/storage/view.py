@@ -17,15 +17,17 @@ from vocadapt.lab.housekeeping.trash import (
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, describe_hidden
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.intake import check_uploads
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.components.tables import draw_row_picker
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.names import display_name, list_display_names
 from vocadapt.ui.serving import paths
@@ -110,10 +112,18 @@ def draw_message() -> None:
         st.success(message, icon=":material/check:")
 
 
+def warn_of_hidden(workspace: Workspace) -> None:
+    """Warn of the artifacts that cannot be used, and say why; nothing if there are none."""
+    if hidden := workspace.list_hidden():
+        st.warning(
+            "  \n".join(plain(one) for one in describe_hidden(hidden)), icon=":material/warning:"
+        )
+
+
 def draw_items(items: list[Item]) -> Item | None:
     """Draw the table of artifacts and jobs; return the selected one."""
     total = megabytes(sum(item.size for item in items))
-    draw_note(f"{count(len(items))} items, {total}. Select a row to rename, annotate or delete it.")
+    draw_note(f"{count(len(items))} items, {total}.")
     rows = [
         {
             "kind": item.kind,
@@ -125,17 +135,9 @@ def draw_items(items: list[Item]) -> Item | None:
         }
         for item in items
     ]
-    # Other items have other rows: a new key clears the selected row.
-    listed = hash(tuple(item.id for item in items))
-    event = st.dataframe(
-        rows,
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"storage_items_{listed}",
-    )
-    places = event.selection.rows
-    return items[places[0]] if places and places[0] < len(items) else None
+    ids = [item.id for item in items]
+    place = draw_row_picker(rows, ids, "storage_items", "rename, annotate or delete it")
+    return None if place is None else items[place]
 
 
 def draw_item(workspace: Workspace, item: Item) -> None:
@@ -223,6 +225,22 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
         if st.button("Delete permanently", type="primary", key="storage_empty"):
             empty_trash(workspace)
             _finish("The trash is empty.")
+
+
+def draw_uploads(workspace: Workspace, files: list[Path]) -> None:
+    """Draw the uploads that nothing was made from yet, each with a button to delete it."""
+    if not files:
+        return
+    draw_heading("Uploads")
+    draw_note("Files that were uploaded, but not imported. They are deleted after a day.")
+    for file in files:
+        words, button = st.columns([3, 1], vertical_alignment="center")
+        words.markdown(f"{plain(file.name)} · {megabytes(measure_files([str(file)]))}")
+        inside = file.relative_to(workspace.root)
+        if button.button("Delete", key=f"storage_upload_{inside}", width="stretch"):
+            with convert_write_errors(file):
+                file.unlink(missing_ok=True)
+            _finish(f"{plain(file.name)} was deleted.")
 
 
 def _restore(workspace: Workspace, entry: Deleted) -> None:

@@ -7,11 +7,12 @@ import streamlit as st
 
 from vocadapt.lab.studies.grid import Cell
 from vocadapt.lab.studies.states import STATES, CellState, count_states
+from vocadapt.lab.studies.study_file import declare_training
 from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.training.finetune.run_files import load_runs
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_heading
-from vocadapt.ui.components.markup import SeedMark
+from vocadapt.ui.components.markup import SeedMark, plain
 from vocadapt.ui.components.number_formats import count, count_noun
 from vocadapt.ui.components.word_links import listen
 from vocadapt.ui.frame import address
@@ -44,8 +45,10 @@ def draw_grid(found: OpenedStudy) -> None:
     name = address.name_study(found.artifact.name)
     marks: dict[tuple[str, str], list[SeedMark]] = {}
     for one in found.states:
-        marks.setdefault((one.cell.row, one.cell.task), []).append(build_mark(one, name))
-    rows = [(row, [marks.get((row, task), []) for task in tasks]) for row in grid.rows]
+        marks.setdefault((one.cell.row, one.cell.task), []).append(
+            build_mark(one, name, found.names)
+        )
+    rows = [(found.names[row], [marks.get((row, task), []) for task in tasks]) for row in grid.rows]
     label = f"Cells of the study by variant and task: {describe_counts(counts)}"
     markup.draw_seed_grid(tasks, rows, label, CLICKED)
     # 2. The legend.
@@ -72,7 +75,12 @@ def describe_grid(found: OpenedStudy, n_tasks: int) -> str:
     hint = "A cell opens its run once it is finished."
     if found.n_left < len(found.states):
         hint = "Select a cell to open its run."
-    return f"{' × '.join(parts)}, **{cells}**. {hint}"
+    shared = ""
+    if grid.study.settings:
+        declared = declare_training()
+        given = [f"{declared[key].noun} {value}" for key, value in grid.study.settings.items()]
+        shared = f" Every cell: {plain(', '.join(given))}."
+    return f"{' × '.join(parts)}, **{cells}**.{shared} {hint}"
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
@@ -80,10 +88,12 @@ def describe_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count(number)} {state}" for state, number in counts.items())
 
 
-def build_mark(one: CellState, workspace: str) -> SeedMark:
-    """Build the mark of a cell. workspace: the name of the study as a workspace."""
+def build_mark(one: CellState, workspace: str, names: Mapping[str, str]) -> SeedMark:
+    """Build the mark of a cell. workspace: the name of the study as a workspace. names: display names
+    of the rows.
+    """
     cell = one.cell
-    title = f"{cell.row} · {cell.task} · seed {cell.seed}: {one.state}"
+    title = f"{names[cell.row]} · {cell.task} · seed {cell.seed}: {one.state}"
     if one.state == "running" and one.fraction:
         title += f", {100 * one.fraction:.0f} %"
     if one.problem:

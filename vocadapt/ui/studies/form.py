@@ -24,6 +24,7 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.frame import address
+from vocadapt.ui.frame.names import name_adaptation
 from vocadapt.ui.serving import paths
 from vocadapt.ui.serving.paths import resolve_allowed_path
 
@@ -242,9 +243,11 @@ def build_variants(
     first = variants[0]
     taken = {one["name"] for one in variants}
     for one in adapted:
-        name = one["preset"]
+        origin = Path(one.get("vectors") or one["corpus"]).name
+        name = name_adaptation(Path(first["model"]).name, origin)
         if name in taken:
-            name = f"{name}-adapted"
+            name = f"{name} · {one['preset']}"
+        taken.add(name)
         variants.append({"name": name, "model": first["model"], **one})
     return variants
 

@@ -1,5 +1,6 @@
 """A study as the page shows it: its artifact, file, grid, and the states of its cells."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from vocadapt.lab.studies.states import CellState, find_states
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.ui.frame.names import name_adaptation
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,34 @@ class OpenedStudy:
         """The states of its cells, as they are now."""
         return find_states(self.grid, self.root) if self.grid else ()
 
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Display names of the rows: an adapted model that is named after its preset has the name
+        that other pages give it, unless two rows would have the same.
+        """
+        assert self.grid is not None
+        found: dict[str, str] = {}
+        for row in self.grid.rows:
+            shown = self._describe_row(row)
+            found[row] = row if shown in found.values() else shown
+        return found
+
+    def _describe_row(self, row: str) -> str:
+        assert self.grid is not None
+        variant, separator, corpus = row.partition(" · ")
+        one = next((one for one in self.grid.study.variants if one.name == variant), None)
+        given = one.adapting if one else {}
+        origins = [given[source] for source in ("vectors", "target", "corpus") if given.get(source)]
+        if (
+            one is None
+            or not origins
+            or given.get("preset") not in (variant, variant.removesuffix("-adapted"))
+        ):
+            return row
+        origin = origins[0] if isinstance(origins[0], str) else origins[0][0]
+        shown = name_adaptation(Path(one.model).name, Path(origin).stem)
+        return f"{shown}{separator}{corpus}"
+
     @property
     def n_left(self) -> int:
         """Number of cells without a result."""
@@ -60,7 +90,7 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
     try:
         read = read_study(file)
         places = [*map(Path, list_paths(read)), *(workspace.root / "tasks").glob("*/manifest.json")]
-        stamp = compute_seen_stamp([*read.files, *(one for one in places if one.exists())])
+        stamp = compute_seen_stamp([*read.files, *(one for one in places if os.path.exists(one))])
         grid = _expand(str(file), stamp, str(study.folder), str(workspace.root))
     except InputError as error:
         return OpenedStudy(study, file, None, error.problem, error.remedy)

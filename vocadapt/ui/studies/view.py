@@ -1,7 +1,7 @@
 """Blocks about a study: the estimate and Start, failures, the table, and the file."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold, megabytes
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.studies.opened import OpenedStudy
 
 MAX_FAILURES = 20  # that are listed
@@ -69,12 +69,6 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
             on = draw_setting(st, StudyRun, "on", "studies_on")
         settings = StudyRun(on=check_place(on), workers=workers)
         used = count_workers(settings.workers, grid.study)
-        pressed = st.button(
-            "Start" if found.n_left == len(found.states) else "Continue",
-            key="studies_start",
-            type="primary",
-            icon=":material/play_arrow:",
-        )
     try:
         cost = _estimate(found.stamp, used, found)
     except InputError as error:  # a cell cannot be read; the others can run
@@ -86,9 +80,16 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
             f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
             f" ({plain(format_basis(energy))}). The time is estimated from {plain(cost.basis)}."
         )
-    # 2. Start it.
+    # 2. What is known before it starts, and the button.
+    spec = Spec("study", settings, {"file": (str(found.file),)})
+    is_long = guards.draw_guards(workspace, spec, has_estimate=True)
+    pressed = st.button(
+        "Start" if found.n_left == len(found.states) else "Continue",
+        key="studies_start",
+        type="secondary" if is_long else "primary",
+        icon=":material/play_arrow:",
+    )
     if pressed:
-        spec = Spec("study", settings, {"file": (str(found.file),)})
         panel.start(workspace, spec, found.artifact.name)
 
 
@@ -117,7 +118,7 @@ def draw_failures(found: OpenedStudy) -> None:
     failed: dict[tuple[str, str, str], list[int]] = {}
     for one in found.states:
         if one.state == "failed":
-            place = (one.cell.row, one.cell.task, one.problem)
+            place = (found.names[one.cell.row], one.cell.task, one.problem)
             failed.setdefault(place, []).append(one.cell.seed)
     if not failed:
         return
@@ -153,10 +154,10 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         return
     if is_old:
         draw_note("This is the table of the last run.")
-    _draw_rows(rows)
+    _draw_rows([replace(row, variant=found.names.get(row.variant, row.variant)) for row in rows])
     if collapsed := describe_collapsed(rows):
         st.warning(plain(collapsed), icon=":material/warning:")
-    baseline = plain(found.grid.baseline)
+    baseline = plain(found.names[found.grid.baseline])
     draw_note(
         f"{SCORE}. Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
         f" of the mean from that of {baseline}, in points. p: probability of a difference at least as"

@@ -40,10 +40,8 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
                 " differently. Choose a model for which it was counted, or import the text itself."
             )
             return
-        if _is_being_counted(workspace, corpus, model):
-            st.markdown(
-                "A job is counting the words of this text. The page continues when the job is done."
-            )
+        spec = Spec(STEP.name, CountStep(), {"text": (str(corpus.folder),), "model": (model,)})
+        if panel.draw_if_running(workspace, spec):
             return
         # 2. The button, and how long it takes.
         work = estimate_counting_seconds(text)
@@ -61,25 +59,10 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
         if is_short:
             _count_on_page(workspace, text, model)
         else:
-            _count_by_job(workspace, corpus, model, work)
-
-
-def _is_being_counted(workspace: Workspace, corpus: Artifact, model: str) -> bool:
-    """Return whether a waiting or running job counts the words of a text for a model."""
-    for job in queue.list_jobs(workspace, panel.MAX_JOBS):
-        given = (job.spec.one("text"), job.spec.one("model"))
-        if job.spec.step == STEP.name and given == (str(corpus.folder), model):
-            return job.status().alive
-    return False
-
-
-def _count_by_job(workspace: Workspace, corpus: Artifact, model: str, work: float) -> None:
-    """Start the job that counts the words of a text; work: its modeled seconds."""
-    inputs = {"text": (str(corpus.folder),), "model": (model,)}
-    promised = queue.list_promised_names(workspace, STEP.makes)
-    wish = f"{corpus.name}-{Path(model).name}"
-    name = workspace.find_free_name(STEP.makes, wish, promised)
-    panel.start(workspace, Spec(STEP.name, CountStep(), inputs), name, work=work)
+            promised = queue.list_promised_names(workspace, STEP.makes)
+            wish = f"{corpus.name}-{Path(model).name}"
+            name = workspace.find_free_name(STEP.makes, wish, promised)
+            panel.start(workspace, spec, name, work=work)
 
 
 def _count_on_page(workspace: Workspace, text: Corpus, model: str) -> None:

@@ -11,7 +11,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import CorpusSettings
-from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
@@ -41,17 +41,17 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
             language=draw_setting(st, CorpusSettings, "language"),
             drop_copies=draw_setting(st, CorpusSettings, "drop_copies"),
         )
-    name = pickers.draw_name_input(workspace, "corpora", intake.suggest_name(files), "corpus_name")
-    if st.button(
-        "Import and count",
-        type="primary",
-        icon=":material/add:",
-        disabled=not files,
-        key="take_text",
-    ):
+    spec = None
+    if files:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
-        panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
+        spec = Spec("corpus", step, inputs)
+    wish, icon = intake.suggest_name(files), ":material/add:"
+    name = panel.draw_start(
+        workspace, "corpora", spec, wish, "Import and count", "take_text", "corpus_name", icon
+    )
+    if spec and name:
+        panel.start(workspace, spec, name, form="text")
 
 
 def draw_news_offer(workspace: Workspace, model: str) -> None:
@@ -69,5 +69,5 @@ def draw_news_offer(workspace: Workspace, model: str) -> None:
             with mistakes.show_errors():
                 inputs = {"text": (str(news),), "model": (model,)}
                 spec = Spec("corpus", CorpusStep(copy=True), inputs)
-                queue.start(workspace, spec, workspace.find_free_name(*NEWS))
+                queue.start(workspace, spec, workspace.find_free_name(*NEWS), once=True)
                 st.rerun()

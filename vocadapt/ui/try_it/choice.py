@@ -8,7 +8,8 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.artifacts.runs import find_fair_pair, find_trained_model
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
@@ -44,7 +45,8 @@ def choose(workspace: Workspace) -> Chosen | None:
     for label, name in models.items():
         options.setdefault(label, Chosen(model=folders[name]))
     shown = pickers.label_runs(workspace, {one.name: one for one in with_weights})
-    chosen = _pick(options, models, shown | pickers.build_labels(workspace, models))
+    first = find_default(workspace, options)
+    chosen = _pick(options, models, shown | pickers.build_labels(workspace, models), first)
     other = _draw_folder_input(workspace)
     names = pickers.list_display_names(workspace, "runs")
     without = [one.run_set.name for one in runs if not one.run.has_weights]
@@ -61,24 +63,51 @@ def _list_models(workspace: Workspace) -> dict[str, str]:
     return pickers.models_of(workspace, common=())
 
 
+def find_default(workspace: Workspace, options: Mapping[str, Chosen]) -> str:
+    """Return the option that is selected at first: the compared run of the fair pair, or else the model
+    that it was trained from; without a run that is compared, the newest adapted model.
+    """
+    # 1. The run, if it has weights.
+    runs = cache.load_runs(workspace)
+    pair = find_fair_pair(runs)
+    adapted = [one.folder for one in list_adapted_models(workspace)]
+    if pair is not None:
+        compared = next(
+            one for one in runs if one.task == pair.task and one.name == pair.compared[0]
+        )
+        run = compared.of_seed(pair.seeds[0])[0]
+        for name, option in options.items():
+            if option.run == str(run.folder):
+                return name
+        # 2. Its model.
+        if model := find_trained_model(run.folder):
+            adapted.insert(0, model)
+    # 3. The newest adapted model.
+    for folder in adapted:
+        for name, option in options.items():
+            if option.model == str(folder):
+                return name
+    return next(iter(options), "")
+
+
 def _pick(
-    options: Mapping[str, Chosen], models: Mapping[str, str], shown: Mapping[str, str]
+    options: Mapping[str, Chosen], models: Mapping[str, str], shown: Mapping[str, str], first: str
 ) -> Chosen | None:
     """Show the picker; a link may select a run by `try_run`, or a model by `try_model`.
 
-    models: option -> name in the address. shown: option -> what the menu shows.
+    models: option -> name in the address. shown: option -> what the menu shows. first: the option that
+    is selected at first.
     """
     labels = {name: label for label, name in models.items()}
     linked = labels.get(address.read_link(MODEL))
     if linked and RUN not in st.query_params:
         address.show_next(RUN, linked)
     names = list(options)
-    first = next(iter(names), "")
     address.restore_selection(RUN, Choice(frozenset(names).__contains__, first))
     chosen = st.selectbox(
         "Model or run",
         names,
-        index=0 if first else None,
+        index=names.index(first) if first else None,
         key=RUN,
         persist_state="session",
         placeholder="There is no run or model yet",

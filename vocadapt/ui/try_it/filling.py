@@ -3,53 +3,52 @@ word filled in under each tokenization, and the neighbors of a word.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.recommendation import find_text_name
-from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.lab.reports.example_words import find_new_word_sentences, list_example_texts
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
 from vocadapt.training.finetune.model_tokenizers import BASE, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
+from vocadapt.training.prediction.sentence_similarity import compare_sentences
 from vocadapt.ui.components import example_texts, markup, word_links
 from vocadapt.ui.components.blocks import (
+    draw_code,
     draw_command,
     draw_heading,
     draw_metrics,
     draw_note,
     open_details,
 )
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.lens.view import build_chips
 from vocadapt.ui.serving import preload
 
 KEY = "try_text"  # key of the text input and query parameter
+SECOND = "try_second"  # key of the second sentence and query parameter
 WORD = "try_word"  # session key and query parameter: the word whose neighbors are shown
 NEIGHBORS = 8
 N_WORDS = 6  # words whose neighbors are offered
 SHORTEST = 3  # letters of a word whose neighbors are shown, and of a neighbor
+CONTENT_LENGTH = 5  # letters of a word that is masked in an example, if there is one
 LONGEST = 2_000  # characters of a text; a longer one does not fit into a model
-# Sentences with a masked word beside one of a field; the first with a new word is shown first.
-EXAMPLES = (
-    "Patients with {mask} and tachycardia were treated with lidocaine.",
-    "The patients received insulin or {mask}.",
-    "Bradycardia is a slow heart {mask}.",
-)
-OTHER_EXAMPLE = "The {mask} of {word} was described."
-READ_LINES = 2_000  # lines of a text that are searched for an example
-MIN_WORDS, MAX_WORDS = 5, 40  # words of an example sentence
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+# Sentences with words of a field, and the word that is masked; the first with a new word comes first.
+EXAMPLES = {
+    "Patients with fever and tachycardia were treated with lidocaine.": "fever",
+    "The patients received insulin or metformin.": "metformin",
+    "Bradycardia is a slow heart rate.": "rate",
+}
+OTHER_EXAMPLE = "The treatment of {word} was described."
+MOST_CARDS = 3  # new words of a text whose neighbors are drawn
 COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
 NOTES = {BASE: "candidates: {} original wordpieces"}
 NEW_NOTE = "candidates: {} wordpieces, new words included"
@@ -97,8 +96,10 @@ def _is_word(model: LanguageModel, token: str) -> bool:
     return len(body) >= SHORTEST and body.isalpha()
 
 
-def draw_text(model: LanguageModel, text: str) -> None:
-    """Draw the tokens of a text, what the model fills in for its mask, and neighbors."""
+def draw_text(model: LanguageModel, text: str, examples: Sequence[str]) -> None:
+    """Draw the tokens of a text, what the model fills in for its mask or, without a head, its
+    similarity to another text, and neighbors. examples: texts that are offered.
+    """
     if not text.strip():
         st.markdown("Type a text above, or click an example.")
         return
@@ -116,9 +117,63 @@ def draw_text(model: LanguageModel, text: str) -> None:
     if len(tokenizers) > 1:
         st.markdown(LEGEND)
     draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
-    # 2. The masked word, and the neighbors of a word.
-    _offer_masking(model, text)
-    _draw_words(model, text)
+    # 2. The masked word and the neighbors of a word; without a head, what the model can do: neighbors
+    #    of the new words, and the similarity of two sentences.
+    if has_mlm_head(model):
+        _offer_masking(model, text)
+        _draw_words(model, text)
+    else:
+        _draw_new_words(model, text)
+        _draw_similarity(model, text, examples)
+        draw_note(
+            "This model cannot fill in a masked word: it was saved as"
+            f" {markup.plain(model.architecture or 'no model class')}, without the"
+            " masked-language-model head."
+        )
+
+
+@st.fragment
+def _draw_new_words(model: LanguageModel, text: str) -> None:
+    """Draw the neighbors of the new words of a text side by side, or of one word if it has no new
+    one; a click on any word selects it.
+    """
+    offered = _list_offered_words(model, text, {})
+    new = frozenset(_list_new_words(model))
+    word = _choose_word(model, text, offered)
+    draw_heading("Neighbors of the new words" if new.intersection(offered) else "Neighbors")
+    if not word:
+        st.markdown("No word of this sentence is a wordpiece of the model.")
+        return
+    links = word_links.build_links(WORD)
+    markup.draw_word_links(offered, links)
+    shown = [word, *(one for one in offered if one in new and one != word)]
+    cards = [_build_neighbor_card(model, one) for one in shown[:MOST_CARDS]]
+    markup.draw_neighbor_cards(cards, links)
+    word_links.listen(WORD)
+
+
+@st.fragment
+def _draw_similarity(model: LanguageModel, text: str, examples: Sequence[str]) -> None:
+    """Draw the similarity of the text and a second sentence under each tokenization."""
+    draw_heading("Similarity of two sentences")
+    other = next((example for example in examples if example != text), "")
+    second = example_texts.draw_text("Second sentence", SECOND, other, {}, height=70)
+    if not second.strip():
+        return
+    with mistakes.show_errors():
+        found = compare_cached(model, text, second)
+        draw_metrics(*((label_tokenization(name), fraction(own)) for name, own in found.items()))
+        draw_note(
+            "Cosine of the two sentences' embeddings, each the mean of the last hidden states of its"
+            " wordpieces. The base tokenization is that before the model was adapted."
+        )
+
+
+@st.cache_data(max_entries=64, show_spinner="Reading the sentences …", hash_funcs=cache.STAMPS)
+def compare_cached(model: LanguageModel, first: str, second: str) -> dict[str, float]:
+    """Return the similarity of two sentences, by tokenization."""
+    preload.wait()
+    return compare_sentences(model, first, second, tokenizers_of(model))
 
 
 def draw_details(name: str, text: str) -> None:
@@ -126,65 +181,54 @@ def draw_details(name: str, text: str) -> None:
     with open_details():
         draw_command(["lens", text, "--model", name], "The tokens in a terminal")
         st.markdown("The predictions in Python")
-        st.code(
+        draw_code(
             "from vocadapt.models.language_model import open_model\n"
             "from vocadapt.training.prediction.fill_mask import fill_mask\n"
             f"print(fill_mask(open_model({name!r}), {text!r}))",
-            language="python",
-            wrap_lines=True,
+            "python",
         )
 
 
-def find_own_example(workspace: Workspace, model: LanguageModel) -> str:
-    """Return a sentence of the text that a model was adapted to, with a new word masked; "" if there
-    is none, or the text holds word counts only.
+def find_examples(workspace: Workspace, model: LanguageModel) -> list[str]:
+    """Return sentences of the workspace's texts with the most new words of a model, of its own text if
+    this has any; [] if there are none, or the texts hold word counts only.
     """
-    adapted = [one for one in list_adapted_models(workspace) if one.folder == Path(model.path)]
-    given = adapted[0].manifest.inputs.get("vectors") if adapted else None
-    if given is None:
-        return ""
-    made_from = [one for one in workspace.artifacts("vectors") if one.stamp == given.stamp]
-    names = {find_text_name(one) for one in made_from}
-    for corpus in workspace.artifacts("corpora"):
-        if corpus.name in names:
-            return _find_masked_sentence(model, str(corpus.folder), corpus.stamp)
-    return ""
+    for corpus in list_example_texts(workspace, model):
+        if found := _find_sentences(model, str(corpus.folder), corpus.stamp):
+            return found
+    return []
 
 
-@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
-def _find_masked_sentence(model: LanguageModel, folder: str, stamp: str) -> str:
-    """Return the first sentence with the most frequent new word, masked, in the first READ_LINES lines
-    of a text; "" if there is none.
-
-    stamp: stamp of the text, which is part of the cache key.
+@st.cache_data(max_entries=16, show_spinner=False, hash_funcs=cache.STAMPS)
+def _find_sentences(model: LanguageModel, folder: str, stamp: str) -> list[str]:
+    """Return the sentences of a text with the most new words. stamp: that of the text, which is part
+    of the cache key.
     """
-    text, mask = read_corpus([folder]), model.vocabulary.roles.get("mask", "")
-    if text.counted_by is not None or not mask:
-        return ""
-    # 1. Count the new words, and keep the first sentence of each.
-    new = frozenset(_list_new_words(model))
-    counts, sentences = Counter[str](), dict[str, str]()
-    for sentence in _list_short_sentences(islice(text, READ_LINES)):
-        words = model.splitter.words(sentence)
-        if not MIN_WORDS <= len(words) <= MAX_WORDS or mask in sentence:
-            continue
-        for word in words:
-            token = model.vocabulary.spell(word)
-            if token in new and _is_word(model, token):
-                counts[word] += 1
-                sentences.setdefault(word, sentence)
-    # 2. Mask the most frequent one.
-    for word, _ in counts.most_common(1):
-        return mask_word(sentences[word], word, mask)
-    return ""
+    text = read_corpus([folder])
+    new = [token for token in _list_new_words(model) if _is_word(model, token)]
+    if text.counted_by is not None or not new:
+        return []
+    return find_new_word_sentences(text, model, new)
 
 
-def _list_short_sentences(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the sentences of some lines that are short enough for an example."""
-    for line in lines:
-        for sentence in SENTENCE_END.split(line.strip()):
-            if len(sentence) <= LONGEST:
-                yield sentence
+def mask_example(model: LanguageModel, sentence: str) -> str:
+    """Return a sentence with one word masked, the longest old one if it has content: the new ones stay
+    to be seen. A model that cannot fill it in gets the sentence as it is.
+    """
+    mask = model.vocabulary.roles.get("mask", "")
+    if not mask or not has_mlm_head(model):
+        return sentence
+    known, words = frozenset(_list_new_words(model)), model.splitter.words(sentence)
+    old = [word for word in words if model.vocabulary.spell(word) not in known]
+    old.sort(key=len, reverse=True)
+    new = [word for word in words if model.vocabulary.spell(word) in known]
+    content = [word for word in old if len(word) >= CONTENT_LENGTH]
+    # The last new word, if another one stays; a word of any length comes last.
+    for word in (*content, *new[:0:-1], *old, *new):
+        masked = mask_word(sentence, word, mask)
+        if masked != sentence:
+            return masked
+    return sentence
 
 
 def mask_word(text: str, word: str, mask: str) -> str:
@@ -224,32 +268,41 @@ def _set_text(text: str) -> None:
     st.session_state[KEY] = text
 
 
-def draw_text_input(model: LanguageModel, own: str, on_typed: Callable[[], None]) -> str:
-    """Draw the text input with examples; the first text has a new word of the model.
+def draw_text_input(
+    model: LanguageModel, own: Sequence[str], on_typed: Callable[[], None]
+) -> tuple[str, list[str]]:
+    """Draw the text input with examples; the first text has a new word of the model. Return the text
+    and the examples.
 
-    own: an example of the user's own text, shown instead; "" if there is none. on_typed: called when
-    a text was typed.
+    own: sentences of the user's own text, shown instead. on_typed: called when a text was typed.
     """
+    examples = [mask_example(model, sentence) for sentence in own]
+    if not own:
+        examples = _list_made_up_examples(model)
+    names = {f"Example {place}": text for place, text in enumerate(examples, 1)}
+    label, help = "Sentence", None
     mask = model.vocabulary.roles.get("mask", "")
-    texts = [example.format(mask=mask) for example in EXAMPLES]
-    if own:
-        texts = [own]
+    if mask and has_mlm_head(model):
+        label = f"Sentence with one {markup.plain(mask)}"
+        help = f"Write {markup.plain(mask)} where the model should fill in a word."
+    text = example_texts.draw_text(
+        label, KEY, examples[0], names, height=90, on_change=on_typed, help=help
+    )
+    return text, examples
+
+
+def _list_made_up_examples(model: LanguageModel) -> list[str]:
+    """Return sentences of a field, one with a new word of the model first."""
+    mask = model.vocabulary.roles.get("mask", "")
+    texts = list(EXAMPLES)
+    if mask and has_mlm_head(model):
+        texts = [mask_word(text, word, mask) for text, word in EXAMPLES.items()]
     new = [token for token in _list_new_words(model) if _is_word(model, token)]
     first = next((text for text in texts if _has_word(model, text, new)), texts[0])
-    if new and not own and not any(_has_word(model, text, new) for text in texts):
+    if new and not any(_has_word(model, text, new) for text in texts):
         longest = max(new[:100], key=len)
-        first = OTHER_EXAMPLE.format(mask=mask, word=model.vocabulary.body(longest))
-    examples = dict.fromkeys((first, *texts))
-    names = {f"Example {place}": text for place, text in enumerate(examples, 1)}
-    return example_texts.draw_text(
-        f"Sentence with one {markup.plain(mask)}",
-        KEY,
-        first,
-        names,
-        height=90,
-        on_change=on_typed,
-        help=f"Write {markup.plain(mask)} where the model should fill in a word.",
-    )
+        first = mask_example(model, OTHER_EXAMPLE.format(word=model.vocabulary.body(longest)))
+    return list(dict.fromkeys((first, *texts)))
 
 
 def _has_word(model: LanguageModel, text: str, tokens: Sequence[str]) -> bool:
@@ -304,7 +357,7 @@ def _draw_words(model: LanguageModel, text: str) -> None:
     with right:
         if word:
             markup.draw_word_links(words, links)
-            _draw_neighbors(model, word, links)
+            markup.draw_neighbor_cards([_build_neighbor_card(model, word)], links)
         else:
             st.markdown("No word of this sentence is a wordpiece of the model.")
     word_links.listen(WORD)
@@ -312,13 +365,6 @@ def _draw_words(model: LanguageModel, text: str) -> None:
 
 def _fill(model: LanguageModel, text: str) -> Mapping[str, Filling]:
     """Return the most probable words under each tokenization; if there are none, say why."""
-    if not has_mlm_head(model):
-        st.markdown(
-            "This model cannot fill in a masked word: it was saved as"
-            f" {markup.plain(model.architecture or 'no model class')}, without the"
-            " masked-language-model head. Its tokens and neighbors are shown anyway."
-        )
-        return {}
     try:
         return fill_cached(model, text)
     except InputError as error:
@@ -385,10 +431,11 @@ def _choose_word(model: LanguageModel, text: str, offered: Sequence[str]) -> str
     return word
 
 
-def _draw_neighbors(model: LanguageModel, word: str, links: markup.Links) -> None:
-    """Draw the nearest whole words of a word in the model's input embeddings."""
+def _build_neighbor_card(model: LanguageModel, word: str) -> markup.Card:
+    """Build the card of the nearest whole words of a word in the model's input embeddings."""
     space = whole_words_of(model)
     rows = list_neighbors(space, model.space[word], NEIGHBORS, own=word)
     new = frozenset(_list_new_words(model))
     note = "nearest whole words in the model's embeddings"
-    markup.draw_neighbor_cards([markup.Card(word, note, "source", rows, new)], links)
+    random = cache.random_cosine_of(space)
+    return markup.Card(word, note, "good" if word in new else "source", rows, new, random=random)

@@ -33,9 +33,9 @@ def draw(workspace: Workspace) -> None:
     if chosen.model:
         model = cache.model_of(chosen.model)
         with left:
-            own = filling.find_own_example(workspace, model)
-            text = filling.draw_text_input(model, own, lambda: _record_trial(workspace))
-        filling.draw_text(model, text)
+            own = filling.find_examples(workspace, model)
+            text, examples = filling.draw_text_input(model, own, lambda: _record_trial(workspace))
+        filling.draw_text(model, text, examples)
         filling.draw_details(chosen.model, text)
     else:
         _draw_run(workspace, chosen.run, left)

@@ -16,12 +16,18 @@ from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import POOLED, label_tokenization
 from vocadapt.training.prediction.answering import find_best_answers
-from vocadapt.training.prediction.plain_text import plain_examples, split_into_lines
+from vocadapt.training.prediction.plain_text import (
+    add_blank_lines,
+    has_words,
+    plain_examples,
+    split_into_lines,
+)
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import (
+    draw_code,
     draw_command,
     draw_heading,
     draw_metrics,
@@ -315,7 +321,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
     except UnicodeDecodeError:
         st.error("The file is not UTF-8 text.", icon=":material/error:")
         return
-    if not lines:
+    if not any(lines):
         st.error("The file is empty: put one sentence on each line.", icon=":material/error:")
         return
     # 2. Take only the first of them, because the user waits for the predictions.
@@ -352,7 +358,7 @@ def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
     with open_details():
         draw_command(_build_command(folder, run, example), "The same in a terminal")
         st.markdown("The same in Python")
-        st.code(_build_python(folder, run, example), language="python", wrap_lines=True)
+        draw_code(_build_python(folder, run, example), "python")
         names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")
         st.markdown("The run")
         st.json({name: run.record[name] for name in names if name in run.record}, expanded=False)
@@ -360,7 +366,8 @@ def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
 
 def _predict(run: SavedRun, lines: list[str]) -> str:
     """Return the predictions for lines under the main tokenization, as the content of a file."""
-    examples = plain_examples(run, lines)
+    given = plain_examples(run, lines)
+    examples = list(filter(has_words, given))
     bar, predicted = st.progress(0.0, "Reading …"), []
     for start in range(0, len(examples), BATCH):
         predicted += run.predict(examples[start : start + BATCH])
@@ -368,7 +375,8 @@ def _predict(run: SavedRun, lines: list[str]) -> str:
         bar.progress(done / len(examples), f"{count(done)} of {count(len(examples))} lines")
     bar.empty()
     jsonl = run.kind.prediction_file.endswith(".jsonl")
-    return "".join(run.kind.format_predictions(examples, predicted, jsonl))
+    predictions = add_blank_lines(given, predicted)
+    return "".join(run.kind.format_predictions(given, predictions, jsonl))
 
 
 def _build_command(folder: str, run: SavedRun, example: Example | None) -> list[str]:

@@ -66,19 +66,14 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
         st.markdown(_describe_vectors(workspace, corpus, model, settings, counts and counts.counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
-        artifact_name = pickers.draw_name_input(workspace, "vectors", wish, "contextual_name")
-        if st.button(
-            "Make contextual vectors",
-            key="make_contextual",
-            type="primary",
-            icon=":material/play_arrow:",
-        ):
-            inputs = {"text": (str(corpus.folder),), "model": (name,)}
-            panel.start(
-                workspace,
-                Spec("contextual", ContextualStep(contextual=settings), inputs),
-                artifact_name,
-            )
+        inputs = {"text": (str(corpus.folder),), "model": (name,)}
+        spec = Spec("contextual", ContextualStep(contextual=settings), inputs)
+        label = "Make contextual vectors"
+        artifact_name = panel.draw_start(
+            workspace, "vectors", spec, wish, label, "make_contextual", "contextual_name"
+        )
+        if artifact_name:
+            panel.start(workspace, spec, artifact_name)
 
 
 def _draw_settings(model: LanguageModel) -> ContextualSettings:

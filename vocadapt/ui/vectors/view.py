@@ -47,6 +47,7 @@ from vocadapt.ui.components.number_formats import (
     format_estimate_bold,
     fraction,
     megabytes,
+    percent,
 )
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
@@ -66,7 +67,6 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
     # 1. The figures of a training, or of an import, which has no Word2Vec settings.
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
-    seconds = duration(vectors.manifest.seconds)
     metrics: list[tuple[str, ...]] = [
         ("Words", count(numbers["words"])),
         ("Dimension", str(numbers["dim"])),
@@ -74,15 +74,15 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     if settings:
         new = numbers["new_words"]
         metrics += [
-            ("New to the model", count(new), f"{fraction(new / numbers['words'])} of all"),
-            ("Trained in", seconds, f"{settings['epochs']} epochs · seed {settings['seed']}"),
+            ("New to the model", count(new), f"{percent(new / numbers['words'])} of all"),
+            ("Epochs", str(settings["epochs"]), f"seed {settings['seed']}"),
         ]
     else:
         occurrences = "–"
         if "occurrences" in numbers:
             occurrences = count(numbers["occurrences"])
-        metrics += [("Occurrences", occurrences), ("Imported in", seconds)]
-    draw_metrics(*metrics, places=columns[:4])
+        metrics += [("Occurrences", occurrences)]
+    draw_metrics(*metrics, places=columns[: len(metrics)])
     # 2. What was read, the notes of the step, and a warning if its text has changed.
     draw_note(describe_origin(vectors))
     for note in numbers.get("notes", ()):
@@ -101,13 +101,19 @@ def describe_origin(vectors: Artifact) -> str:
         for path in manifest.inputs[role].paths
     ]
     verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
-    sentence = f"{verb} {' and '.join(names)}"
+    sentence = f"{verb} {' and '.join(names)} in {duration(manifest.seconds)}."
+    has_counts = "occurrences" in manifest.numbers
+    if not names and not has_counts:
+        return "These vectors came with no record of their text."
     if not names:
-        sentence = "These vectors came with no record of their text"
-    if "occurrences" in manifest.numbers:
+        return (
+            "These vectors came with no record of their text, but with counts: their words occur"
+            f" {count(manifest.numbers['occurrences'])} times in it."
+        )
+    if has_counts:
         read = count(manifest.numbers["occurrences"])
-        sentence += f": {read} occurrences of these words were read"
-    return f"{sentence}."
+        sentence += f" It read {read} occurrences of these words."
+    return sentence
 
 
 @st.fragment
@@ -146,7 +152,16 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
             listed = list_neighbors(space, space[found.word], k, metric, found.word)
             note = f"{METRICS[metric]}, {count(len(listed))} of {count(len(space))} words"
             title = f"Nearest to {found.word}"
-            cards = [markup.Card(title, note, "domain", listed, measure=settings.score_kind)]
+            cards = [
+                markup.Card(
+                    title,
+                    note,
+                    "domain",
+                    listed,
+                    measure=settings.score_kind,
+                    random=word_query.find_random_cosine(settings, space),
+                )
+            ]
         elif found.formula is not None:
             cards = [word_query.build_formula_card(found.formula, space, k)]
         if cards:
@@ -240,12 +255,13 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
         settings = choose_settings()
     with plan:
         st.markdown(describe_training(workspace, model, corpus, settings))
-        name = pickers.draw_name_input(workspace, "vectors", corpus.name, "vectors_name")
-        if st.button(
-            "Train word vectors", type="primary", icon=":material/play_arrow:", key="train"
-        ):
-            inputs = {"text": (str(corpus.folder),), "model": (model,)}
-            panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
+        name = panel.draw_start(
+            workspace, "vectors", spec, corpus.name, "Train word vectors", "train", "vectors_name"
+        )
+        if name:
+            panel.start(workspace, spec, name)
 
 
 def describe_training(
@@ -324,21 +340,23 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     # 3. The name, and the button.
-    name = pickers.draw_name_input(workspace, "vectors", intake.suggest_name(files), "import_name")
-    if st.button(
-        "Import vectors",
-        type="primary",
-        icon=":material/download:",
-        disabled=not files,
-        key="import",
-    ):
+    spec = None
+    if files:
         # A model is read only to fold case or to limit the words to a text.
         needed_model = model if fold or text else None
         candidates = {"file": str(files[0]), "model": needed_model, "words": words, "text": text}
         inputs = {role: (path,) for role, path in candidates.items() if path}
-        panel.start(
-            workspace,
-            Spec("import", ImportStep(limit=limit, fold=fold), inputs),
-            name,
-            form="vectors_file",
-        )
+        spec = Spec("import", ImportStep(limit=limit, fold=fold), inputs)
+    wish = intake.suggest_name(files)
+    name = panel.draw_start(
+        workspace,
+        "vectors",
+        spec,
+        wish,
+        "Import vectors",
+        "import",
+        "import_name",
+        ":material/download:",
+    )
+    if spec and name:
+        panel.start(workspace, spec, name, form="vectors_file")

@@ -141,10 +141,13 @@ def _draw_start_button(
         inputs["text"] = (str(corpus.folder),)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
-        name = pickers.draw_name_input(workspace, "models", wish, "vocabulary_name")
-        if st.button("Make this model", icon=":material/compress:", key="vocabulary_make"):
-            panel.launch(workspace, Spec("model", ModelStep(recipe=recipe), inputs), name)
-            st.rerun(scope="app")
+        spec = Spec("model", ModelStep(recipe=recipe), inputs)
+        key, name_key, icon = "vocabulary_make", "vocabulary_name", ":material/compress:"
+        name = panel.draw_start(
+            workspace, "models", spec, wish, "Make this model", key, name_key, icon, "secondary"
+        )
+        if name:
+            panel.start(workspace, spec, name)
 
 
 def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reducer) -> None:
@@ -405,6 +408,7 @@ def _draw_token(
                         f"cosine, {NEAREST} of {count(len(space))}",
                         "source",
                         rows,
+                        random=cache.random_cosine_of(space),
                     )
                 ]
             )

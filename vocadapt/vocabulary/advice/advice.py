@@ -284,8 +284,10 @@ def _measure(
     # 1. Count the words that get a vector; those that are tokens are anchors of the alignment.
     groups = group_word_forms(vocabulary, splitter, counts.counts)
     frequent = {group.word: group for group in groups if group.count >= min_count}
-    special = vocabulary.special
-    anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
+    tokens = filter(vocabulary.ids.__contains__, map(vocabulary.spell, frequent))
+    anchors = sum(
+        token not in vocabulary.special and vocabulary.produces(token, splitter) for token in tokens
+    )
     # 2. Choose the words to add by the lines that are not held out, and measure on the others what
     #    they save, by their minimum number of occurrences.
     choosing = frequent
@@ -296,7 +298,7 @@ def _measure(
         priced = tokenize_text(vocabulary, counts.held_out)
         chosen_on = tokenize_text(vocabulary, counts.choosing)
     addable, _ = split_addable_words(vocabulary, splitter, choosing)
-    words = [choosing[word] for word in addable]
+    words = [choosing[word] for word in addable if choosing[word].stands_alone]
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
         if floor > min_count or not gains:

@@ -23,6 +23,7 @@ from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily
 from vocadapt.vocabulary.families.family import (
     FAMILIES,
     TokenizerFamily,
+    explain_casing,
     family_of,
     find_trainer,
     list_trainers,
@@ -40,6 +41,7 @@ __all__ = [
     "FAMILIES",
     "TokenizerFamily",
     "Vocabulary",
+    "explain_casing",
     "family_of",
     "find_trainer",
     "list_trainers",

@@ -124,6 +124,12 @@ class BpeFamily(TokenizerFamily):
                 "Insert the words into the vocabulary instead (tokenizer mode insertion).",
             )
 
+    def prepare_exact_words(self, tokenizer: Tokenizer) -> Tokenizer:
+        """Return a copy with `ignore_merges`: a pre-token that is an entry is one token."""
+        content = to_json(tokenizer)
+        content["model"]["ignore_merges"] = True
+        return from_json(content)
+
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole pre-token, is one token with the next
         free id: an entry without merges.

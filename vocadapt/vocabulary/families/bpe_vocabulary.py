@@ -29,15 +29,13 @@ RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<\|reserved_special_token_\d+\
 class BpeVocabulary(MarkedVocabulary):
     """A BPE vocabulary.
 
-    merges: pairs of tokens, by rank. added: tokens that are matched before pre-tokenization,
-        special ones included.
+    merges: pairs of tokens, by rank.
     ignore_merges: whether a pre-token that is an entry is not merged.
     byte_fallback: whether a character without a token is spelled by its bytes.
     fuse_unknown: whether consecutive unknown characters are one unknown token.
     """
 
     merges: tuple[Merge, ...] = ()
-    added: frozenset[str] = frozenset()
     ignore_merges: bool = False
     byte_fallback: bool = False
     fuse_unknown: bool = False
@@ -162,8 +160,9 @@ class BpeVocabulary(MarkedVocabulary):
 
     @property
     def reserved_tokens(self) -> tuple[str, ...]:
-        """Reserved tokens whose ids new tokens can take, by id."""
-        return tuple(filter(self.is_placeholder, self.tokens))
+        """Reserved tokens whose ids new tokens can take, by id: no file of the model names them."""
+        reserved = filter(self.is_placeholder, self.tokens)
+        return tuple(token for token in reserved if token not in self.named)
 
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the tokens from which merges make these tokens, directly or indirectly."""
@@ -211,7 +210,8 @@ class BpeVocabulary(MarkedVocabulary):
         changed = tuple(tokens)
         known = frozenset(changed)
         if whole is None:
-            whole = self.whole.intersection(known).union(known.difference(self.ids))
+            whole = self.whole.union(known.difference(self.ids))
+        whole = whole.intersection(known)
         # 1. Keep the merges of old tokens that keep their place and that merges still make.
         stays = self._list_in_place(changed)
         if not stays.issuperset(self.ids):

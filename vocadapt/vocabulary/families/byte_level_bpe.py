@@ -122,7 +122,7 @@ class ByteLevelFamily(BpeFamily):
             for one in list_parts(part)
         )
 
-    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+    def build_from_folder(self, folder: Path, lowercase: bool | None = None) -> Tokenizer | None:
         """Build the tokenizer of a folder from its vocabulary and merges files; None if it has
         none.
         """

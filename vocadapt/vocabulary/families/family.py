@@ -5,7 +5,6 @@ and tokenizes words. To add a family, derive both classes in a new module and ca
 `register_family`. No other module names a family.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,7 +84,7 @@ class TokenizerFamily(ABC):
 
     def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
         """Return the splitter of a tokenizer, which splits a text into words without marks."""
-        return Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
+        return Splitter.from_tokenizer(read_parts(tokenizer, ("normalizer", "pre_tokenizer")))
 
     def splits_exactly(self, tokenizer: Tokenizer) -> bool:
         """Return whether no token crosses the boundaries of the splitter's pre-tokens."""
@@ -95,11 +94,23 @@ class TokenizerFamily(ABC):
         """Return why a model cannot use a tokenizer; None if it can."""
         return None
 
-    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+    def build_from_folder(self, folder: Path, lowercase: bool | None = None) -> Tokenizer | None:
         """Build the tokenizer of a folder without a tokenizer.json; return None if the folder lacks
         the family's own files.
+
+        lowercase: casing of the text if no file of the folder states it; None to infer it.
         """
         return None
+
+    def states_casing(self, folder: Path) -> bool:
+        """Return whether the files of a folder without a tokenizer.json state the casing."""
+        return True
+
+    def explain_casing(self, folder: Path) -> str:
+        """Return how a folder that does not state its casing is read, and how it could be read
+        otherwise; "" if there is no doubt.
+        """
+        return ""
 
     def build_from_file(self, path: Path, lowercase: bool | None = None) -> Tokenizer:
         """Build a tokenizer from a bare vocabulary file; raises InputError for another file."""
@@ -120,6 +131,14 @@ class TokenizerFamily(ABC):
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
         """Raise InputError if adding exact words would change how other words are tokenized; in
         most families it never does.
+        """
+        return None
+
+    def prepare_exact_words(self, tokenizer: Tokenizer) -> Tokenizer | None:
+        """Return a copy that is ready for exact words, with the same tokens and ids; None if exact
+        words need no preparation.
+
+        `check_exact_words` accepts the copy, so a text must show that its tokens are the same.
         """
         return None
 
@@ -234,19 +253,20 @@ def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer
     """Read the fast tokenizer of a model folder, or build one from a bare vocabulary file.
 
     Stored truncation and padding are switched off.
-    lowercase: casing of a bare file; None to infer it from the tokens. A folder stores its casing.
+    lowercase: casing of a bare file, or of a folder whose files do not state it; None to infer it
+        from the tokens.
     Raises InputError if there is no vocabulary, or if its family is not supported.
     """
     path = Path(path)
     if not path.is_dir():
         tokenizer = FAMILIES[DEFAULT].build_from_file(path, lowercase)
-    elif lowercase is None:
-        tokenizer = _read_folder(path)
-    else:
+    elif lowercase is not None and states_casing(path):
         raise InputError(
             f"{path} is a model folder, which stores its casing.",
             "Set the casing only for a vocab.txt.",
         )
+    else:
+        tokenizer = _read_folder(path, lowercase)
     problem = family_of(tokenizer).explain_unusable(tokenizer)
     if problem is not None:
         raise InputError(f"{path}: {problem}.", "Correct the files: no model can use them.")
@@ -267,7 +287,26 @@ def inspect_file(
     return FAMILIES[DEFAULT].inspect_file(path, lowercase)
 
 
-def _read_folder(folder: Path) -> Tokenizer:
+def states_casing(folder: Path) -> bool:
+    """Return whether the files of a model folder state the casing: most do."""
+    if (folder / TOKENIZER).is_file():
+        return True
+    return all(family.states_casing(folder) for family in FAMILIES.values())
+
+
+def explain_casing(path: Path, lowercase: bool | None = None) -> str:
+    """Return how a model folder is read that does not state its casing, and what another reading
+    would change; "" if there is no doubt.
+
+    lowercase: the casing that was given, if any.
+    """
+    if lowercase is not None or not path.is_dir() or states_casing(path):
+        return ""
+    notes = (family.explain_casing(path) for family in FAMILIES.values())
+    return " ".join(filter(None, notes))
+
+
+def _read_folder(folder: Path, lowercase: bool | None) -> Tokenizer:
     """Read the tokenizer.json of a folder, or build a tokenizer from other files of a family."""
     # 1. A tokenizer.json is complete; it is checked and tested before it is loaded.
     content = check_tokenizer_files(folder, _check_model)
@@ -283,7 +322,7 @@ def _read_folder(folder: Path) -> Tokenizer:
             return Tokenizer.from_file(str(folder / TOKENIZER))
     # 2. Older models have only the files of their family, such as vocab.txt.
     for family in FAMILIES.values():
-        tokenizer = family.build_from_folder(folder)
+        tokenizer = family.build_from_folder(folder, lowercase)
         if tokenizer is not None:
             return tokenizer
     # 3. Report what the folder contains instead.

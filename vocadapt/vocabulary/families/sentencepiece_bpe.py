@@ -11,7 +11,8 @@ pre-tokenizer that splits, the finest of SPLITS that no merge crosses:
     ▁the▁cough,▁then → ▁the ▁cough , ▁then    if no merge joins letters with other characters
     ▁the▁cough,▁then → ▁the ▁cough, ▁then     if no merge joins ▁ to what comes before it
 
-If merges cross both, exact words are refused.
+If merges cross both, exact words are refused, unless a text shows that splitting before ▁ changes
+none of its tokens (`plan.exact_words`).
 """
 
 import json
@@ -198,6 +199,10 @@ class SentencePieceBpeFamily(BpeFamily):
                     "Insert the words into the vocabulary instead (tokenizer mode insertion).",
                 )
         super().check_exact_words(tokenizer)
+
+    def prepare_exact_words(self, tokenizer: Tokenizer) -> Tokenizer:
+        """Return a copy whose pre-tokenizer splits a text, and that looks up whole pre-tokens."""
+        return self._split_text(super().prepare_exact_words(tokenizer), tokenizer)
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole pre-token, is one token with the next

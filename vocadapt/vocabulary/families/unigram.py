@@ -76,7 +76,7 @@ class UnigramFamily(TokenizerFamily):
         """Check the model of a tokenizer.json; return its ids by token."""
         return check_unigram_model(model)
 
-    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+    def build_from_folder(self, folder: Path, lowercase: bool | None = None) -> Tokenizer | None:
         """Build the tokenizer of a folder from its SentencePiece .model file; None if it has none."""
         return build_from_sentencepiece(folder)
 

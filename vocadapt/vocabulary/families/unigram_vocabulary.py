@@ -32,14 +32,12 @@ class UnigramVocabulary(MarkedVocabulary):
     """A Unigram vocabulary.
 
     scores: the score of each piece of the model, by id. Added tokens may follow without a score.
-    added: tokens that are matched before pre-tokenization, special ones included.
     byte_fallback: whether an unknown character becomes the tokens of its bytes.
     """
 
     family = "unigram"
     mark = MARK
     scores: Mapping[str, float] = field(default_factory=dict)
-    added: frozenset[str] = frozenset()
     byte_fallback: bool = False
 
     # Spelling

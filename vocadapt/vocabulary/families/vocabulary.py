@@ -36,9 +36,12 @@ ROLES = ("pad", "unk", "cls", "sep", "mask")
 POSITIONS = ("word start", "continuation", "whole word", "special", "unused")
 # Why a token cannot be produced.
 SPECIAL = "a special token"
+FIXED = "special and added tokens"  # why a token is never removed
 NEVER_ONE_WORD = "the model's own normalizer and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model tokenizes"
+ERASED = "the model's normalizer erases it"
+NEVER_PRODUCED = "in the vocabulary, but the tokenizer never produces it"
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,9 @@ class Vocabulary(Summarized, ABC):
     longest_word: characters of the longest word that is tokenized; longer ones are unknown.
     unknown: the unknown token; "" if the family has none.
     declared_roles: special tokens by role (of ROLES), as the model's files declare them.
+    added: added tokens that are matched before a text is split, special ones included; exact words,
+        which match what the splitter outputs, are not among them.
+    named: tokens that the model's files name, in a config or a chat template: their ids are not free.
     """
 
     family: ClassVar[str]
@@ -132,6 +138,8 @@ class Vocabulary(Summarized, ABC):
     longest_word: int = sys.maxsize
     unknown: str = ""
     declared_roles: Mapping[str, str] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -244,17 +252,25 @@ class Vocabulary(Summarized, ABC):
             names[token] = name
         return tuple(names[token] for token in self.tokens)
 
-    def find_kinds(self, names: Sequence[str], tokens: Sequence[str]) -> TokenKinds:
-        """Return the kinds of some tokens, for a space that contains them under these names."""
+    def find_kinds(
+        self, names: Sequence[str], tokens: Sequence[str], splitter: Splitter | None = None
+    ) -> TokenKinds:
+        """Return the kinds of some tokens, for a space that contains them under these names.
+
+        splitter: of the model; None if it is not known which tokens its tokenizer produces.
+        """
         named = list(zip(names, tokens, strict=True))
         bodies = {name: self.body(token) for name, token in named if self.continues(token)}
-        return TokenKinds(
+        kinds = TokenKinds(
             frozenset(name for name, token in named if token in self.special),
             frozenset(bodies),
             frozenset(name for name, token in named if self.is_placeholder(token)),
             bodies,
             self.continuation_name,
         )
+        if splitter is None:
+            return kinds
+        return replace(kinds, is_produced=ProducedTokens(self, splitter, dict(named)))
 
     def spell_words(self, space: EmbeddingSpace) -> EmbeddingSpace:
         """Return word vectors with each word replaced by its spelling as a token."""
@@ -294,6 +310,14 @@ class Vocabulary(Summarized, ABC):
     def role_ids(self) -> dict[str, int]:
         """Id of the special token of each role, without those that the vocabulary lacks."""
         return {role: self.ids[token] for role, token in self.roles.items() if token in self.ids}
+
+    @cached_property
+    def fixed_tokens(self) -> frozenset[str]:
+        """The tokens that no plan removes: special tokens, those with a role, and added tokens,
+        which chat templates and users write whether they are marked as special or not.
+        """
+        fixed = {*self.special, *self.added, *self.roles.values(), self.unknown}
+        return frozenset(fixed & self.ids.keys())
 
     def list_missing(self, *roles: str) -> list[str]:
         """Return the special tokens of these roles that the vocabulary lacks."""
@@ -358,6 +382,16 @@ class Vocabulary(Summarized, ABC):
             else:
                 starts[self.body(token)] = weight
         return self.build_word_table(starts, continuations)
+
+    def produces(self, token: str, splitter: Splitter) -> bool:
+        """Return whether a tokenizer with this vocabulary and splitter makes a whole pre-token of
+        some text this token; true for continuations, which are not examined.
+
+        Example: an uncased BERT has an entry covid-19, but its pre-tokenizer splits the word.
+        """
+        if token in self.special or token in self.added or self.continues(token):
+            return True
+        return splitter.can_output(token) and self.tokenize_token(token) == (token,)
 
     def find_words_with(self, token: str, pretokens: Iterable[str]) -> list[str]:
         """Return the pre-tokens whose tokens include `token`: "##chy" → ["tachycardia"]."""
@@ -447,7 +481,32 @@ class Vocabulary(Summarized, ABC):
         """
         changed = tuple(tokens)
         if whole is None:
-            whole = self.whole.intersection(changed)
+            whole = self.whole
         return replace(
-            self, tokens=changed, special=self.special.intersection(changed), whole=whole
+            self,
+            tokens=changed,
+            special=self.special.intersection(changed),
+            whole=whole.intersection(changed),
+            added=self.added.intersection(changed),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ProducedTokens:
+    """Whether a tokenizer produces the token of a name; each name is examined when it is needed,
+    because all tokens of a large vocabulary take seconds.
+
+    tokens: the token of each name. known: the results so far: an alignment is fitted many times on
+        the same words.
+    """
+
+    vocabulary: Vocabulary
+    splitter: Splitter
+    tokens: Mapping[str, str]
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def __call__(self, name: str) -> bool:
+        """Return whether a text exists from which the tokenizer makes the token of this name."""
+        if name not in self.known:
+            self.known[name] = self.vocabulary.produces(self.tokens[name], self.splitter)
+        return self.known[name]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tokenizers import (
     AddedToken,
@@ -312,6 +313,12 @@ class WordPieceFamily(TokenizerFamily):
         words.
         """
         special, whole = split_added_tokens(tokenizer)
+        splitter = self.make_splitter(tokenizer)
+        added = {
+            token.content
+            for token in tokenizer.get_added_tokens_decoder().values()
+            if not _is_exact_word(token) or not splitter.leaves_unchanged(token.content)
+        }
         return WordPieceVocabulary(
             list_tokens(tokenizer),
             special=special,
@@ -319,6 +326,7 @@ class WordPieceFamily(TokenizerFamily):
             continuation=tokenizer.model.continuing_subword_prefix,
             unknown=tokenizer.model.unk_token,
             longest_word=tokenizer.model.max_input_chars_per_word,
+            added=frozenset(added),
         )
 
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
@@ -328,11 +336,36 @@ class WordPieceFamily(TokenizerFamily):
             return f"its vocabulary lacks {unknown}, its unknown token"
         return None
 
-    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+    def build_from_folder(self, folder: Path, lowercase: bool | None = None) -> Tokenizer | None:
         """Build BERT's tokenizer from the vocab.txt of a folder; None if it has none."""
         if not (folder / VOCAB_FILE).is_file():
             return None
-        return build_tokenizer(read_tokens(folder / VOCAB_FILE), **_read_flags(folder))
+        flags: dict[str, Any] = {"lowercase": lowercase} | _read_flags(folder)
+        return build_tokenizer(read_tokens(folder / VOCAB_FILE), **flags)
+
+    def states_casing(self, folder: Path) -> bool:
+        """Return whether tokenizer_config.json states the casing of a vocab.txt."""
+        return not (folder / VOCAB_FILE).is_file() or "lowercase" in _read_flags(folder)
+
+    def explain_casing(self, folder: Path) -> str:
+        """Return how a vocab.txt with capital letters is read, and how transformers reads it: a
+        BertTokenizer lowercases unless tokenizer_config.json says otherwise.
+        """
+        tokens = read_tokens(folder / VOCAB_FILE)
+        if is_lowercase(tokens):
+            return ""
+        tokenizers = (build_tokenizer(tokens, lowercase) for lowercase in (False, True))
+        cased, uncased = map(self._count_unreachable, tokenizers)
+        return (
+            f"No file states the casing of {VOCAB_FILE}. It is read as cased: {cased:,} of its"
+            f" {len(tokens):,} tokens are never produced. transformers reads it as uncased:"
+            f" {uncased:,} are never produced. Give the casing, or set do_lower_case in {CONFIG}."
+        )
+
+    def _count_unreachable(self, tokenizer: Tokenizer) -> int:
+        """Count the tokens that no text can produce."""
+        splitter = self.make_splitter(tokenizer)
+        return len(self.read_vocabulary(tokenizer).find_unreachable(splitter))
 
     def build_from_file(self, path: Path, lowercase: bool | None = None) -> Tokenizer:
         """Build BERT's tokenizer from a vocab.txt."""
@@ -469,6 +502,11 @@ def build_tokenizer(
             ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
         )
     return tokenizer
+
+
+def _is_exact_word(token: AddedToken) -> bool:
+    """Return whether an added token matches as those of `add_exact_words` do."""
+    return all(getattr(token, name) == value for name, value in EXACT_WORD.items())
 
 
 def _read_flags(folder: Path) -> dict[str, bool]:

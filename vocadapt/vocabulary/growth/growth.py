@@ -18,6 +18,7 @@ tokens.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -238,16 +239,16 @@ def measure_growth_over_seeds(
     if not REDUCTIONS[settings.heuristic].seeded:
         return reducer.measure_growth(settings)
     runs = [reducer.measure_growth(replace(settings, seed=seed)) for seed in dict.fromkeys(seeds)]
-    growths = np.array([run.growth for run in runs])
+    growths = [run.growth for run in runs]
     return Growth(
         settings.heuristic,
         settings.keep,
         runs[0].vocabulary,
         round(float(np.mean([run.tokens for run in runs]))),
-        float(growths.mean()),
-        float(np.mean([run.growth_in_sample for run in runs])),
+        mean(growths),
+        mean(run.growth_in_sample for run in runs),
         max(run.unknown for run in runs),
-        float(growths.std(ddof=1)) if len(runs) > 1 else None,
+        stdev(growths) if len(runs) > 1 else None,
     )
 
 

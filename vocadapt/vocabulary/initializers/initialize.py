@@ -24,6 +24,7 @@ from vocadapt.vocabulary.initializers.materials import (
     list_trained_tokens,
 )
 from vocadapt.vocabulary.initializers.methods import FITTED, METHODS
+from vocadapt.vocabulary.initializers.outputs import initialize_output_rows
 from vocadapt.vocabulary.initializers.sparse import SPARSE
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
@@ -55,11 +56,20 @@ def initialize(materials: Materials, settings: InitializerSettings) -> NewEmbedd
 
     Raises InputError if the materials lack what the initializer needs.
     """
+
+    def make_output_rows(output: EmbeddingSpace) -> Matrix:
+        rows = initialize_output_rows(materials, settings, output)
+        unknown = (Provenance(""),) * len(rows)
+        return finish(NewEmbeddings(materials.plan.new_embeddings, rows, unknown), output).matrix
+
+    def finish(embeddings: NewEmbeddings, model: EmbeddingSpace) -> NewEmbeddings:
+        if settings.norm_matched:
+            embeddings = match_norms(embeddings, materials.plan, model)
+        return copy_to_forms(embeddings, materials.plan)
+
     matrix, provenance = INITIALIZERS[settings.method].make(materials, settings)
     embeddings = NewEmbeddings(materials.plan.new_embeddings, matrix, provenance)
-    if settings.norm_matched:
-        embeddings = match_norms(embeddings, materials.plan, materials.model)
-    return copy_to_forms(embeddings, materials.plan)
+    return replace(finish(embeddings, materials.model), make_output_rows=make_output_rows)
 
 
 def copy_to_forms(embeddings: NewEmbeddings, plan: VocabularyPlan) -> NewEmbeddings:

@@ -76,11 +76,14 @@ class NewEmbeddings(Summarized):
     """Embeddings of new tokens.
 
     matrix: (tokens, dim) float32; provenance: the origin of each, in the same order.
+    make_output_rows: computes the rows of an untied output layer, (tokens, width) float32, from the
+        space of its old rows; None for the mean of the pieces.
     """
 
     tokens: tuple[str, ...]
     matrix: Matrix
     provenance: tuple[Provenance, ...]
+    make_output_rows: Callable[[EmbeddingSpace], Matrix] | None = None
 
     def summarize(self) -> Summary:
         """Return the first new tokens, with the origin of each embedding."""
@@ -297,11 +300,17 @@ class Materials:
         """Common tokens, by id: old tokens that keep their embedding and have a vector in the
         target space.
 
-        Special and [unused] tokens are excluded. Raises InputError if there are none.
+        Special and [unused] tokens, and those that the tokenizer never produces, are excluded.
+        Raises InputError if there are none.
         """
         space, kept = self.similarity_space, frozenset(self.plan.kept)
         trained = list_trained_tokens(self.plan, self.model)
-        common = tuple(token for token in trained if token in kept and has_vector(space, token))
+        is_produced = self.model.kinds.is_produced
+        common = tuple(
+            token
+            for token in trained
+            if token in kept and has_vector(space, token) and is_produced(token)
+        )
         if not common:
             raise InputError(
                 f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in"
@@ -375,6 +384,8 @@ class Initializer:
     needs: input in addition to the model: "" none, "words" word vectors, "target" a target model,
         "similar" word vectors or a target model, "text" a text, "glossary" descriptions of words,
         "network" the weights of the model.
+    reads_rows: whether it computes embeddings from those of old tokens, and so output rows from
+        theirs.
     settings: frozen dataclass of its own settings, each declared by `setting`.
     """
 
@@ -385,6 +396,7 @@ class Initializer:
     needs_alignment: bool = False
     needs: str = ""
     settings: type[Any] | None = None
+    reads_rows: bool = False
 
 
 # All initializers by name; filled by `initialize`, which imports the modules that define them.

@@ -322,6 +322,7 @@ METHODS: dict[str, Initializer] = {
         "Poerner et al. 2020, Creating new input vectors",
         needs_alignment=True,
         needs="similar",
+        reads_rows=True,
     ),
     "identity": Initializer(
         initialize_identity,
@@ -354,6 +355,7 @@ METHODS: dict[str, Initializer] = {
         "the mean of all old embeddings, the same for every token",
         "mean E",
         "a baseline",
+        reads_rows=True,
     ),
     "common-mean": Initializer(
         initialize_common_mean,
@@ -361,6 +363,7 @@ METHODS: dict[str, Initializer] = {
         "mean E(o)",
         "a baseline",
         needs="similar",
+        reads_rows=True,
     ),
     "syntactic": Initializer(
         initialize_syntactic,
@@ -369,6 +372,7 @@ METHODS: dict[str, Initializer] = {
         " old embeddings, instead of that of the unknown token",
         "mean of E(pieces of t)",
         "Fast 2023, section 4.4.5",
+        reads_rows=True,
     ),
     "semantic": Initializer(
         initialize_semantic,
@@ -376,6 +380,7 @@ METHODS: dict[str, Initializer] = {
         "1/m Σ E(o), o in the m nearest",
         "Fast 2023, section 4.4.5",
         needs="similar",
+        reads_rows=True,
     ),
     "focus": Initializer(
         initialize_focus,
@@ -383,6 +388,7 @@ METHODS: dict[str, Initializer] = {
         "Σ sparsemax(cos(t, o)) · E(o)",
         "Dobler and de Melo 2023, FOCUS",
         needs="similar",
+        reads_rows=True,
     ),
     "wechsel": Initializer(
         initialize_wechsel,
@@ -391,6 +397,7 @@ METHODS: dict[str, Initializer] = {
         "Σ softmax(cos(t, o) / 0.1) · E(o)",
         "Minixhofer et al. 2022, WECHSEL",
         needs="similar",
+        reads_rows=True,
     ),
 }
 FITTED = {  # a separate dictionary, because they come last in menus, after matching pursuit
@@ -402,6 +409,7 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
         "FragMend (Mehta et al. 2026), here for encoders, with the map of Kaplan et al. 2025",
         needs="network",
         settings=JoinSettings,
+        reads_rows=True,
     ),
     "distilled": Initializer(
         initialize_distilled,

@@ -124,5 +124,6 @@ SPARSE = {
         "Σ α_o · E(o), α by orthogonal matching pursuit",
         "Goddard and Fernandes Neto 2025; mergekit-tokensurgeon",
         needs="similar",
+        reads_rows=True,
     ),
 }

@@ -28,6 +28,7 @@ from vocadapt.vocabulary.plan.reduction import (
 )
 
 IN_VOCABULARY = "already in the vocabulary"
+PART_OF_WORDS = "rarely a word of its own: other letters follow it without a space"
 LIKE_A_CONTINUATION = "a word that the tokenizer would read as a continuation"
 NEEDS = {
     "target": "the vocabulary of another model",
@@ -64,13 +65,18 @@ class AugmentationMaterials:
         """The base without the removed tokens."""
         if self.kept is None:
             return self.base
-        stays = self.kept | self.base.special | {self.base.unknown}
+        stays = self.kept | self.base.fixed_tokens
         return self.base.with_tokens(token for token in self.base.tokens if token in stays)
 
     @cached_property
     def words(self) -> tuple[WordForms, ...]:
         """The words of the text with their forms, most frequent first; ties go to the smaller word."""
         return group_word_forms(self.base, self.splitter, self.counts or {})
+
+    @cached_property
+    def parts_of_words(self) -> frozenset[str]:
+        """The main forms of the words that rarely stand alone."""
+        return frozenset(word.main for word in self.words if not word.stands_alone)
 
 
 Candidates = Iterable[str]  # tokens as the base spells them, best first
@@ -187,6 +193,8 @@ def _explain_skipped(
     is_marked = bool(materials.base.notation.continuation)
     if chosen.makes_words and is_marked and materials.base.continues(token):
         return LIKE_A_CONTINUATION
+    if chosen.makes_words and token in materials.parts_of_words:
+        return PART_OF_WORDS
     return materials.base.explain_unreachable(token, materials.splitter, materials.exact)
 
 

@@ -41,6 +41,7 @@ class PlanNumbers(TypedDict):
     left_out: dict[str, int]
     note: NotRequired[str]
     trim: NotRequired[TrimNumbers]
+    checked_lines: NotRequired[int]
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,8 @@ class VocabularyPlan(Summarized):
     target: the vocabulary that is taken over as a whole, if any.
     note: explanation if the plan has fewer tokens than expected.
     trim: what is kept of the text, if the plan is a trim.
+    checked_lines: number of lines of a text in which exact words change no other word, if it had to
+        be checked: see `exact_words`.
     """
 
     base: Vocabulary
@@ -238,6 +241,7 @@ class VocabularyPlan(Summarized):
     target: Vocabulary | None = None
     note: str = ""
     trim: TrimFigures | None = None
+    checked_lines: int = 0
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -335,6 +339,7 @@ class VocabularyPlan(Summarized):
             "left_out": {reason: len(words) for reason, words in self.left_out.items()},
             **({"note": self.note} if self.note else {}),
             **({"trim": self.trim.to_dict()} if self.trim else {}),
+            **({"checked_lines": self.checked_lines} if self.checked_lines else {}),
         }
         return cast(PlanNumbers, numbers)
 

@@ -7,7 +7,7 @@ also gives each old token with a word vector a new embedding (their "most radica
 tokens of a text (`trimming`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,10 +16,15 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
+from vocadapt.vocabulary.families.vocabulary import (
+    ERASED,
+    NEVER_ONE_WORD,
+    NEVER_PRODUCED,
+)
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     OF_MODEL,
+    PART_OF_WORDS,
     AugmentationMaterials,
     Proposal,
     propose,
@@ -117,6 +122,13 @@ def plan_from_words(
     # 1. Select the new words, most frequent first, up to the maximum. Forms of one word count once.
     settings = settings or PlanSettings()
     reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
+    forms = group_word_forms(vocabulary, splitter, counts or {})
+    parts = {vocabulary.fold_word(word.word) for word in forms if not word.stands_alone}
+    if parts:
+        refused[PART_OF_WORDS] = tuple(
+            word for word in reachable if vocabulary.fold_word(word) in parts
+        )
+        reachable = tuple(word for word in reachable if vocabulary.fold_word(word) not in parts)
     if not reachable:
         lacking = sum(map(len, refused.values()))
         raise InputError(
@@ -157,7 +169,7 @@ def plan_from_words(
     )
     if not exact:
         return _with_intermediate_tokens(plan)
-    return add_forms(plan, group_word_forms(vocabulary, splitter, counts or {}))
+    return add_forms(plan, forms)
 
 
 def _mark_forms(vocabulary: Vocabulary, added: Iterable[AddedWord]) -> tuple[AddedWord, ...]:
@@ -250,23 +262,28 @@ def split_addable_words(
     vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str], exact: bool = True
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Split words that the model lacks into those that can be added, in order, and those that
-    cannot, by reason.
+    cannot, by reason. The tokenizer may also never produce a word that is in the vocabulary.
 
     exact: they would be exact-word tokens instead of WordPiece entries.
     """
     reachable = list[str]()
-    refused: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
+    refused: defaultdict[str, list[str]] = defaultdict(list)
     for word in words:
-        if not vocabulary.lacks_word(word):
-            continue
         token = vocabulary.spell(word)
+        if not splitter.words(word):
+            refused[ERASED].append(word)
+            continue
+        if not vocabulary.lacks_word(word):
+            if token in vocabulary and not vocabulary.produces(token, splitter):
+                refused[NEVER_PRODUCED].append(word)
+            continue
         reason = vocabulary.explain_unreachable(token, splitter, exact)
         if vocabulary.notation.continuation and vocabulary.continues(token):
             reason = NEVER_ONE_WORD
         if reason is None:
             reachable.append(word)
         else:
-            refused.setdefault(reason, []).append(word)
+            refused[reason].append(word)
     return tuple(reachable), {reason: tuple(found) for reason, found in refused.items()}
 
 
@@ -321,12 +338,12 @@ def _plan_trim(
         raise InputError("A trim needs the words of a text.", "Give a text.")
     how = (settings.cover, settings.keep, settings.characters == "all")
     text = tokenize_text(vocabulary, counts, token_counts)
-    order, figures = select_trim(vocabulary, splitter, text, *how)
+    order, figures = select_trim(vocabulary, text, *how)
     if sources.held_out or sources.held_out_token_counts:
         with suppress(InputError):  # the model knows no word of one of the two parts
             held_out = tokenize_text(vocabulary, sources.held_out, sources.held_out_token_counts)
             text = tokenize_text(vocabulary, sources.counts or {}, sources.token_counts)
-            _, found = select_trim(vocabulary, splitter, text, *how, measured=held_out)
+            _, found = select_trim(vocabulary, text, *how, measured=held_out)
             figures = replace(figures, held_out=found)
     return VocabularyPlan(vocabulary, (), settings=settings, order=order, trim=figures)
 
@@ -483,14 +500,15 @@ def _plan_order(
 ) -> VocabularyPlan:
     """Make the plan whose vocabulary is `order`, tokens of the target by id.
 
-    Raises InputError if a special token of the model is not among them.
+    Raises InputError if a special or added token of the model is not among them.
     """
-    special = vocabulary.special.difference(order)
-    lacking = sorted(special, key=vocabulary.ids.__getitem__)
+    fixed = vocabulary.fixed_tokens.difference(order)
+    lacking = sorted(fixed, key=vocabulary.ids.__getitem__)
     if lacking:
         raise InputError(
-            f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special tokens.",
-            "Choose a target with the same special tokens as the model.",
+            f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special and"
+            " added tokens.",
+            "Choose a target with the same special and added tokens as the model.",
         )
     added = _describe_added(vocabulary, order, sources)
     whole = sources.target.whole.intersection(order) if sources.target else None

@@ -6,7 +6,7 @@ details open. Here:
 - fractions are of the whole vocabulary, which ends at exactly round(keep · V) tokens;
 - the length of a token is counted without its ##;
 - of equal tokens the one with the higher id is removed first;
-- special tokens and tokens of fewer than four characters are kept, [unusedN] are not.
+- special tokens, added tokens and tokens of fewer than four characters are kept, [unusedN] are not.
 `count_marks` counts the ## of a continuation as part of its length, as Fast 2023 does in section
 3.3.3 ("all single characters with ## at the beginning" are among the tokens of 3 characters); the
 presets reduced-* and combined-* use it.
@@ -36,7 +36,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import Ints, WordTable
+from vocadapt.vocabulary.families.vocabulary import FIXED, Ints, WordTable
 
 # Held-out growth in % of two texts (every tenth line of 3 MB, bert-base-uncased; `vocabulary study`),
 # keeping 50 % and 25 % of the tokens:
@@ -48,7 +48,7 @@ from vocadapt.vocabulary.families.vocabulary import Ints, WordTable
 DEFAULT_HEURISTIC = "freq"
 MIN_LENGTH = 4  # characters of a token that may be removed
 FAST_2023 = "Fast 2023, section 4.4.4"
-SPECIAL, SHORT = "special tokens", f"shorter than {MIN_LENGTH} characters"
+SHORT = f"shorter than {MIN_LENGTH} characters"
 NEEDED = "with a character that nothing else spells there"
 
 
@@ -182,15 +182,14 @@ def group_protected_tokens(
     vocabulary: Vocabulary, count_marks: bool = False
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the tokens that are never removed, by reason; a token has the first that applies."""
-    reasons: dict[str, list[str]] = {SPECIAL: [], SHORT: [], NEEDED: []}
+    reasons: dict[str, list[str]] = {FIXED: [], SHORT: [], NEEDED: []}
     for token in vocabulary.tokens:
-        place = vocabulary.position(token)
         counted = token if count_marks else vocabulary.body(token)
-        if place == "special":
-            reasons[SPECIAL].append(token)
+        if token in vocabulary.fixed_tokens:
+            reasons[FIXED].append(token)
         elif len(counted) < MIN_LENGTH:
             reasons[SHORT].append(token)
-        elif place != "unused" and vocabulary.is_irreplaceable(token):
+        elif not vocabulary.is_placeholder(token) and vocabulary.is_irreplaceable(token):
             reasons[NEEDED].append(token)
     protected = set().union(*reasons.values())
     reasons[NEEDED] += sorted(vocabulary.find_parts(protected) - protected)

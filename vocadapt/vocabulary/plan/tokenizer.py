@@ -68,8 +68,10 @@ def adapt_tokenizer(
             f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
         )
+    family = family_of(tokenizer)
+    if mode == "exact-word" and plan.checked_lines:
+        tokenizer = family.prepare_exact_words(tokenizer) or tokenizer
     if plan.reserved_tokens:  # tokens that take the ids of reserved ones cannot be appended
-        family = family_of(tokenizer)
         if mode == "exact-word":
             family.check_exact_words(tokenizer)
         return family.replace_vocabulary(tokenizer, plan.after)

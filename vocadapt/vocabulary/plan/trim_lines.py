@@ -61,7 +61,7 @@ class AddedTokenLines:
 
 @dataclass(frozen=True)
 class ChangedLines:
-    """Number of lines of a text, and of those that a trim changes, without blank lines."""
+    """Number of lines of a text, and of those whose tokens change, without blank lines."""
 
     lines: int
     changed: int
@@ -78,29 +78,19 @@ class ChangedLines:
 
 def compile_added_tokens(tokenizer: Tokenizer) -> re.Pattern[str]:
     """Return a pattern that matches every line to be tokenized as a whole: every line with an added
-    token that is not a pre-token.
-
-    Exact words are pre-tokens, so the pattern does not contain them.
+    token. Exact words are pre-tokens, so the pattern does not contain them.
     """
     family = family_of(tokenizer)
     if not family.splits_exactly(tokenizer):
         return EVERY_LINE
-    vocabulary, splitter = family.read_vocabulary(tokenizer), family.make_splitter(tokenizer)
-    added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
-    hidden = [
-        token
-        for token in added
-        if token not in vocabulary.whole
-        or vocabulary.explain_unreachable(token, splitter, exact=True) is not None
-    ]
     # Skip a token that contains another one, which already matches: "   " contains "  ".
     shortest: list[str] = []
-    for token in sorted(filter(None, hidden), key=len):
+    for token in sorted(filter(None, family.read_vocabulary(tokenizer).added), key=len):
         if not any(part in token for part in shortest):
             shortest.append(token)
     if not shortest:
         return NO_LINE
-    flags = re.IGNORECASE if splitter.lowercase else re.NOFLAG
+    flags = re.IGNORECASE if family.make_splitter(tokenizer).lowercase else re.NOFLAG
     return re.compile("|".join(map(re.escape, shortest)), flags)
 
 
@@ -111,12 +101,12 @@ def read_added_token_lines(
     pattern, names = compile_added_tokens(tokenizer), list_tokens(tokenizer)
     pretokens = {side: Counter[str]() for side in (False, True)}  # of held-out lines: True
     tokens = {side: Counter[str]() for side in (False, True)}
-    for lines, fraction in _read_lines(corpus):
+    for lines, fraction in read_lines(corpus):
         found = list(filter(pattern.search, lines))
         sides = find_held_out(hash_lines(found)).tolist()
         for side, line in zip(sides, found, strict=True):
             pretokens[side].update(splitter.pretokens(line))
-        for side, line_tokens in zip(sides, _tokenize(tokenizer, names, found), strict=True):
+        for side, line_tokens in zip(sides, tokenize_lines(tokenizer, names, found), strict=True):
             tokens[side].update(line_tokens)
         progress(fraction, "looking for added tokens in the text")
     held_out = AddedTokenLines(pretokens[True], tokens[True])
@@ -141,11 +131,11 @@ def count_changed_lines(
     old_names, new_names = list_tokens(before), list_tokens(after)
     finder = PretokenFinder(family_of(before).make_splitter(before), plan.trim.changed)
     n_lines = n_changed = 0
-    for lines, fraction in _read_lines(corpus):
+    for lines, fraction in read_lines(corpus):
         # 1. Compare the tokens of lines with an added token.
         with_added = list(filter(pattern.search, lines))
-        old = _tokenize(before, old_names, with_added)
-        new = _tokenize(after, new_names, with_added)
+        old = tokenize_lines(before, old_names, with_added)
+        new = tokenize_lines(after, new_names, with_added)
         n_changed += sum(one != other for one, other in zip(old, new, strict=True))
         # 2. In all other lines, look for pre-tokens that change.
         n_changed += sum(finder.find([line for line in lines if not pattern.search(line)]))
@@ -154,7 +144,7 @@ def count_changed_lines(
     return ChangedLines(n_lines, n_changed)
 
 
-def _tokenize(
+def tokenize_lines(
     tokenizer: Tokenizer, names: Sequence[str], lines: Sequence[str]
 ) -> Iterator[list[str]]:
     """Yield the tokens of each line, without special tokens around it.
@@ -165,7 +155,7 @@ def _tokenize(
         yield [names[i] for i in encoding.ids]
 
 
-def _read_lines(corpus: Corpus) -> Iterator[tuple[list[str], float]]:
+def read_lines(corpus: Corpus) -> Iterator[tuple[list[str], float]]:
     """Yield the lines of each passage that are not blank, and the fraction read so far."""
     for passage in corpus.passages():
         lines = [line for line in split_lines(passage.text) if not line.isspace() and line]

@@ -27,16 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import Mask, Tokenization, WordTable, sum_by_id
+from vocadapt.vocabulary.families.vocabulary import FIXED, Mask, Tokenization, WordTable, sum_by_id
 from vocadapt.vocabulary.plan.trim_figures import (
     TrimFigures,
     find_changed_words,
     find_unknown_words,
 )
 
-SPECIAL = "special and added tokens"
 SINGLE = "single characters or bytes"
 PARTS = "tokens that kept ones are made from"
 FILLED = "other tokens, those with the lowest ids"
@@ -198,34 +196,26 @@ class TokenChoice:
 
 
 def group_fixed_tokens(
-    vocabulary: Vocabulary, splitter: Splitter, characters: Collection[str] | None
+    vocabulary: Vocabulary, characters: Collection[str] | None
 ) -> dict[str, frozenset[str]]:
     """Return the tokens that a trim never removes, by the first reason that applies.
 
     characters: characters whose tokens are kept; None for all, with every token that contains a
         character without a token.
     """
-    # 1. Special tokens, and added tokens that cannot be pre-tokens.
-    special = {*vocabulary.special, *vocabulary.roles.values()}
-    special |= {
-        token
-        for token in vocabulary.whole
-        if vocabulary.explain_unreachable(token, splitter, exact=True) is not None
-    }
-    special &= vocabulary.ids.keys()
-    # 2. Single characters.
+    # 1. Single characters.
+    fixed = vocabulary.fixed_tokens
     single = set(vocabulary.find_single_characters(characters))
     if characters is None:
         single |= set(filter(vocabulary.is_irreplaceable, vocabulary.tokens))
-    single -= special
-    # 3. The tokens that both are made from.
-    parts = vocabulary.find_parts(special | single) - special - single
-    return {SPECIAL: frozenset(special), SINGLE: frozenset(single), PARTS: frozenset(parts)}
+    single -= fixed
+    # 2. The tokens that both are made from.
+    parts = vocabulary.find_parts(fixed | single) - fixed - single
+    return {FIXED: fixed, SINGLE: frozenset(single), PARTS: frozenset(parts)}
 
 
 def select_trim(
     vocabulary: Vocabulary,
-    splitter: Splitter,
     text: TextTokens,
     cover: float,
     size: int,
@@ -241,7 +231,7 @@ def select_trim(
     characters = None
     if not keeps_characters:
         characters = frozenset("").union(*text.pretokens, *text.added_lines)
-    fixed = group_fixed_tokens(vocabulary, splitter, characters)
+    fixed = group_fixed_tokens(vocabulary, characters)
     choice = TokenChoice(vocabulary, text, fixed)
     kept = choice.cover(cover) if cover else choice.keep(size)
     order = tuple(token for token in vocabulary.tokens if token in kept)

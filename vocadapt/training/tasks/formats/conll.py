@@ -1,9 +1,11 @@
-"""Reader of tagged words: CoNLL columns (the word first, the tag last; tab or spaces; 1 to 4
-columns) or JSON lines.
+"""Reader of tagged words: CoNLL columns (the word first, or after its number in the sentence; the tag
+last; tab or spaces) or JSON lines.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,24 @@ from vocadapt.errors import InputError
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.formats.table_rows import open_task_file, read_json_rows
 from vocadapt.training.tasks.tags import (
-    check_tag,
+    TAG,
+    TagChecker,
     count_stray_insides,
     decode_spans,
     detect_scheme,
     encode_spans,
+    normalize_tag,
 )
 
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"
 INSIDE = "I without a B, read as the beginning of an entity"
+SCHEME = "scheme"
 EMPTY = "empty sentences, left out"
+COMMENTS = "comment lines (# …) before sentences, left out"
+NUMBERED = "column before the words, which numbers them, left out"
+INDEX = re.compile("[0-9]{1,9}")
+NUMBERED_LINES = 1000  # lines that show whether there is one
 SAME_FORM = "Give all tags a type, or none."
 REMEDY = (
     "Expected a word and its tag on each line (tab or blanks between), and a blank line after each"
@@ -31,12 +40,13 @@ REMEDY_JSON = 'Each line looks like {"words": ["No", "fever"], "tags": ["O", "B-
 
 
 def read_sentences(path: Path, iob2: bool = True) -> Split:
-    """Read sentences; with `iob2` the tags are converted to IOB2 from any scheme, else they are
-    unchanged.
+    """Read sentences; with `iob2` the tags are converted to IOB2 from any scheme, else only
+    normalized (`normalize_tag`).
 
     The number of columns of the first line applies to all: one means words without tags (predict
     only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
-    document. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
+    document. Lines such as `# id = 7` before a sentence are comments, and a first column that numbers
+    the words is left out. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
     InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
     typed tags, and no sentence.
     """
@@ -45,7 +55,12 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     read = _read_conll
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         read = _read_json
-    found = list(read(path))
+    checker, notes = TagChecker(), Counter[str]()
+    found = list(read(path, checker, notes))
+    checker.finish()
+    scheme = detect_scheme([sentence.tags for sentence in found if sentence.tags])
+    if scheme in ("BILOU", "IO"):
+        found = list(map(_normalize_tags, found))
     if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
         raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
     sentences = [sentence for sentence in found if sentence.words]
@@ -53,19 +68,26 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
         raise InputError(f"{path}: holds no sentence.", REMEDY)
     # 2. Count what is reported of the split.
     tagged = [sentence.tags for sentence in sentences if sentence.tags is not None]
-    notes: dict[str, int | str] = {
+    counted: dict[str, int | str] = {
         "words": sum(len(sentence.words) for sentence in sentences),
         EMPTY: len(found) - len(sentences),
+        **notes,
     }
     if not tagged:
-        return Split(tuple(sentences), notes, path)
-    scheme = detect_scheme(tagged)
-    notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), "scheme": scheme}
-    notes[INSIDE] = 0 if scheme == "IOB1" else count_stray_insides(tagged)
+        return Split(tuple(sentences), counted, path)
+    counted |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), SCHEME: scheme}
+    counted[INSIDE] = 0 if scheme in ("IOB1", "IO") else count_stray_insides(tagged)
     # 3. The spans of every scheme as IOB2, which training and scores expect.
     if iob2:
         sentences = list(map(_convert_to_iob2, sentences))
-    return Split(tuple(sentences), notes, path)
+    return Split(tuple(sentences), counted, path)
+
+
+def _normalize_tags(sentence: Sentence) -> Sentence:
+    if sentence.tags is None:
+        return sentence
+    tags = tuple(map(normalize_tag, sentence.tags))
+    return Sentence(sentence.words, tags, sentence.document)
 
 
 def _convert_to_iob2(sentence: Sentence) -> Sentence:
@@ -75,12 +97,17 @@ def _convert_to_iob2(sentence: Sentence) -> Sentence:
     return Sentence(sentence.words, tags, sentence.document)
 
 
-def _read_conll(path: Path) -> Iterator[Sentence]:
+def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
     """Read the sentences of CoNLL columns, and an empty one for each blank line too many."""
-    columns, document, blank_lines = Columns(path), "", 0
+    columns, document, blank_lines = Columns(path, checker), "", 0
     tagged_words: list[tuple[str, str]] = []
+    if _has_numbered_words(path, columns):
+        columns.are_numbered, notes[NUMBERED] = True, 1
     with open_task_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
+            if not tagged_words and columns.is_comment(line):
+                notes[COMMENTS] += 1
+                continue
             cells = columns.split(line)
             starts_document = cells[0].split(" ")[0] == DOCUMENT
 
@@ -105,6 +132,27 @@ def _read_conll(path: Path) -> Iterator[Sentence]:
         yield _build_sentence(tagged_words, document, columns.tagged)
 
 
+def _has_numbered_words(path: Path, columns: "Columns") -> bool:
+    """Return whether the first of three or more columns numbers the words: from 0 or 1 in the first
+    sentence, in later ones again or on; one sentence has two words at least.
+    """
+    expected: set[int] = {0, 1}
+    n_continued = 0
+    with open_task_file(path) as source:
+        for line in islice(source.lines(), NUMBERED_LINES):
+            cells = columns.split(line)
+            if cells[0].startswith(("#", DOCUMENT)):
+                continue
+            if not any(cells):
+                expected |= {0, 1}
+                continue
+            if len(cells) < 3 or not INDEX.fullmatch(cells[0]) or int(cells[0]) not in expected:
+                return False
+            n_continued += len(expected) == 1
+            expected = {int(cells[0]) + 1}
+    return n_continued > 0
+
+
 def _build_sentence(tagged_words: list[tuple[str, str]], document: str, has_tags: bool) -> Sentence:
     words, tags = zip(*tagged_words, strict=True)
     return Sentence(words, tags if has_tags else None, document)
@@ -119,10 +167,12 @@ def _name_document(cells: list[str], number: int) -> str:
 class Columns:
     """Columns of a CoNLL file, as in its first line with a word."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, checker: TagChecker) -> None:
         self.path = path
+        self.checker = checker
         self.count = 0
         self.tab = False
+        self.are_numbered = False  # whether a column before the words numbers them
         self.typed: dict[bool, int] = {}  # typed or bare → the first line
 
     @property
@@ -139,10 +189,20 @@ class Columns:
             self.tab = "\t" in line
         return line.split("\t") if self.tab else re.split(r"[ \t]+", line.strip(BLANK))
 
+    def is_comment(self, line: str) -> bool:
+        """Return whether a line before a sentence is a comment such as `# id = 7`, not the word #."""
+        if not line.startswith(("# ", "#\t")):
+            return False
+        cells = self.split(line)
+        has_columns = not self.are_numbered and self.count in (0, len(cells))
+        return not (has_columns and TAG.fullmatch(cells[-1].strip(BLANK)))
+
     def read_word(self, cells: list[str], number: int) -> tuple[str, str, str]:
         """Return the word, its tag, and in four columns (BLUE) the document; raises InputError with
         the line.
         """
+        if self.are_numbered:
+            cells = cells[1:]
         self.count = self.count or len(cells)
         place = f"{self.path}: line {number:,}"
         if len(cells) != self.count:
@@ -161,8 +221,8 @@ class Columns:
         return cells[0], tag, document
 
     def _read_tag(self, tag: str, place: str, number: int) -> str:
-        check_tag(tag, place)
-        if tag != "O":
+        self.checker.check(tag, place)
+        if tag != "O" and not self.checker.first_alone:
             self.typed.setdefault("-" in tag, number)
         if len(self.typed) > 1:
             raise InputError(
@@ -173,7 +233,7 @@ class Columns:
         return tag
 
 
-def _read_json(path: Path) -> Iterator[Sentence]:
+def _read_json(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
     for place, row in read_json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
         words, tags = _read_strings(row, "words", place), _read_strings(row, "tags", place)
         if words is None:
@@ -182,7 +242,7 @@ def _read_json(path: Path) -> Iterator[Sentence]:
             )
         if tags is not None and len(tags) != len(words):
             raise InputError(f"{place}: {len(words)} words, {len(tags)} tags.", REMEDY_JSON)
-        checked = None if tags is None else tuple(check_tag(tag, place) for tag in tags)
+        checked = None if tags is None else tuple(checker.check(tag, place) for tag in tags)
         yield Sentence(words, checked, str(row.get("document", "")))
 
 

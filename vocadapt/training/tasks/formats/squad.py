@@ -1,12 +1,20 @@
 """Reader of questions on long documents, from SQuAD's JSON. Answers that are not at their offset
 are moved to where they occur.
 
-deepset's Covid-QA of 23 April 2020 has 234 such answers; repairs are counted, and so are answers
-that the context does not contain.
+Offsets are usually wrong because the context was changed before them, so the answers of a context
+share a shift, and a repeated answer is not always the occurrence that is nearest to its offset:
+
+1. Candidate shifts are those to the nearest occurrence of each answer, the most frequent first.
+2. The votes of a shift are the answers of the context that occur there.
+3. Each answer moves by the shift with most votes at which it occurs. If there is none with two
+   votes, it moves to its nearest occurrence, and counts as ambiguous if there are others.
+
+deepset's Covid-QA of 23 April 2020 has 234 answers that are not at their offset; repairs are
+counted, and so are answers that the context does not contain.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,16 +29,21 @@ REMEDY = (
     ' "answers"}]}]}]}.'
 )
 REPAIRED = "answers not at their offset, moved to where they stand"
+AMBIGUOUS = (
+    "moved answers that stand more than once, where no other answer shares their shift: the nearest"
+    " place was taken"
+)
 NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
 T = TypeVar("T")
+CANDIDATES = 10  # shifts of a context that are tried
 LONG_ANSWER = 500  # characters: the longest answer that inference gives (Poerner et al.)
 
 
 def read_questions(path: Path) -> Split:
     """Read questions; every answer's start is checked against its context.
 
-    Notes count answers, moved ones (in all, and by distance), those missing in their context (start
-    None), those with whitespace at an end, those that occur several times, and those longer than
+    Notes count answers, moved ones (in all, by distance, and those whose place is not certain), those
+    missing in their context (start None), those with whitespace at an end, those that occur several times, and those longer than
     500 characters. Raises InputError for other JSON, for answers to only some questions, and for no
     question.
     """
@@ -44,7 +57,7 @@ def read_questions(path: Path) -> Split:
         raise InputError(f'{path}: expected a JSON object with a list "data".', REMEDY)
 
     # 2. Questions; `notes` counts while they are read.
-    notes: Counter[str] = Counter({REPAIRED: 0, NOT_IN_CONTEXT: 0})
+    notes: Counter[str] = Counter({REPAIRED: 0, AMBIGUOUS: 0, NOT_IN_CONTEXT: 0})
     questions = tuple(_questions(content["data"], path, notes))
     if not questions:
         raise InputError(f"{path}: holds no question.", REMEDY)
@@ -80,6 +93,45 @@ def find_nearest_occurrence(context: str, text: str, start: int) -> int | None:
     return min(found, key=lambda place: abs(place - start)) if found else None
 
 
+class Shifts:
+    """Shifts of the answers of a context, the one with most votes first.
+
+    answers: distinct texts, none of them empty, with their offsets.
+
+    An answer that is at its offset stays there, unless more than half of all answers share another
+    shift.
+    """
+
+    def __init__(self, context: str, answers: Collection[tuple[str, int]]) -> None:
+        self.context = context
+        nearest = Counter(
+            found - start
+            for text, start in answers
+            if (found := find_nearest_occurrence(context, text, start)) is not None
+        )
+        candidates = [shift for shift, _ in nearest.most_common(CANDIDATES)]
+        self.votes = {
+            shift: sum(self.fits(shift, text, start) for text, start in answers)
+            for shift in candidates
+        }
+        self.ranked = sorted(candidates, key=lambda shift: (-self.votes[shift], abs(shift)))
+        if 0 in self.votes and 2 * self.votes[self.ranked[0]] <= len(answers):
+            self.ranked.remove(0)
+            self.ranked.insert(0, 0)
+
+    def fits(self, shift: int, text: str, start: int) -> bool:
+        """Return whether an answer occurs at its offset plus a shift."""
+        return start + shift >= 0 and self.context.startswith(text, start + shift)
+
+    def find(self, text: str, start: int) -> tuple[int | None, bool]:
+        """Return the occurrence of an answer, None if there is none, and whether it is ambiguous."""
+        shift = next((shift for shift in self.ranked if self.fits(shift, text, start)), None)
+        if shift is not None and (shift == 0 or self.votes[shift] > 1):
+            return start + shift, False
+        found = find_nearest_occurrence(self.context, text, start)
+        return found, found is not None and self.context.count(text) > 1
+
+
 def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator[Question]:
     """Yield questions; one without an id is named after its article and its number in the file: 2-7
     is the seventh question.
@@ -90,34 +142,56 @@ def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator
         for paragraph in _part(article, "paragraphs", list, place):
             context = _part(paragraph, "context", str, place)
             document = str(paragraph.get("document_id", article.get("title") or number))
-            for entry in _part(paragraph, "qas", list, place):
+            entries = _part(paragraph, "qas", list, place)
+            given = [_read_answers(entry, place) for entry in entries]
+            every = {answer for answers in given for answer in answers or () if answer[0]}
+            shifts = Shifts(context, every)
+            for entry, answers in zip(entries, given, strict=True):
                 question = _part(entry, "question", str, place)
-                answers = _answers(entry, context, place, notes)
-                own, given = f"{number}-{next(running)}", entry.get("id")
+                located = None
+                if answers is not None:
+                    located = tuple(_locate(text, start, shifts, notes) for text, start in answers)
+                own, name = f"{number}-{next(running)}", entry.get("id")
                 yield Question(
-                    str(own if given is None else given), question, context, answers, document
+                    str(own if name is None else name), question, context, located, document
                 )
 
 
-def _answers(
-    entry: Mapping[str, Any], context: str, place: str, notes: Counter[str]
-) -> tuple[Answer, ...] | None:
+def _read_answers(entry: Any, place: str) -> list[tuple[str, int]] | None:
+    """Return the texts and offsets of the answers to a question; None if they are not known."""
+    _part(entry, "question", str, place)
     if entry.get("is_impossible") is True:
-        return ()
-    if not entry.get("answers"):
+        return []
+    given = entry.get("answers")
+    # The form of the datasets library: a list of texts, and one of offsets.
+    if isinstance(given, dict) and isinstance(given.get("text"), list):
+        texts, starts = (_part(given, name, list, place) for name in ("text", "answer_start"))
+        if len(texts) != len(starts):
+            raise InputError(
+                f"{place}: {len(texts):,} texts of answers, {len(starts):,} offsets.", REMEDY
+            )
+        given = [
+            {"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)
+        ]
+    if not given:
         return None
-    return tuple(
-        _answer(given, context, place, notes) for given in _part(entry, "answers", list, place)
-    )
+    if not isinstance(given, list):
+        raise InputError(
+            f'{place}: expected "answers" (list), found {type(given).__name__}.', REMEDY
+        )
+    return [
+        (_part(answer, "text", str, place), _part(answer, "answer_start", int, place))
+        for answer in given
+    ]
 
 
-def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer:
-    text, start = _part(given, "text", str, place), _part(given, "answer_start", int, place)
-    found = find_nearest_occurrence(context, text, start) if text else None
+def _locate(text: str, start: int, shifts: Shifts, notes: Counter[str]) -> Answer:
+    """Return an answer with its place in the context, and count what was found."""
+    found, is_ambiguous = shifts.find(text, start) if text else (None, False)
     notes["answers"] += 1
     notes["answers with blanks at an end"] += text != text.strip()
     notes["answers that stand more than once in their context"] += (
-        bool(text) and context.count(text) > 1
+        bool(text) and shifts.context.count(text) > 1
     )
     notes[f"answers longer than {LONG_ANSWER} characters"] += len(text) > LONG_ANSWER
     if found is None:
@@ -125,6 +199,7 @@ def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer
     elif found != start:
         notes[REPAIRED] += 1
         notes[f"moved by {found - start:+d}"] += 1
+        notes[AMBIGUOUS] += is_ambiguous
     return Answer(text, found)
 
 

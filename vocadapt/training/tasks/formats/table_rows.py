@@ -168,6 +168,7 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
                 # 1. The first line tells the columns; if it is no header, it is also the first row.
                 names = cells if chosen and chosen <= {*cells} else _header(cells, place, shape)
                 if tuple(names) == tuple(cells):
+                    _refuse_equal_names(names, place)
                     continue
                 named = False
             # 2. Every row has the same columns. Without a header their order was only inferred, so
@@ -192,10 +193,6 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
     if any(KNOWN.get(name) == shape.needs for name in lowered) and all(
         len(name) <= MAX_NAME_LENGTH for name in lowered
     ):
-        if len(set(cells)) < len(cells):
-            raise InputError(
-                f"{place}: two columns are called alike ({', '.join(cells)}).", "Rename one."
-            )
         return cells
     roles = shape.roles(cells)
     if roles is None:
@@ -204,6 +201,14 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
             f"Name them on the first line: {shape.columns}.",
         )
     return roles
+
+
+def _refuse_equal_names(names: Sequence[str], place: str) -> None:
+    """Raise InputError if two columns have one name, in whatever case: they are found without it."""
+    if len({name.lower() for name in names}) < len(names):
+        raise InputError(
+            f"{place}: two columns are called alike ({', '.join(names)}).", "Rename one."
+        )
 
 
 def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> Row:

@@ -7,6 +7,7 @@ base for kinds whose examples are texts with labels: a new one of them takes abo
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,11 @@ class TaskKind(ABC):
     gold_form: ClassVar[str]  # what its scorers take: TAGS, LABEL, LABELS or ANSWERS
     default_scorer: ClassVar[str]
     label_noun: ClassVar[str] = "labels"
+    counted_noun: ClassVar[str] = "examples"  # what `count_labels` counts
+    # Number of each label with fewer of which trainings learn nothing, and number of examples with
+    # it that a sample has where possible; both measured: see the kinds. 0: not known.
+    least_of_label: ClassVar[int] = 0
+    needed_of_label: ClassVar[int] = 0
     max_labels: ClassVar[int] = 10_000  # that a head can be trained for
     min_outputs: ClassVar[int] = 2
     reported_notes: ClassVar[frozenset[str]] = frozenset()  # of a split, to report before training
@@ -138,11 +144,23 @@ class TaskKind(ABC):
         """Return the labels of examples."""
         return frozenset(label for example in examples for label in example.gold or ())
 
+    def count_labels(self, examples: Iterable[Example]) -> Counter[str]:
+        """Count what is to be learned in examples, by label: label → number of examples that have
+        it.
+        """
+        return Counter(label for example in examples for label in set(example.gold or ()))
+
     def describe_labels(self, labels: frozenset[str]) -> str:
         """Describe why labels of a split say little; "" if they are fine."""
         if len(labels) != 1:
             return ""
         return f"holds one class only ({next(iter(labels))}): a score on it says little."
+
+    def describe_splits(self, splits: Mapping[str, Split]) -> Iterable[str]:
+        """Describe how the files of a task are written, and where they differ; nothing if that is
+        usual.
+        """
+        return ()
 
     def name_outputs(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the head's outputs for the labels of training, sorted."""
@@ -185,6 +203,20 @@ class TaskKind(ABC):
     def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
         """Return the output of each gold label: int64, one for each row of the example's logits."""
         return np.array([index[label] for label in gold], dtype=np.int64)
+
+    def compute_loss(self, logits: Logits, example: Any, index: Mapping[str, int]) -> float:
+        """Return the loss of an example: the mean cross-entropy of its rows whose label the head
+        has; 0 if there is none.
+
+        logits: (rows, outputs) float32. Example: logits [[0, 0]] -> ln 2 for either label.
+        """
+        from scipy.special import log_softmax
+
+        known = [place for place, label in enumerate(example.gold or ()) if label in index]
+        if not known:
+            return 0.0
+        targets = [index[example.gold[place]] for place in known]
+        return float(-log_softmax(logits[known], axis=1)[range(len(known)), targets].mean())
 
     @abstractmethod
     def predict(self, logits: Logits, example: Any, names: tuple[str, ...]) -> Prediction:
@@ -288,8 +320,9 @@ class TaskKind(ABC):
         """Make an example of what was typed into the fields `inputs`, none of them blank."""
 
     def examples_from_lines(self, lines: Sequence[str], split: SplitWords) -> tuple[Example, ...]:
-        """Make an example of each line of plain text; raises InputError if the kind cannot read
-        plain text, or if no line has a word.
+        """Make an example of each line of plain text, with an empty `full_text` if it has no word.
+
+        Raises InputError if the kind cannot read plain text, or if no line has a word.
         """
         raise InputError(
             f"Plain text cannot be read as {self.not_plain_text}.", self.plain_text_remedy
@@ -299,4 +332,7 @@ class TaskKind(ABC):
     def format_predictions(
         self, examples: Sequence[Any], predictions: Sequence[Prediction], jsonl: bool = False
     ) -> Iterator[str]:
-        """Yield predictions in the form of its prediction files; JSON lines if `jsonl`."""
+        """Yield predictions in the form of its prediction files; JSON lines if `jsonl`.
+
+        The prediction of an example without words is ().
+        """

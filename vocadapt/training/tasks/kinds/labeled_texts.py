@@ -281,16 +281,18 @@ class LabeledTexts(TaskKind):
     def format_predictions(
         self, examples: Sequence[Text], predictions: Sequence[Prediction], jsonl: bool = False
     ) -> Iterator[str]:
-        """Yield JSON lines with the id and the label of each text."""
+        """Yield JSON lines with the id and the label of each text, null for a blank one."""
         for example, labels in zip(examples, predictions, strict=True):
-            label = list(labels) if self.is_multilabel else labels[0]
+            label: list[str] | str | None = list(labels)
+            if not self.is_multilabel:
+                label = next(iter(labels), None)
             yield json.dumps({"id": example.id, "label": label}, ensure_ascii=False) + "\n"
 
 
 def read_label(value: Any, place: str) -> str:
-    """Return a label as text: texts, integers and booleans are labels."""
+    """Return a label as text: texts, integers and booleans (`true`, as in JSON) are labels."""
     if isinstance(value, bool):
-        return str(int(value))
+        return json.dumps(value)
     if not isinstance(value, str | int):
         raise InputError(
             f"{place}: expected a label, found {value!r:.60}.",

@@ -84,6 +84,11 @@ class MultiLabel(LabeledTexts):
         held[0, [index[name] for name in gold if name in index]] = 1
         return held
 
+    def compute_loss(self, logits: Logits, example: Text, index: Mapping[str, int]) -> float:
+        """Return the mean binary cross-entropy of all labels."""
+        targets = self.build_targets(example.gold or (), index)
+        return float((np.logaddexp(0, logits) - targets * logits).mean())
+
     def predict(self, logits: Logits, example: Text, names: tuple[str, ...]) -> Prediction:
         """Predict all labels whose logit is above 0."""
         return tuple(name for name, logit in zip(names, logits[0], strict=True) if logit > 0)

@@ -1,6 +1,7 @@
 """Question answering on long documents: answers are spans of a context."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from vocadapt.training.tasks.examples import (
     SplitWords,
 )
 from vocadapt.training.tasks.formats.squad import (
+    AMBIGUOUS,
     NOT_IN_CONTEXT,
     REPAIRED,
     find_nearest_occurrence,
@@ -85,7 +87,7 @@ class QuestionAnswering(TaskKind):
     )
     gold_form = ANSWERS
     default_scorer = "squad"
-    reported_notes = frozenset({REPAIRED, NOT_IN_CONTEXT})
+    reported_notes = frozenset({REPAIRED, AMBIGUOUS, NOT_IN_CONTEXT})
     head = QUESTION
     architecture = "ForQuestionAnswering"
     has_word_rule = True
@@ -141,6 +143,10 @@ class QuestionAnswering(TaskKind):
         """Return no labels: answers are spans of a context."""
         return frozenset()
 
+    def count_labels(self, examples: Iterable[Example]) -> Counter[str]:
+        """Count no labels: answers are spans of a context."""
+        return Counter()
+
     def name_outputs(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return the two outputs of each word: start and end of the answer."""
         return ("start", "end")
@@ -170,6 +176,17 @@ class QuestionAnswering(TaskKind):
         encoded = encode_for_training(answered, tokenizers, settings)
         words = [np.array(find_answer_words(question), dtype=np.int64) for question in answered]
         return encoded, tuple(words[part.owner] for part in encoded.parts)
+
+    def compute_loss(self, logits: Logits, example: Question, index: Mapping[str, int]) -> float:
+        """Return the mean cross-entropy of the first and the last word of the answer; 0 if it is
+        not in the context.
+        """
+        from scipy.special import log_softmax
+
+        words = find_answer_words(example)
+        if words is None:
+            return 0.0
+        return float(-log_softmax(logits, axis=0)[list(words), [0, 1]].mean())
 
     def predict(self, logits: Logits, example: Question, names: tuple[str, ...]) -> Prediction:
         """Predict the text from the best start to the best end, 500 characters at most."""

@@ -14,14 +14,23 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tokenizers import AddedToken, Tokenizer, models, processors
+from tokenizers import AddedToken, Tokenizer, processors
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object, read_whole, show_path
-from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, CONVERT, UnfitError
-from vocadapt.vocabulary.families.files.tokenizer_json import from_json, to_json
+from vocadapt.text.tokenization import TokenizerErrors
+from vocadapt.vocabulary.families.files.tokenizer_checks import (
+    CONFIG,
+    CONVERT,
+    MAX_TOKENS,
+    UnfitError,
+    check_tokenizer,
+    check_unigram_model,
+)
+from vocadapt.vocabulary.families.files.tokenizer_json import from_json
+from vocadapt.vocabulary.families.files.tokenizer_trial import try_parts
 from vocadapt.vocabulary.families.metaspace import MARK
 
 FILES = (
@@ -35,6 +44,8 @@ UNIGRAM = 1  # model type in a file
 CONTROL, USER_DEFINED = 3, 4  # types of pieces
 EXTRA = "<extra_id_"  # prefix of the sentinel tokens of T5
 VARINT, EIGHT_BYTES, WITH_LENGTH, FOUR_BYTES = 0, 1, 2, 5  # types of fields
+MAX_VARINT = 10  # bytes of an integer of 64 bits
+BROKEN = "Download the model again, or convert its tokenizer."
 
 
 @dataclass(frozen=True)
@@ -113,28 +124,35 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
     try:
         file = read_sentencepiece_file(read_whole(path))
     except UnfitError as error:
-        raise InputError(
-            f"{show_path(path)}: {error}.", "Download the model again, or convert its tokenizer."
-        ) from None
+        raise InputError(f"{show_path(path)}: {error}.", BROKEN) from None
     if file.kind != UNIGRAM:
         return None
     config = _read_config(folder, "config.json")
     layout = LAYOUTS.get(str(config.get("model_type")))
     if layout is None:
         raise InputError(
-            f"{show_path(path)}: how a model of the type {config.get('model_type')!r} uses a"
+            f"{show_path(path)}: how a model of the type {config.get('model_type')!r:.60} uses a"
             f" SentencePiece file is not known (known: {', '.join(LAYOUTS)}).",
             CONVERT.format(folder=folder),
         )
-    # 2. Build its tokenizer.
+    # 2. Build its tokenizer as a tokenizer.json, which is checked and tested as one.
     settings = _read_config(folder, CONFIG)
     kind = str(config["model_type"])
-    tokenizer = Tokenizer(_build_model(file, layout, kind, settings))
-    content = to_json(tokenizer)
-    content["normalizer"] = _build_normalizer(file, layout, kind, settings)
-    content["pre_tokenizer"] = _build_pre_tokenizer(kind, settings)
-    content["decoder"] = _metaspace()
-    tokenizer = from_json(content)
+    content = {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": _build_normalizer(file, layout, kind, settings),
+        "pre_tokenizer": _build_pre_tokenizer(kind, settings),
+        "decoder": _metaspace(),
+    }
+    try:
+        content["model"] = _build_model(file, layout, kind, settings)
+        check_tokenizer(content, lambda content: check_unigram_model(content["model"]))
+    except UnfitError as error:
+        raise InputError(f"{show_path(path)}: {error}.", BROKEN) from None
+    try_parts(content, path.name)
+    with TokenizerErrors(f"{show_path(path)} cannot be read", BROKEN):
+        tokenizer = from_json(content)
     # 3. Special tokens, and the template.
     _add_special_tokens(tokenizer, file, layout)
     around = [layout.special[role] for role in ("cls", "sep") if role in layout.special]
@@ -156,23 +174,38 @@ def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
             if number == 1:
                 fields = dict(_read_fields(value))
                 score = struct.unpack("<f", fields.get(2, bytes(4)))[0]
-                pieces.append((fields[1].decode("utf-8"), score, fields.get(3, 1)))
+                pieces.append((fields[1].decode("utf-8"), score, _take(fields, 3, 1)))
             elif number == 2:
                 trainer = dict(_read_fields(value))
             elif number == 3:
                 normalizer = dict(_read_fields(value))
+            if len(pieces) > MAX_TOKENS:
+                raise ValueError("too many pieces")
         file = SentencePieceFile(
             tuple(pieces),
-            trainer.get(40, 0),
-            trainer.get(3, UNIGRAM),
-            bool(trainer.get(35, 0)),
-            bytes(normalizer.get(2, b"")),
+            _take(trainer, 40, 0),
+            _take(trainer, 3, UNIGRAM),
+            bool(_take(trainer, 35, 0)),
+            _take(normalizer, 2, b""),
         )
     except (ValueError, KeyError, TypeError, AttributeError, struct.error, IndexError):
         raise UnfitError("it is not a SentencePiece model") from None
     if not pieces or not 0 <= file.unknown < len(pieces):
         raise UnfitError("it is not a SentencePiece model with an unknown piece")
     return file
+
+
+T = TypeVar("T", int, bytes)
+
+
+def _take(fields: Mapping[int, Any], number: int, default: T) -> T:
+    """Return a field of a message, which has the type of its default; raises TypeError for another
+    type.
+    """
+    value = fields.get(number, default)
+    if not isinstance(value, type(default)):
+        raise TypeError(f"field {number} has another type")
+    return value
 
 
 def _read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
@@ -199,13 +232,13 @@ def _read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def _read_varint(data: bytes, place: int) -> tuple[int, int]:
     """Return the integer that begins at a place, and the place after it."""
-    value = shift = 0
-    while True:
-        byte = data[place]
-        value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
+    value = 0
+    for index in range(MAX_VARINT):
+        byte = data[place + index]
+        value |= (byte & 127) << (7 * index)
         if byte < 128:
-            return value, place
+            return value, place + index + 1
+    raise ValueError(f"an integer of more than {MAX_VARINT} bytes")
 
 
 def _read_config(folder: Path, name: str) -> dict[str, Any]:
@@ -215,21 +248,31 @@ def _read_config(folder: Path, name: str) -> dict[str, Any]:
 
 def _build_model(
     file: SentencePieceFile, layout: Layout, kind: str, settings: Mapping[str, Any]
-) -> models.Unigram:
-    """Build the Unigram model, with the ids that the kind of model has."""
+) -> dict[str, Any]:
+    """Return the Unigram model as JSON, with the ids that the kind of model has.
+
+    Raises UnfitError if the pieces lack its unknown token.
+    """
     pieces = [(token, score) for token, score, _ in file.pieces[layout.skipped :]]
     if kind == "albert":  # a comma after a digit is always a separate token
         pieces = [
             (token, score - 100 if token[-1:] == "," and token[-2:-1].isdigit() else score)
             for token, score in pieces
         ]
-    scores = dict([*((token, 0.0) for token in layout.first), *pieces])
+    sentinels: list[str] = []
     if kind == "t5":
-        count = settings.get("extra_ids", 100)
-        scores |= {f"{EXTRA}{i}>": 0.0 for i in reversed(range(count))}
-    scores |= dict.fromkeys(layout.last, 0.0)
-    unknown = list(scores).index(layout.special["unk"])
-    return models.Unigram(list(scores.items()), unknown, file.byte_fallback)
+        sentinels = [f"{EXTRA}{i}>" for i in reversed(range(settings.get("extra_ids", 100)))]
+    tokens = [*layout.first, *(token for token, _ in pieces), *sentinels, *layout.last]
+    scores = dict.fromkeys(tokens, 0.0) | dict(pieces)
+    unknown = layout.special["unk"]
+    if unknown not in scores:
+        raise UnfitError(f"its pieces lack the unknown token {unknown!r}")
+    return {
+        "type": "Unigram",
+        "unk_id": tokens.index(unknown),
+        "vocab": [[token, scores[token]] for token in tokens],
+        "byte_fallback": file.byte_fallback,
+    }
 
 
 def _build_normalizer(

@@ -22,6 +22,10 @@ TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
 MAX_TOKENS = 10_000_000  # upper limit of ids: a list of all tokens by id must fit in memory
 # Longest word of WordPiece, whose time grows with the third power of the length.
 WORD_LENGTHS = Bounds(1, 1_000)
+# Characters of a token: the library frees those of a Unigram model by recursion, a level for each
+# byte, so a token of a million ends the process. The longest of Llama 3 has 128.
+MAX_TOKEN_LENGTH = 10_000
+EXTRA_IDS = Bounds(0, 10_000)  # number of sentinel tokens of T5
 MAX_SHOWN = 60  # characters of a value in a message
 EXPECTED_ID = f"a whole number below {MAX_TOKENS:,}"
 REMEDY = "Correct the file, or download the model again."
@@ -43,7 +47,16 @@ PROCESSOR_TYPES = {"special_tokens": OBJECT, "processors": LIST}
 CONFIG_TYPES = {
     "added_tokens_decoder": (dict, "an object from ids to tokens"),
     "tokenizer_class": (str, "a name"),
-    **dict.fromkeys(("do_lower_case", "strip_accents", "tokenize_chinese_chars"), FLAG),
+    **dict.fromkeys(
+        (
+            "do_lower_case",
+            "keep_accents",
+            "split_by_punct",
+            "strip_accents",
+            "tokenize_chinese_chars",
+        ),
+        FLAG,
+    ),
 }
 BYTE_TOKENS = tuple(f"<0x{byte:02X}>" for byte in range(256))  # of byte fallback, by byte
 TOKEN_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
@@ -139,6 +152,7 @@ def check_vocabulary(model: Json) -> dict[str, int]:
     if len(vocabulary) > MAX_TOKENS:
         raise UnfitError(f"{len(vocabulary):,} tokens, more than {MAX_TOKENS:,}")
     for token, i in vocabulary.items():
+        _check_length(token)
         if not is_id(i):
             raise UnfitError(
                 f"the id of {_format_value(token)} is {_format_value(i)}, expected {EXPECTED_ID}"
@@ -194,6 +208,7 @@ def check_unigram_model(model: Json) -> dict[str, int]:
         if not is_pair:
             raise UnfitError(f"entry {i:,} is {_format_value(piece)}, expected a token and a score")
         token, score = piece
+        _check_length(token)
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         if not is_number or not math.isfinite(score):
             raise UnfitError(
@@ -213,6 +228,15 @@ def check_unigram_model(model: Json) -> dict[str, int]:
     if model.get("byte_fallback") and missing:
         raise UnfitError(f"byte fallback needs the token {missing[0]}, which the vocabulary lacks")
     return ids
+
+
+def _check_length(token: str) -> None:
+    """Raise UnfitError if a token is too long."""
+    if len(token) > MAX_TOKEN_LENGTH:
+        raise UnfitError(
+            f"the token {_format_value(token)} has {len(token):,} characters, more than"
+            f" {MAX_TOKEN_LENGTH:,}"
+        )
 
 
 def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
@@ -258,6 +282,8 @@ def _check_config(content: Json) -> None:
     is_number = isinstance(longest, int | float) and not isinstance(longest, bool)
     counts = longest is None or (is_number and longest >= 0)
     _demand(counts, '"model_max_length"', longest, "a number of tokens")
+    key = "extra_ids"
+    _demand(EXTRA_IDS.accepts(content.get(key, 0)), f'"{key}"', content.get(key), str(EXTRA_IDS))
     for key in ("padding_side", "truncation_side"):
         side = content.get(key)
         _demand(side in (None, "left", "right"), f'"{key}"', side, "left or right")
@@ -293,6 +319,7 @@ def _check_added_token(token: Any, what: str) -> None:
     _demand(isinstance(token, dict), what, token, "an object")
     name = token.get("content")
     _demand(isinstance(name, str), "the content of an added token", name, "a text")
+    _check_length(name)
     for flag in TOKEN_FLAGS:
         value = token.get(flag, False)
         _demand(isinstance(value, bool), f'"{flag}" of {_format_value(name)}', value, FLAG[1])

@@ -23,6 +23,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.vocabulary.families.files.tokenizer_checks import TOKENIZER
 from vocadapt.vocabulary.families.files.tokenizer_json import list_parts
 
 # Limits of the subprocess. Processor time instead of wall time: the result must not depend on how
@@ -81,11 +82,12 @@ print("done", flush=True)
 """
 
 
-def try_parts(tokenizer: Mapping[str, Any]) -> None:
+def try_parts(tokenizer: Mapping[str, Any], file: str = TOKENIZER) -> None:
     """Test the normalizer and pre-tokenizer of a parsed tokenizer.json; raise InputError if one of
     them fails.
 
     Parts of SAFE types are not tested. Results are cached until the program ends.
+    file: name of the file that the parts come from.
     """
     for kind in ("normalizer", "pre_tokenizer"):
         part = tokenizer.get(kind)
@@ -94,7 +96,7 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
             if failure:
                 raise InputError(
                     f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.",
-                    "Remove it from tokenizer.json, or choose another model.",
+                    f"Remove it from {file}, or choose another model.",
                 )
 
 
@@ -187,6 +189,10 @@ def build_adversarial_lines(part: str) -> Iterator[str]:
         yield one * 10_000 + "!"
     yield "the Ärzte said: 中文 x² ﷺ ½ e\u0301 \u200b\u00a0 don't 3.14 \U0001f600\n" * 200
     yield "ab1-" * 25_000
+    # Every character of the planes that are in use: a broken character map may fail at only one.
+    for start in range(ord(" "), 0x20000, 4096):
+        codes = range(start, start + 4096)
+        yield "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
 
 
 def _describe(part: Mapping[str, Any]) -> str:

@@ -1,0 +1,161 @@
+"""What is known before a step starts: guards as values, their repair, and where they are told."""
+
+import json
+
+import pytest
+
+from tests.material.finetuning import sentences, tiny_adapted, write_conll
+from vocadapt.__main__ import main
+from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.finetune import FinetuneStep, judge_outcome
+from vocadapt.lab.steps.guards import LONG, apply_change, guard_minutes
+from vocadapt.lab.steps.search import SearchStep, SeedStudyStep
+from vocadapt.lab.steps.step import STEPS, Spec
+from vocadapt.lab.steps.study import StudyRun
+from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.tasks.examples import Sentence
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """An adapted model, and a task of 400 sentences with an entity in every fourth one."""
+    folder = tmp_path_factory.mktemp("guards")
+    tiny_adapted(folder)
+    train = []
+    for number in range(400):
+        tag = "O" if number % 4 else "B-Disease"
+        train.append(Sentence((f"patient{number}", "tachycardia"), ("O", tag)))
+    long = Sentence(("heart",) * 70, ("O",) * 70)
+    test = [Sentence(("was", "placebo"), ("O", "B-Disease")), *train[:3]]
+    write_conll(folder / "train.tsv", (*train[:-1], long))
+    write_conll(folder / "dev.tsv", sentences(4, 1))
+    write_conll(folder / "test.tsv", tuple(test))
+    return folder
+
+
+def build_spec(files, model="adapted", **settings):
+    inputs = {"model": str(files / model)}
+    inputs |= {split: str(files / f"{split}.tsv") for split in ("train", "dev", "test")}
+    return Spec("finetune", FinetuneStep(kind="ner", **settings), inputs)
+
+
+def find(spec):
+    return {guard.code: guard for guard in spec.find_guards()}
+
+
+def test_a_fine_tuning_tells_what_is_known_before_it_starts(files):
+    found = find(build_spec(files, limit=60))
+    few = found["few-labels"]
+    # At most half of a sample is drawn for its labels.
+    assert few.serious and few.numbers["labels"] == {"Disease": 30}
+    assert (few.numbers["examples"], few.numbers["of"]) == (60, 400)
+    assert few.change == {"limit": 240}
+    assert 0 <= found["minutes"].numbers["seconds"] < 60 and not found["minutes"].serious
+    changed = apply_change(build_spec(files, limit=60).settings, few.change)
+    assert changed.limit == 240 and "few-labels" not in find(build_spec(files, limit=240))
+
+
+def test_chunks_and_test_examples_that_are_in_train_are_counted(files):
+    found = find(build_spec(files))
+    assert found["chunks"].numbers == {"examples": 400, "chunks": 402, "words": 30}
+    assert "400 training sentences = 402 chunks" in found["chunks"].sentence
+    seen = found["seen"]
+    assert seen.numbers == {"split": "test", "seen": 3, "of": 4} and seen.serious
+
+
+def test_new_words_that_occur_in_the_task_are_counted(files, tmp_path):
+    found = find(build_spec(files))["new-words"]  # tachycardia and euthymia
+    assert found.numbers["occurring"] == 2 and found.numbers["of"] == 3 and not found.serious
+    assert "new-words" not in find(build_spec(files, "before"))
+    for split in ("train", "dev", "test"):
+        write_conll(tmp_path / f"{split}.tsv", (Sentence(("heart", "was"), ("B-X", "O")),) * 2)
+    inputs = {"model": str(files / "adapted"), "train": str(tmp_path / "train.tsv")}
+    none = find(Spec("finetune", FinetuneStep(kind="ner"), inputs))["new-words"]
+    assert none.numbers["occurring"] == 0 and none.serious and not none.change
+
+
+def test_too_few_entities_of_all_are_repaired_by_more_epochs(files, tmp_path):
+    write_conll(tmp_path / "train.tsv", sentences(5))
+    inputs = {"model": str(files / "before"), "train": str(tmp_path / "train.tsv")}
+    spec = Spec("finetune", FinetuneStep(kind="ner"), inputs)
+    few = find(spec)["few-labels"]
+    assert few.change == {"finetune.epochs": 15}
+    assert apply_change(spec.settings, few.change).finetune.epochs == 15
+
+
+def test_an_input_that_cannot_be_read_has_no_guards(files):
+    spec = build_spec(files)
+    missing = Spec("finetune", spec.settings, {**spec.inputs, "train": (str(files / "none.tsv"),)})
+    assert missing.find_guards() == ()
+
+
+def test_minutes_are_serious_above_an_hour_and_only_then_repaired():
+    short, long = guard_minutes(LONG, {"limit": 5}), guard_minutes(LONG + 1, {"limit": 5})
+    assert not short.serious and not short.change
+    assert long.serious and long.change == {"limit": 5} and "1.0 hours" not in short.sentence
+
+
+def test_a_search_has_the_guards_of_its_trainings_and_its_own_minutes(files):
+    base = build_spec(files, limit=60)
+    search = Spec("search", SearchStep(training=base.settings), base.inputs)
+    found = find(search)
+    assert found["few-labels"].change == {"training.limit": 240}
+    assert apply_change(search.settings, found["few-labels"].change).training.limit == 240
+    seeds = Spec("seeds", SeedStudyStep((1, 2), training=base.settings), base.inputs)
+    one = find(base)["minutes"].numbers["seconds"]
+    assert find(seeds)["minutes"].numbers["seconds"] > one
+
+
+def test_a_study_has_the_guards_of_each_task(files):
+    study = files / "study.toml"
+    lines = ['name = "s"', "[[variants]]", 'name = "a"', 'model = "adapted"', "[[tasks]]"]
+    lines += ['name = "t"', 'kind = "ner"', 'train = "train.tsv"', 'test = "test.tsv"']
+    study.write_text("\n".join(lines))
+    found = find(Spec("study", StudyRun(), {"file": str(study)}))
+    assert {"chunks", "seen", "new-words", "minutes"} <= set(found)
+    assert found["seen"].sentence.startswith("t: ")
+
+
+def test_pretraining_warns_of_a_batch_that_is_larger_than_the_text(files, tmp_path):
+    (tmp_path / "text.txt").write_text("The heart was with placebo.\n" * 200)
+    further = ContinuedSettings(stage="continued", training=MaskedSettings(batch=512))
+    inputs = {"model": str(files / "before"), "text": str(tmp_path / "text.txt")}
+    spec = Spec("continued", ContinuedPretrainingStep(further=further), inputs)
+    large = find(spec)["large-batch"]
+    assert large.change == {"further.training.batch": large.numbers["blocks"]}
+    assert "large-batch" not in find(
+        Spec("continued", apply_change(spec.settings, large.change), inputs)
+    )
+
+
+def test_the_command_prints_guards_under_one_key_and_on_stderr(files, tmp_path, capsys):
+    arguments = ["finetune", "--model", str(files / "before"), "--task", "ner", "--json"]
+    for split in ("train", "dev", "test"):
+        arguments += [f"--{split}", str(files / f"{split}.tsv")]
+    given = ["--limit", "60", "--num-epochs", "1", "--out", str(tmp_path / "run")]
+    assert main([*arguments, *given]) == 0
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out)
+    assert [one["code"] for one in answer["guards"]] == ["few-labels", "seen", "minutes"]
+    assert "warning: 60 of 400" in captured.err and "--limit 240" in captured.err
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["guards"] == answer["guards"]
+
+
+def test_a_collapsed_run_offers_settings_to_try(files, tmp_path, capsys):
+    arguments = ["finetune", "--model", str(files / "before"), "--task", "ner"]
+    for split in ("train", "dev", "test"):
+        arguments += [f"--{split}", str(files / f"{split}.tsv")]
+    given = ["--limit", "60", "--learning-rate", "1e-9", "--out", str(tmp_path / "run")]
+    assert main([*arguments, *given]) == 0
+    assert "Again with: --limit 240" in capsys.readouterr().out
+    numbers = json.loads((tmp_path / "run" / "manifest.json").read_text())["numbers"]
+    assert numbers["again"] == {"limit": 240} and judge_outcome(numbers) == "collapsed"
+
+
+def test_the_outcome_of_a_run_names_collapsed_seeds():
+    assert judge_outcome({"collapsed": 0, "seeds": [{}]}) == ""
+    assert judge_outcome({"collapsed": 1, "seeds": [{}, {}, {}]}) == "1 of 3 collapsed"
+    with_guards = {name for name, step in STEPS.items() if step.guards is not None}
+    assert {"finetune", "model", "pretrain", "continued", "search", "seeds", "study"} <= with_guards

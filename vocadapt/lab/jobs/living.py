@@ -1,0 +1,47 @@
+"""The living jobs of a workspace, found without a look at the ended ones, of which there may be
+thousands: `<workspace>/jobs/living/` has an empty file for each job that runs or waits.
+
+A file is made before the process is started and removed when it ends, both while the job's folder is
+locked. The file of a killed process is removed when the next job is started; until then, the lock
+shows that the job has ended.
+"""
+
+from pathlib import Path
+
+from vocadapt.lab.workspace.locks import is_locked
+
+FOLDER = "living"
+
+
+def mark_living(job: Path) -> None:
+    """Record that the job of a folder is about to live; the caller holds the lock of the folder."""
+    marks = job.parent / FOLDER
+    if not marks.is_dir():
+        # Jobs that an earlier version started, which made no marks.
+        living = [folder.name for folder in job.parent.glob("*/") if is_locked(folder)]
+        marks.mkdir(exist_ok=True)  # several cells of a study may begin at once
+        for name in living:
+            (marks / name).touch()
+    (marks / job.name).touch()
+
+
+def unmark_living(job: Path) -> None:
+    """Record that the job of a folder ends; the caller holds the lock of the folder."""
+    (job.parent / FOLDER / job.name).unlink(missing_ok=True)
+
+
+def list_living_folders(jobs: Path) -> list[Path]:
+    """List the folders of the living jobs in a folder of jobs, newest first."""
+    marks = jobs / FOLDER
+    names = jobs.glob("*/")
+    if marks.is_dir():
+        names = marks.iterdir()
+    folders = (jobs / path.name for path in names)
+    return [folder for folder in sorted(folders, reverse=True) if is_locked(folder)]
+
+
+def forget_ended(jobs: Path) -> None:
+    """Remove the marks of killed processes; no job may be started meanwhile."""
+    for mark in (jobs / FOLDER).glob("*"):
+        if not is_locked(jobs / mark.name):
+            mark.unlink(missing_ok=True)

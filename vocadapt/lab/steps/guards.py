@@ -1,0 +1,97 @@
+"""Guards: what is known before a step starts, for the user who starts it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict, TypeVar
+
+from vocadapt.settings import Setting, get_settings
+
+T = TypeVar("T")
+Change = Mapping[str, Any]  # path of a setting, such as finetune.epochs → its new value
+LONG = 3600.0  # seconds of a step that should not be started by the first button
+
+
+class GuardAnswer(TypedDict):
+    """A guard: its code, its sentence, its figures, and the settings that repair it."""
+
+    code: str
+    sentence: str
+    serious: bool
+    numbers: dict[str, Any]
+    change: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One thing to know before a step starts.
+
+    code: names the kind of guard. change: the settings that repair it; empty if no setting does.
+    serious: whether the result will probably be useless, or take very long.
+    """
+
+    code: str
+    sentence: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    change: Change = field(default_factory=dict)
+    serious: bool = False
+
+    def to_dict(self) -> GuardAnswer:
+        """Return its values as plain ones."""
+        return {
+            "code": self.code,
+            "sentence": self.sentence,
+            "serious": self.serious,
+            "numbers": dict(self.numbers),
+            "change": dict(self.change),
+        }
+
+
+def guard_minutes(seconds: float, change: Change | None = None) -> Guard:
+    """Return the guard of how long a step takes: estimated seconds on an idle machine of two cores.
+
+    change: settings that shorten it, for a step that takes longer than LONG.
+    """
+    return Guard(
+        "minutes",
+        f"About {describe_minutes(seconds)} on two cores, estimated from a model of the cost.",
+        {"seconds": round(seconds, 1)},
+        (change or {}) if seconds > LONG else {},
+        seconds > LONG,
+    )
+
+
+def describe_minutes(seconds: float) -> str:
+    """Describe a duration in whole seconds, minutes or hours: 40 seconds, 8 minutes, 1.5 hours."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def apply_change(settings: T, change: Change) -> T:
+    """Return settings with a change, whose paths may lead into nested settings."""
+    own: dict[str, Any] = {}
+    inner: dict[str, dict[str, Any]] = {}
+    for path, value in change.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            inner.setdefault(name, {})[rest] = value
+        else:
+            own[name] = value
+    for name, nested in inner.items():
+        own[name] = apply_change(getattr(settings, name), nested)
+    return replace(settings, **own)  # type: ignore[type-var]
+
+
+def nest_change(change: Change, group: str) -> dict[str, Any]:
+    """Return a change of settings that are a group of other settings."""
+    return {f"{group}.{path}": value for path, value in change.items()}
+
+
+def find_setting(settings: Any, path: str) -> Setting:
+    """Return the declaration of the setting at a path of an instance of settings."""
+    *groups, name = path.split(".")
+    for group in groups:
+        settings = getattr(settings, group)
+    return get_settings(settings)[name]

@@ -1,0 +1,169 @@
+"""Guards of a fine-tuning: enough of each label, sentences in chunks, test examples that are in
+train, new words in the task, minutes.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.lab.steps.guards import Change, Guard, guard_minutes
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.training.estimates import (
+    count_chunks,
+    estimate,
+    estimate_finetuning_speed,
+    list_trained_splits,
+)
+from vocadapt.training.finetune.model_tokenizers import ADAPTED, load_tokenizers
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.tasks.examples import Example, Split
+from vocadapt.training.tasks.seen_examples import (
+    count_seen,
+    describe_seen,
+    fingerprint_examples,
+    read_seen,
+)
+from vocadapt.training.tasks.task import Task
+from vocadapt.training.tasks.training_sample import sample_training_split
+from vocadapt.training.trained_parameters import find_new_ids
+
+MAX_NAMED = 5  # labels named in a sentence
+MANY_SEEN = 0.01  # fraction of a split above which its score is in doubt
+MORE_EPOCHS = 3  # times as many epochs repair a training with too few entities (see the kind `ner`)
+
+
+def list_task_guards(
+    model: LanguageModel,
+    whole: Task,
+    task: Task,
+    settings: FinetuneSettings,
+    limit: int,
+) -> Iterator[Guard]:
+    """Yield the guards of a fine-tuning that depend on its task and its model.
+
+    whole: the task with all examples. task: the same, limited to `limit` examples.
+    """
+    yield from _guard_labels(whole, task, settings, limit)
+    yield from _guard_chunks(task, settings)
+    yield from _guard_seen(model, task, settings)
+    yield from _guard_new_words(model, task)
+
+
+def guard_duration(
+    model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str, n_runs: int
+) -> Guard:
+    """Return the guard of the minutes of a fine-tuning of `n_runs` seeds and folds."""
+    speed = estimate_finetuning_speed(task, settings, model.config)
+    return guard_minutes(estimate(task, settings, tokenization, n_runs, speed, "").seconds)
+
+
+def _guard_labels(
+    whole: Task, task: Task, settings: FinetuneSettings, limit: int
+) -> Iterator[Guard]:
+    """Warn of labels with fewer entities or examples than a training needs."""
+    splits = list_trained_splits(task, settings)
+    needed = task.kind.least_of_label
+    found = task.kind.count_labels(_join(splits))
+    few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
+    if not few:
+        return
+    noun = task.kind.counted_noun
+    named = ", ".join(
+        f"{n:,} {noun} of {label}" if label else f"{n:,} {noun}"
+        for label, n in list(few.items())[:MAX_NAMED]
+    )
+    if len(few) > MAX_NAMED:
+        named += f" and of {len(few) - MAX_NAMED} other labels"
+    epochs = f"{settings.epochs} epoch{'s' * (settings.epochs != 1)}"
+    n_examples = sum(map(len, splits))
+    of = sum(map(len, list_trained_splits(whole, settings)))
+    which = f"All {of:,}" if n_examples == of else f"{n_examples:,} of {of:,}"
+    yield Guard(
+        "few-labels",
+        f"{which} training {splits[0].examples[0].plural} hold only {named}. With fewer than"
+        f" {needed}, trainings of {epochs} learned little or nothing.",
+        {"labels": few, "needed": needed, "examples": n_examples, "of": of},
+        find_repair(whole, task, settings, limit),
+        serious=True,
+    )
+
+
+def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int) -> Change:
+    """Return the change of settings that repairs a training in which nothing is learned: a larger
+    limit, if there are too few of a label and more examples, else more epochs.
+
+    Doubles the limit until each label is found often enough; 0, all examples, if no limit is.
+    """
+    kind, train = whole.kind, whole.splits["train"]
+    drawn, every = (kind.count_labels(one.splits["train"].examples) for one in (task, whole))
+    has_more = any(n < kind.least_of_label and n < every[label] for label, n in drawn.items())
+    if not has_more:
+        return {"finetune.epochs": MORE_EPOCHS * settings.epochs}
+    larger = 2 * limit
+    while larger < len(train):
+        labels = sample_training_split(train, kind, larger).labels
+        if min(labels.values(), default=0) >= kind.least_of_label:
+            return {"limit": larger}
+        larger *= 2
+    return {"limit": 0}
+
+
+def _guard_chunks(task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
+    """Report that sentences are divided into chunks, which are what is counted in an epoch."""
+    examples = _join(list_trained_splits(task, settings))
+    chunks = count_chunks(task, examples, settings)
+    if chunks > len(examples):
+        yield Guard(
+            "chunks",
+            f"{len(examples):,} training sentences = {chunks:,} chunks of at most"
+            f" {settings.chunk} words.",
+            {"examples": len(examples), "chunks": chunks, "words": settings.chunk},
+        )
+
+
+def _guard_seen(model: LanguageModel, task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
+    """Warn of test and dev examples that are in the training examples, now or of an earlier
+    fine-tuning of the model.
+    """
+    trained = list_trained_splits(task, settings)
+    seen = fingerprint_examples(_join(trained)) | (read_seen(Path(model.path)) or frozenset())
+    for name, split in task.splits.items():
+        if split in trained:
+            continue
+        if described := describe_seen(split.examples, seen):
+            n_seen = count_seen(split.examples, seen)
+            yield Guard(
+                "seen",
+                f"{name}: {described}",
+                {"split": name, "seen": n_seen, "of": len(split)},
+                serious=n_seen > MANY_SEEN * len(split),
+            )
+
+
+def _guard_new_words(model: LanguageModel, task: Task) -> Iterator[Guard]:
+    """Report how many new words of an adapted model occur in the task: without any, it cannot
+    differ from the original model.
+    """
+    new = find_new_ids(model)
+    tokenizer = load_tokenizers(model).get(ADAPTED) if new else None
+    if tokenizer is None:
+        return
+    words = {
+        word for example in _join(task.splits.values()) for word in example.list_words(str.split)
+    }
+    ids = tokenizer.word_ids(sorted(words)).values()
+    used = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *ids]))
+    n_used = len(np.intersect1d(used, np.array(new)))
+    sentence = f"{n_used:,} of the {len(new):,} new words of {model.name} occur in this task"
+    if n_used:
+        sentence += "."
+    else:
+        sentence += ": it reads the task as the original model does, so their scores cannot differ."
+    numbers = {"model": model.name, "occurring": n_used, "of": len(new)}
+    yield Guard("new-words", sentence, numbers, serious=not n_used)
+
+
+def _join(splits: Iterable[Split]) -> list[Example]:
+    """Return the examples of several splits."""
+    return [example for split in splits for example in split.examples]

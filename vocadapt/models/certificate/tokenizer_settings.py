@@ -1,0 +1,83 @@
+"""Compare everything of two models' tokenizers that is not the vocabulary: the entries of their
+settings, chat templates, added tokens, truncation and padding.
+"""
+
+from typing import Any
+
+from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.certificate.reload_process import RELOADED
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.model_files import ADDED_TOKENS, SETTINGS, list_chat_templates
+from vocadapt.models.transformers_tokenizer import (
+    CLASS_ENTRIES,
+    FILE,
+    LIMITS,
+    SPECIAL_MAP,
+    keep_tokens,
+    read_settings,
+)
+
+FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
+
+
+def compare_tokenizer_settings(edit: Edit) -> tuple[int, list[str]]:
+    """Return the number of compared entries of the model before an edit, and those that differ."""
+    before, after = edit.before, edit.after
+    expected, found = _list_entries(before), _list_entries(after)
+    vocabularies = before.vocabulary, after.vocabulary
+    wrong = [
+        name
+        for name, value in expected.items()
+        if found.get(name) != keep_tokens(value, *vocabularies)
+    ]
+    return len(expected), wrong
+
+
+def _list_entries(model: LanguageModel) -> dict[str, Any]:
+    """List the entries of a tokenizer by name: as stored, and as transformers loads them.
+
+    Tokens stand for their ids; entries of tokens that the other model lacks are not compared.
+    """
+    # 1. The files. The class and the ids of added tokens may change.
+    entries: dict[str, Any] = {}
+    for name in (SETTINGS, SPECIAL_MAP):
+        for key, value in read_settings(model.path, name).items():
+            if key not in (*CLASS_ENTRIES, ADDED_TOKENS):
+                entries[f"{key} in {name}"] = value
+    for file in list_chat_templates(model.path):
+        entries[file.relative_to(model.path).as_posix()] = file.read_bytes()
+    stored = read_settings(model.path, FILE)
+    for name in LIMITS:
+        if stored.get(name):
+            entries[name] = _name_padding(model, stored[name])
+
+    # 2. The loaded tokenizer.
+    tokenizer = model.tokenizer
+    for name in RELOADED:
+        entries[name] = getattr(tokenizer, name, None)
+    for role, token in tokenizer.special_tokens_map.items():
+        entries[role] = str(token)
+    return entries
+
+
+def compare_added_tokens(edit: Edit) -> list[str]:
+    """Return the added tokens whose flags an edit changed, or that are no longer added tokens."""
+    expected, found = _list_flags(edit.before), _list_flags(edit.after)
+    return [
+        token
+        for token, flags in expected.items()
+        if token in edit.after.vocabulary and found.get(token) != flags
+    ]
+
+
+def _list_flags(model: LanguageModel) -> dict[str, tuple[bool, ...]]:
+    decoder = model.fast_tokenizer.get_added_tokens_decoder().values()
+    return {token.content: tuple(getattr(token, flag) for flag in FLAGS) for token in decoder}
+
+
+def _name_padding(model: LanguageModel, value: Any) -> Any:
+    """Return a part of tokenizer.json with the token instead of the padding id."""
+    i, tokens = value.get("pad_id"), model.vocabulary.tokens
+    if isinstance(i, int) and 0 <= i < len(tokens):
+        return {**value, "pad_id": tokens[i]}
+    return value

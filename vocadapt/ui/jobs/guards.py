@@ -1,0 +1,87 @@
+"""What is known before a job starts, drawn beside its Start button; a button applies the settings
+that repair it to the form.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.guards import Change, Guard
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import compute_seen_stamp
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.tasks.task import list_task_files
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.markup import format_sentence
+from vocadapt.ui.components.setting_inputs import can_change, change_inputs, format_change
+
+MINUTES = "minutes"  # code of the guard of the time
+
+
+def draw_guards(workspace: Workspace, *specs: Spec, has_estimate: bool = False) -> bool:
+    """Draw the guards of jobs, each sentence once; return whether one of them takes very long, so
+    that its button is to be quiet.
+
+    has_estimate: whether the page shows the time itself.
+    """
+    guards: dict[str, Guard] = {}
+    for spec in specs:
+        for guard in find_guards(workspace, spec):
+            guards.setdefault(guard.sentence, guard)
+    for place, guard in enumerate(guards.values()):
+        if not (has_estimate and guard.code == MINUTES):
+            _draw_sentence(guard)
+        if guard.change:
+            draw_change(specs[0].settings, guard.change, "Use", f"guard_{place}_{guard.code}")
+    return any(guard.code == MINUTES and guard.serious for guard in guards.values())
+
+
+def find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
+    """Return the guards of a step, cached until its settings or inputs change."""
+    if spec.declaration.guards is None:
+        return ()
+    try:
+        return _find_guards(spec.to_json(), _stamp_inputs(spec), spec, workspace.root)
+    except InputError:  # an input cannot be read: the form or the job reports it
+        return ()
+
+
+def draw_change(settings: Any, change: Change, label: str, key: str) -> None:
+    """Draw the button that applies a change to the inputs of the form; nothing if the form has no
+    input for one of the settings.
+    """
+    if can_change(settings, change):
+        st.button(
+            f"{label} {format_change(settings, change)}",
+            icon=":material/build:",
+            key=key,
+            on_click=change_inputs,
+            args=(settings, change),
+        )
+
+
+def _draw_sentence(guard: Guard) -> None:
+    if guard.serious:
+        st.warning(format_sentence(guard.sentence), icon=":material/warning:")
+    else:
+        draw_note(format_sentence(guard.sentence))
+
+
+def _stamp_inputs(spec: Spec) -> str:
+    """Return a digest of sizes and times of all inputs; hub names do not change."""
+    files = list[Path]()
+    for role, paths in spec.inputs.items():
+        for path in map(Path, paths):
+            if role == "task":
+                files += list_task_files(path)
+            elif os.path.exists(path):
+                files.append(path)
+    return compute_seen_stamp(files)
+
+
+@st.cache_data(max_entries=64, show_spinner="Checking model and data …")
+def _find_guards(described: str, stamp: str, _spec: Spec, _root: Path) -> tuple[Guard, ...]:
+    return _spec.find_guards(_root)
