@@ -19,7 +19,7 @@ def test_a_trim_shows_its_plan_and_follows_the_coverage(open_page, seeded: Works
 
 def test_a_trim_has_only_its_own_fields(open_page, seeded: Workspace):
     app = open_page("adapt", seeded, adapt_preset="trim")
-    labels = {metric.label for metric in app.metric[3:]}  # three are of the adapted model
+    labels = {metric.label for metric in app.metric[2:]}  # two are of the adapted model
     assert not labels & {"Tokens added", "Wordpieces saved", "Excluded"}
     assert {"Tokens removed", "Parameters saved", "Text growth"} <= labels
     form = [block.value for block in app.markdown]
