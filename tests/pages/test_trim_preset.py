@@ -26,3 +26,4 @@ def test_a_trim_has_only_its_own_fields(open_page, seeded: Workspace):
     assert not any("Alignment:" in text or "could be added" in text for text in form)
     keys = {widget.key for widget in (*app.number_input, *app.selectbox, *app.radio)}
     assert not keys & {"adapt_cap", "adapt_occurrences", "adapt_method", "adapt_mode"}
+    assert not any(block.label == "More settings" for block in app.expander)
