@@ -396,6 +396,7 @@ def check_menus(workspace: Path) -> None:
     assert "alphabet" in options(page, "vocabulary_heuristic")
     page = draw_part("initializers", workspace)
     assert "constant" in options(page, "initializers_methods")
+    page.multiselect(key="initializers_compared").set_value(["constant"]).run()
     assert page.number_input(key="initializers_constant_value").value == 0.5
     page = draw_part("alignment", workspace)
     assert any("Zero" in name for menu in page.selectbox for name in menu.options)

@@ -64,7 +64,8 @@ def ask(capsys):
 def test_words_count(ask, text, tiny_bert):
     code, answer = ask("words", "count", text, "--model", tiny_bert)
     assert code == 0
-    assert set(answer) == {"words", "distinct", "lines", "megabytes", "seconds", "peak_mb"}
+    lines = {"lines", "held_out_lines", "identical_lines"}
+    assert set(answer) == {"words", "distinct", *lines, "megabytes", "seconds", "peak_mb"}
     assert (answer["words"], answer["distinct"], answer["lines"]) == (3300, 39, 300)
     assert answer["megabytes"] == pytest.approx(text.stat().st_size / 1e6)
     assert answer["seconds"] > 0 and answer["peak_mb"] > 1
