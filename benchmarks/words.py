@@ -178,7 +178,7 @@ def measure_workers(text: Path, workers: int, repeats: int = 2) -> None:
         (wall, own, _), (wall_2, own_2, others) = min(ones), min(severals)
         # What is not counted by several processes: the merge, measured alone.
         half = replace(counts, counts=dict(list(counts.counts.items())[::2]))
-        (_, merging, _), _ = measure_count(partial(add_counts, [counts, half]))
+        (_, merging, _), _ = measure_count(partial(add_counts, [counts, half], corpus))
         path_time = (own_2 - merging + others) / workers + merging
         show(
             f"{workers} processes, {name}",

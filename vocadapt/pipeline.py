@@ -10,7 +10,7 @@ Sources(target=other)).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +55,8 @@ class Sources:
     corpus: text of the domain.
     vectors: word vectors of the domain.
     target: another model, for its vocabulary and embeddings.
-    counts: word counts of the text under the model's splitter, if already computed.
+    counts: word counts of the lines of the text that choose tokens, under the model's splitter, if
+        already computed; held_out: those of its held-out lines.
     glossary: text with a word and its description on each line.
     """
 
@@ -64,6 +65,7 @@ class Sources:
     target: LanguageModel | None = None
     counts: Mapping[str, int] | None = None
     glossary: Corpus | None = None
+    held_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def has_bare_target(self) -> bool:
@@ -149,14 +151,19 @@ def plan_adaptation(
     """Build the plan of a recipe; count the words of the text if the recipe needs them."""
     progress(0.0, "planning the vocabulary")
     # 1. The word counts of the text.
-    counts, target = sources.counts, sources.target
+    counts, held_out, target = sources.counts, sources.held_out, sources.target
     if counts is None and "counts" in recipe.needs:
         corpus = require_corpus(recipe, sources, "the words of a text")
-        counts = count_words(corpus, model.splitter, progress).counts
+        found = count_words(corpus, model.splitter, progress)
+        counts, held_out = found.choosing, found.held_out
     # 2. Count the tokens of lines with added tokens separately: pre-tokens do not determine them.
-    added, text = AddedTokenLines(), sources.corpus
+    added, added_held_out = AddedTokenLines(), AddedTokenLines()
+    text = sources.corpus
     if counts and recipe.kind.keeps_text and text is not None and text.counted_by is None:
         added = read_added_token_lines(text, model.fast_tokenizer, model.splitter, progress)
+        if held_out and added.held_out:
+            added, added_held_out = added.choosing, added.held_out
+            held_out = added_held_out.subtract_from(held_out)
         counts = added.subtract_from(counts)
     # 3. Check the casing: tokens of another casing would never match the text.
     if target is not None and target.splitter.lowercase != model.splitter.lowercase:
@@ -172,6 +179,8 @@ def plan_adaptation(
         counts,
         recipe.tokenizer,
         added.tokens,
+        held_out,
+        added_held_out.tokens,
         lambda tokens: compute_agreement(model, tokens, progress),
     )
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)

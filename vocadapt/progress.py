@@ -5,6 +5,7 @@ cannot be interrupted, so `report_block` reports the start and end of each block
 watchdog in another process (`vocadapt.lab.jobs.watchdog`) can stop a block that takes too long.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
@@ -98,3 +99,26 @@ def duration(seconds: float) -> str:
     if minutes < 90:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def percent(value: float | None) -> str:
+    """Format a fraction of things in percent: .163 is 16.3 %, .0242 is 2.42 %, .00051 is 0.051 %.
+
+    Only 0 and 1 are formatted as 0 % and 100 %; None and NaN as –.
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    size = round(abs(100 * value), 7)
+    if size in (0, 100):
+        return f"{100 * value:.0f} %".replace("-0", "0")
+    digits = 1
+    if size < 10:
+        digits = 2
+    if size < 1:
+        digits = 1 - math.floor(math.log10(size))
+    while size < 100 and float(f"{size:.{digits}f}") == 100:
+        digits += 1
+    text = f"{100 * value:.{digits}f}"
+    if float(text).is_integer():
+        text = f"{float(text):.0f}"
+    return f"{text} %"

@@ -24,7 +24,6 @@ PLAN = (
     "min_count",
 )  # settings of the plan that no other setting depends on
 DEFAULT_PRESET = "green-bert"
-REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
 REMOVED_ALONE = (
     "A fraction of tokens to remove was given, but no heuristic that removes them.",
     "Name a heuristic, for example last.",
@@ -151,9 +150,9 @@ def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | No
         )
     if not (given.get("preset") or given.get("recipe")):
         return remove_by, add_by, False
-    if plan.kind in REMOVING:
+    if "cut" in recipe.kind.settings:
         remove_by = remove_by or plan.cut
-    if plan.kind in ("extend", "combined"):
+    if "refill" in recipe.kind.settings:
         add_by = add_by or plan.refill
     return remove_by, add_by, plan.count_marks
 
@@ -173,19 +172,19 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
         (
             "count_marks",
             given.get("count_marks"),
-            plan.kind in REMOVING,
+            "count_marks" in recipe.kind.settings,
             "removes no tokens, and marks count only in their length.",
         ),
         (
             "max_added",
             given.get("max_added"),
-            plan.kind in ("append", "replace", "extend"),
+            "max_added" in recipe.kind.settings,
             "determines itself how many tokens are added.",
         ),
         (
             "min_count",
             given.get("min_count"),
-            plan.kind in ("append", "replace"),
+            "min_count" in recipe.kind.settings,
             "adds no words of word vectors.",
         ),
         ("initializer", given.get("initializer"), recipe.makes_embeddings, "adds no tokens."),

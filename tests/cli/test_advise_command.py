@@ -25,6 +25,9 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.vocabulary.advice.advice import Suggestion
 
 KEYS = {
+    "held_out_lines",
+    "worth",
+    "no_promise",
     "verdict",
     "sentence",
     "reasons",
@@ -204,7 +207,7 @@ def test_news_is_too_little_text(ask, minilm):
 
     answer = ask(datapath("lee_background.cor"), "--model", minilm)
     assert answer["sentence"] == "Do not change the vocabulary: too little text."
-    assert answer["added"][0]["words"] == 95 and answer["expected"]["p@5"] < 0.02
+    assert answer["added"][0]["words"] == 83 and answer["expected"]["p@5"] < 0.02
 
 
 def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):

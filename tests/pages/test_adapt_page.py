@@ -1,6 +1,7 @@
 """The Adapt page for each kind of recipe: it shows the inputs that the recipe uses, and the plan
 before running it."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from tests.conftest import TINY_TOKENS
 from tests.material.lab import write_text
 from tests.pages.test_pages import PRETRAINING, texts
 from vocadapt.footprint import Footprint, format_energy
+from vocadapt.lab.artifacts.alignments import load_table
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.settings import build_settings
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.adapt.model import describe_quality, describe_size
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import plain
@@ -281,3 +285,35 @@ def test_an_initializer_that_is_grounded_asks_for_a_glossary(
     assert not app.exception and not app.error
     assert Path(started[0].inputs["glossary"][0]).name == "trials"
     assert "text" not in started[0].inputs
+
+
+def test_the_model_has_the_evaluation_of_its_alignment(seeded):
+    """One evaluation, reused: Adapt and Alignment show the same number, from the same folds."""
+    [alignment] = seeded.artifacts("alignments")
+    numbers = open_artifact(seeded.folder("models", "trials-model")).manifest.numbers
+    lines = [
+        line
+        for line in load_table(alignment)
+        if build_settings(AlignmentSettings, line["settings"]) == AlignmentSettings()
+    ]
+    held_out = lines[0]["held_out"]
+    assert {name: numbers[name] for name in ("p@5", "chance@5", "folds")} == {
+        name: held_out[name] for name in ("p@5", "chance@5", "folds")
+    }
+    assert numbers["folds"] == 3
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_forecast_stands_beside_a_measurement_of_its_own_method(
+    open_page, seeded, tmp_path, normalized
+):
+    root = tmp_path / "other"
+    shutil.copytree(seeded.root, root)
+    path = root / "models" / "trials-model" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["settings"]["recipe"]["alignment"]["unit"] = normalized
+    path.write_text(json.dumps(manifest))
+    app = open_page("adapt", root)
+    assert not app.exception and not app.error
+    shown = any("forecast by the advice" in block.value for block in app.markdown)
+    assert shown is not normalized

@@ -203,7 +203,7 @@ def test_a_task_file_by_path(open_page, seeded, tmp_path):
     app = open_page(ADVISE, seeded)
     app.text_input(key="task_path").set_value(str(tmp_path / "task.tsv")).run()
     assert not app.exception and not app.error
-    assert (app.metric[1].value, app.metric[1].delta) == ("1.000", "n = 1, distinct 1.000")
+    assert (app.metric[1].value, app.metric[1].delta) == ("100 %", "n = 1, distinct 100 %")
     assert "in entities" in app.dataframe[0].value.columns
     app.button(key="no_task").click().run()
     assert not app.exception and app.metric[1].label == "Anchors"

@@ -9,7 +9,9 @@ from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.count_words import CountStep
+from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Manifest
@@ -175,3 +177,33 @@ def test_the_words_split_worst_by_hand():
         ("ab", 90, 2),
     ]
     assert list_worst_split_words(counts, tokenizer.splitter, tokenizer, 1) == found[:1]
+
+
+def test_copies_are_counted_and_can_be_left_out(
+    open_page, make_workspace, tiny_bert, tmp_path, monkeypatch
+):
+    text = tmp_path / "copies.txt"
+    text.write_text("the <b>heart</b>\n\nanother line\nthe <b>heart</b>\nthe <b>heart</b>\n")
+    workspace = make_workspace("copies")
+    inputs = {"text": (str(text),), "model": (str(tiny_bert),)}
+    run_step(Spec("corpus", CorpusStep(), inputs), workspace.folder("corpora", "copies"))
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.start", lambda _, spec, name, **more: started.append((spec, name))
+    )
+    app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)})
+    assert not app.exception and not app.error
+    [sentence] = [block.value for block in app.markdown if "lines are copies" in block.value]
+    assert "2 of 5 lines" in sentence and "3 times" in sentence
+    assert "<b>" not in sentence
+    app.button(key="drop_copies").click().run()
+    [(spec, name)] = started
+    assert (spec.step, name, spec.settings.corpus.drop_copies) == (
+        "corpus",
+        "copies-distinct",
+        True,
+    )
+    run_step(spec, workspace.folder("corpora", name))
+    app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)}, text_corpus=name)
+    assert {metric.label: metric.value for metric in app.metric}["Lines"] == "3"
+    assert not any(button.key == "drop_copies" for button in app.button)

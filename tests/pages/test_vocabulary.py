@@ -46,6 +46,43 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
     assert not app.exception and "±" in figures_of(app)["Text growth"]
 
 
+def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page, seeded, tiny_bert):
+    app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)))
+    menu = app.selectbox(key="vocabulary_heuristic")
+    assert menu.value == "freq"
+    assert menu.options == [
+        "rarest in your text",
+        "least costly",
+        "highest ids",
+        "longest",
+        "random",
+        "only what my text needs",
+    ]
+    assert any("lines are held out" in text for text in texts(app) + [c.value for c in app.caption])
+
+
+def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.launch", lambda workspace, spec, name: started.append((spec, name))
+    )
+    app = open_page(
+        VOCABULARY,
+        seeded,
+        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_heuristic="trim",
+    )
+    assert not app.exception and not app.error
+    assert 0 < int(figures_of(app)["Tokens removed"]) < len(TINY_TOKENS)
+    app.button(key="vocabulary_make").click().run()
+    [(spec, name)] = started
+    assert (name, spec.settings.recipe.name) == ("tiny-bert-trim", "trim")
+    assert set(spec.inputs) == {"model", "text"}
+    removed = int(figures_of(app)["Tokens removed"])
+    app.number_input(key="vocabulary_cover").set_value(80.0).run()
+    assert int(figures_of(app)["Tokens removed"]) > removed
+
+
 def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_bert, monkeypatch):
     drawn = []
     monkeypatch.setattr(
@@ -66,7 +103,11 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
         lambda workspace, spec, name, work: started.append((spec, name)),
     )
     app = open_page(
-        VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)), vocabulary_keep="95"
+        VOCABULARY,
+        seeded,
+        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_keep="95",
+        vocabulary_heuristic="last",
     )
     removed = figures_of(app)["Tokens removed"]
     app.button(key="vocabulary_make").click().run()
@@ -94,7 +135,7 @@ def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
         vocabulary_heuristic="cost",
     )
     assert not app.exception and not app.error
-    assert figures_of(app)["Text growth"] == "0.00 %" and figures_of(app)["Tokens removed"] == "0"
+    assert figures_of(app)["Text growth"] == "0 %" and figures_of(app)["Tokens removed"] == "0"
 
 
 def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path):

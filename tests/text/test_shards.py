@@ -42,12 +42,16 @@ def describe(counts):
         counts.bytes,
         counts.lines_read,
         counts.notes,
+        list(counts.choosing.items()),
+        dict(counts.held_out),
+        counts.held_out_lines,
+        counts.identical,
     )
 
 
 def add_parts(corpus, parts):
     found = divide_corpus(corpus, parts, smallest=1)
-    return found, add_counts([tally_words(part, SPLITTER) for part in found])
+    return found, add_counts([tally_words(part, SPLITTER) for part in found], corpus)
 
 
 def test_two_parts_by_hand(tmp_path):
@@ -75,7 +79,7 @@ def test_a_mark_at_the_start_of_a_part_is_kept(tmp_path):
     splitter = Splitter.from_tokenizer({"pre_tokenizer": {"type": "WhitespaceSplit"}})
     found = divide_corpus(corpus, 2, smallest=1)
     assert len(found) == 2
-    counts = add_counts([tally_words(part, splitter) for part in found])
+    counts = add_counts([tally_words(part, splitter) for part in found], corpus)
     assert dict(counts.counts) == {"y": 2, "x": 1, "\ufeffx": 1}
     assert describe(counts) == describe(count_words(corpus, splitter))
 
@@ -101,10 +105,10 @@ def test_small_files_are_grouped_and_others_stay_whole(tmp_path):
     assert describe(counts) == describe(count_words(corpus, SPLITTER))
 
 
-@pytest.mark.parametrize("settings", [CorpusSettings(sample=0.5), CorpusSettings(language=True)])
-def test_lines_that_depend_on_others_are_not_divided(tmp_path, settings, small_parts):
+@pytest.mark.parametrize("setting", [{"sample": 0.5}, {"language": True}, {"drop_copies": True}])
+def test_lines_that_depend_on_others_are_not_divided(tmp_path, setting, small_parts):
     corpus = open_corpus([write(tmp_path / "a.txt", [*make_lines(), *["the house is red"] * 300])])
-    corpus = open_corpus(corpus.files, settings)
+    corpus = open_corpus(corpus.files, CorpusSettings(**setting))
     assert divide_corpus(corpus, 4, smallest=1) == (corpus,)
     counts = count_words_in_parallel(corpus, SPLITTER, 2)
     assert describe(counts) == describe(count_words(corpus, SPLITTER))

@@ -14,7 +14,13 @@ from vocadapt.presets import PRESETS
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
-from vocadapt.vocabulary.advice.advice import advise, apply_rules, recommend, suggest_recipes
+from vocadapt.vocabulary.advice.advice import (
+    NO_PROMISE,
+    advise,
+    apply_rules,
+    recommend,
+    suggest_recipes,
+)
 from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain, summarize_gains
 from vocadapt.vocabulary.advice.rules import WORDS, compute_needed_words, forecast
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -153,7 +159,7 @@ GOOD_CUTS = TokenizationStatistics(1000, 100, 120, 50, 0, (880, 120, 0, 0, 0, 0)
 
 
 def gain(floor, words, mended_task=None, under_few=0.0):
-    return Gain(floor, words, 10, 40, 0.1, 0.07, 1.1, 0.5, mended_task, under_few, 0.4, 60.0)
+    return Gain(floor, words, 10, 40, 0.1, 0.07, 1.1, 0.5, mended_task, under_few, 0.4, 60.0, 0.07)
 
 
 def good(**changes):
@@ -299,6 +305,31 @@ def test_a_little_text_of_it_is_not_worth_a_run():
     assert advice.sentence == "Do not change the vocabulary: too little text."
 
 
+def test_words_are_chosen_by_some_lines_and_priced_on_the_held_out_ones():
+    # In the lines that choose: hypertension 22 times (2 pieces); drugs only 4 times, below the floor
+    # of 5, though 9 in all. Held out: "the" 5, hypertension 3 and drugs 5 of 5 + 2 · 3 + 2 · 5 tokens.
+    whole = counted({"the": 45, "hypertension": 25, "drugs": 9})
+    held_out = {"hypertension": 3, "the": 5, "drugs": 5}
+    counts = replace(whole, held_out=held_out, held_out_lines=1)
+    figures = advise(counts, VOCABULARY, Splitter.bert(), ModelSize(width=2)).figures
+    first = figures.gains[0]
+    assert (first.floor, first.words) == (5, 1)
+    assert first.saved == pytest.approx(3 / 21)
+    assert first.saved_in_sample == pytest.approx(22 / (40 + 2 * 22 + 2 * 4))
+    assert first.mended == pytest.approx(3 / 8)
+    assert figures.top_saved == pytest.approx(3 / 21)
+    assert figures.held_out_lines == 1
+    # What describes the text is that of all lines.
+    assert figures.corpus.words == 79
+
+
+def test_two_lines_say_what_a_run_is_worth_and_what_it_does_not_promise():
+    advice = advice_on({"hypertension": 400, "the": 600, "drug": 500})
+    assert advice.worth.startswith("New words would still give")
+    assert "21.1 % of the tokens" in advice.worth  # 400 of 2 · 400 + 600 + 500
+    assert "Not promised" in NO_PROMISE and summarize_gains() in NO_PROMISE
+
+
 def test_the_first_reason_is_the_verdict_and_all_are_listed():
     advice = advice_on({"ж": 50, "the": 50})
     assert advice.sentence == "Do not change the vocabulary: the model cannot read the text."
@@ -310,7 +341,7 @@ def test_the_first_reason_is_the_verdict_and_all_are_listed():
         "too few words",
         "hardly split",
     ]
-    assert ".500 of the running words" in advice.findings[0].says
+    assert "50 % of the running words" in advice.findings[0].says
 
 
 def test_the_answer_is_strict_json_of_fractions():

@@ -702,6 +702,7 @@ def test_figures_of_a_trim_as_json_values() -> None:
     figures = TrimFigures(
         tokens=8,
         kept_tokens=6,
+        tokens_after=9,
         pretokens=5,
         changed_pretokens=2,
         distinct=4,
@@ -716,6 +717,7 @@ def test_figures_of_a_trim_as_json_values() -> None:
         "changed_pretokens_fraction": 0.4,
         "tokens": 8,
         "kept_tokens": 6,
+        "tokens_after": 9,
         "pretokens": 5,
         "changed_pretokens": 2,
         "distinct": 4,

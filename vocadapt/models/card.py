@@ -304,6 +304,11 @@ def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[st
     kept = f"The kept tokens are {trim['coverage']:.4%} of the tokens of the text."
     if "lines" in lines:
         kept += f" {lines['changed_lines']:,} of its {lines['lines']:,} lines are tokenized differently."
+    if held_out := trim.get("held_out"):
+        kept += (
+            " If every tenth line chooses no token, the others keep"
+            f" {held_out['coverage']:.4%} of its tokens: expect that of other texts of the domain."
+        )
     return [
         kept,
         "A text whose tokens are all kept has the same tokens and hidden states as before, and the"

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from vocadapt.text.formats.readers import (
 )
 from vocadapt.text.formats.text_file import SNIFF, open_text_file, refuse_binary, split_lines
 from vocadapt.text.formats.text_table import read_text_table
+from vocadapt.text.identical_lines import SeenLines, hash_lines
 from vocadapt.text.language import LanguageProfile, build_language_profile
 from vocadapt.text.splitter import Splitter
 
@@ -66,7 +68,8 @@ class CorpusSettings(CheckedSettings):
     """Which lines of the files are read; by default all.
 
     A sampled fraction is drawn line by line with `seed`, so every iteration reads the same lines.
-    `vocadapt.text.language` detects the main language. A file with a line (or table record,
+    `vocadapt.text.language` detects the main language. Lines that differ only in the blanks around
+    them are identical; a paragraph of an article is a line. A file with a line (or table record,
     article, Parquet cell) above `max_line_mb` is refused, to bound the memory.
     """
 
@@ -100,6 +103,11 @@ class CorpusSettings(CheckedSettings):
     language: bool = setting(
         False, "drop lines that are not in the text's main language", label="Drop other languages"
     )
+    drop_copies: bool = setting(
+        False,
+        "drop the copies of a line: of identical lines, only the first is read",
+        label="Drop identical lines",
+    )
     max_line_mb: int = setting(
         MAX_LINE_BYTES // MEGABYTE,
         "maximum length of a line (or table record, article) in MB",
@@ -116,7 +124,12 @@ class CorpusSettings(CheckedSettings):
     @property
     def reads_all(self) -> bool:
         """Whether every line is kept."""
-        return self.min_length == 0 and self.sample == 1 and not self.language
+        return self.min_length == 0 and not self.reads_in_order
+
+    @property
+    def reads_in_order(self) -> bool:
+        """Whether the lines before a line decide whether it is kept."""
+        return self.sample < 1 or self.language or self.drop_copies
 
 
 class FileBlock(NamedTuple):
@@ -263,6 +276,7 @@ class _LineFilter:
         self.settings = settings
         self.profile = profile
         self.draws = np.random.default_rng(settings.seed)
+        self.seen = SeenLines()
 
     def __call__(self, text: str, numbers: Sequence[int]) -> tuple[str, list[int]]:
         """Return the kept lines, each with a newline, and their line numbers."""
@@ -273,9 +287,13 @@ class _LineFilter:
             if not drawn or len(line) < self.settings.min_length:
                 continue
             if self.profile is None or self.profile.fits(line):
-                kept.append(f"{line}\n")
+                kept.append(line)
                 kept_numbers.append(number)
-        return "".join(kept), kept_numbers
+        if self.settings.drop_copies:
+            is_first = self.seen.find_first(hash_lines(kept))
+            kept = list(compress(kept, is_first))
+            kept_numbers = list(compress(kept_numbers, is_first))
+        return "".join(f"{line}\n" for line in kept), kept_numbers
 
 
 def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSettings()) -> Corpus:

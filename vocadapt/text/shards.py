@@ -12,7 +12,6 @@ random sample, the main language), are read by this process: then a unit is a bl
 """
 
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -27,14 +26,15 @@ from vocadapt.files import open_file
 from vocadapt.processes import end_with_parent
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus, Passage, may_divide
-from vocadapt.text.counting import LineCounter, build_word_counter
-from vocadapt.text.formats.readers import NO_NOTES
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import (
+    TextCounter,
     WordCounts,
+    add_sizes,
+    add_tallies,
     count_words,
     describe_lines,
-    sort_counts,
+    finish_counts,
     tally_words,
 )
 
@@ -55,7 +55,7 @@ def divide_corpus(corpus: Corpus, parts: int, smallest: int = SMALLEST) -> tuple
 
     Example, parts = 2: files of 6, 1 and 1 MB -> the first 4 MB; the other 2 MB; the small files.
     """
-    depends = corpus.settings.sample < 1 or corpus.settings.language
+    depends = corpus.settings.reads_in_order
     size = max(smallest, -(-corpus.bytes // parts))
     if depends or corpus.counted_by is not None or corpus.bytes < 2 * smallest:
         return (corpus,)
@@ -79,15 +79,12 @@ def divide_corpus(corpus: Corpus, parts: int, smallest: int = SMALLEST) -> tuple
     return tuple(found)
 
 
-def add_counts(parts: Sequence[WordCounts]) -> WordCounts:
-    """Add the word counts of parts; the result is sorted as that of a single pass.
+def add_counts(parts: Sequence[WordCounts], corpus: Corpus) -> WordCounts:
+    """Add the word counts of the parts of a corpus; the result is that of a single pass.
 
     Raises InputError if there are no words, or words with blanks inside.
     """
-    words: Counter[str] = Counter()
-    for part in parts:
-        words.update(part.counts)
-    return sort_counts(replace(_add_sizes(parts), counts=words))
+    return finish_counts(add_tallies(parts), corpus)
 
 
 def count_words_in_parallel(
@@ -104,7 +101,7 @@ def count_words_in_parallel(
     if len(parts) == 1:
         units = corpus.passages()
     try:
-        return _count_units(units, len(parts), splitter, workers, progress)
+        return _count_units(corpus, units, len(parts), splitter, workers, progress)
     except _UnitError:
         # A single pass raises the same error with the line number in the whole text.
         return count_words(corpus, splitter, progress)
@@ -187,7 +184,7 @@ class _Division:
     def add(self, found: WordCounts) -> None:
         """Add an answer."""
         self.found.append(found)
-        self.total = _add_sizes((self.total, found))
+        self.total = add_sizes((self.total, found))
 
     def report(self, progress: Progress) -> None:
         """Report the lines that were read."""
@@ -197,12 +194,17 @@ class _Division:
 
 
 def _count_units(
-    units: Iterator[Unit], number: int, splitter: Splitter, workers: int, progress: Progress
+    corpus: Corpus,
+    units: Iterator[Unit],
+    number: int,
+    splitter: Splitter,
+    workers: int,
+    progress: Progress,
 ) -> WordCounts:
-    """Count units by this process and `workers` - 1 others, which begin some tenths of a second
-    later.
+    """Count units of a corpus by this process and `workers` - 1 others, which begin some tenths of
+    a second later.
     """
-    tally = build_word_counter(splitter)
+    tally = TextCounter(splitter)
     with _start_counters(workers - 1, splitter) as counters:
         division = _Division(units, number, counters)
         division.feed()
@@ -212,12 +214,12 @@ def _count_units(
                 division.feed()
                 division.report(progress)
         division.ask_for_counts()  # they split their chunks into words while this process does
-        own = replace(NO_COUNTS, counts=tally.word_counts())
+        own = tally.finish()
         division.collect(progress)
-    return add_counts([own, *division.found])
+    return add_counts([own, *division.found], corpus)
 
 
-def _count_unit(unit: Unit, tally: LineCounter) -> Iterator[WordCounts]:
+def _count_unit(unit: Unit, tally: TextCounter) -> Iterator[WordCounts]:
     """Count the words of a unit; yield the sizes of its passages."""
     passages: Iterable[Passage] = (unit,) if isinstance(unit, Passage) else unit.passages()
     for passage in passages:
@@ -226,17 +228,6 @@ def _count_unit(unit: Unit, tally: LineCounter) -> Iterator[WordCounts]:
         text = passage.text
         lines, size = text.count("\n"), len(text.encode())
         yield WordCounts({}, lines, size, passage.read, passage.notes)
-
-
-def _add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
-    """Add the sizes of parts, without their words."""
-    return WordCounts(
-        {},
-        sum(part.lines for part in parts),
-        sum(part.bytes for part in parts),
-        sum(part.lines_read for part in parts),
-        sum((part.notes for part in parts), NO_NOTES),
-    )
 
 
 @contextmanager
@@ -267,7 +258,7 @@ def _run_counter(connection: Connection, splitter: Splitter) -> None:
     of all are sent.
     """
     end_with_parent()
-    tally = build_word_counter(splitter)
+    tally = TextCounter(splitter)
     units: Queue[Unit | None] = Queue()
     threading.Thread(target=_receive_units, args=(connection, units), daemon=True).start()
     with suppress(OSError):  # the other side has ended
@@ -275,10 +266,10 @@ def _run_counter(connection: Connection, splitter: Splitter) -> None:
             connection.send(NO_COUNTS)
         while (unit := units.get()) is not None:
             try:
-                connection.send(_add_sizes(list(_count_unit(unit, tally))))
+                connection.send(add_sizes(list(_count_unit(unit, tally))))
             except InputError:
                 connection.send(None)
-        connection.send(replace(NO_COUNTS, counts=tally.word_counts()))
+        connection.send(tally.finish())
 
 
 def _receive_units(connection: Connection, units: "Queue[Unit | None]") -> None:

@@ -1,23 +1,39 @@
-"""Word counts of a corpus, and the words file that gensim reads."""
+"""Word counts of a corpus, and the words file that gensim reads.
+
+Words are counted in two tables. What chooses tokens reads `choosing`, the counts of nine of ten
+lines; what a choice costs is measured on `held_out`, those of every tenth line. The hash of a line
+decides, so copies of a line are on one side, whoever counts them and in whatever parts.
+"""
 
 import errno
+import json
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, reduce
 from io import TextIOWrapper
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
+from vocadapt.text.display import shorten_text
 from vocadapt.text.formats.readers import NO_NOTES, ReaderNotes
+from vocadapt.text.formats.text_file import split_lines
+from vocadapt.text.identical_lines import (
+    HELD_OUT_EVERY,
+    LineTally,
+    find_held_out,
+    hash_lines,
+)
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 
@@ -25,6 +41,41 @@ __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 
 BLANK = re.compile(r"[ \t-\r]")  # would split a word in a words file
 MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WORDS_IN_BATCH)
+NOTE_NAMES = tuple(one.name for one in fields(ReaderNotes))
+MAX_SHOWN_LINE = 200  # characters of the most frequent line that are kept
+
+
+@dataclass(frozen=True)
+class IdenticalLines:
+    """Lines of a text that occur more than once; blank lines do not count.
+
+    copies: number of lines beyond the first of each. most_frequent: the line that occurs most often
+    (its first characters), `times` times; "" if no line occurs twice. compared: fraction of the
+    distinct lines that were compared: below 1 for more than four million, and then `copies` is an
+    estimate.
+    """
+
+    copies: int = 0
+    most_frequent: str = ""
+    times: int = 0
+    compared: float = 1.0
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the numbers by name, as JSON values."""
+        numbers: dict[str, object] = {"identical_lines": self.copies}
+        if self.most_frequent:
+            line = {"text": self.most_frequent, "count": self.times}
+            numbers["most_frequent_line"] = line
+        if self.compared < 1:
+            numbers["identical_lines_compared"] = self.compared
+        return numbers
+
+    @classmethod
+    def from_dict(cls, numbers: Mapping[str, Any]) -> "IdenticalLines":
+        """Read what `to_dict` returns."""
+        line = numbers.get("most_frequent_line", {"text": "", "count": 0})
+        compared = numbers.get("identical_lines_compared", 1.0)
+        return cls(numbers["identical_lines"], line["text"], line["count"], compared)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +85,9 @@ class WordCounts(Summarized):
 
     lines: number of lines kept of the `lines_read`. bytes: their size in UTF-8. notes: what the
     readers counted.
+    held_out: the part of `counts` that is in the `held_out_lines`; {} and 0 if no words are held
+    out. identical: lines that occur more than once. tally: how often each line occurs, only while
+    the counts of parts are added.
     """
 
     counts: Mapping[str, int]
@@ -41,6 +95,15 @@ class WordCounts(Summarized):
     bytes: int
     lines_read: int = 0
     notes: ReaderNotes = NO_NOTES
+    held_out: Mapping[str, int] = field(default_factory=dict)
+    held_out_lines: int = 0
+    identical: IdenticalLines = IdenticalLines()
+    tally: LineTally | None = None
+
+    @cached_property
+    def choosing(self) -> Mapping[str, int]:
+        """The counts in the lines that are not held out, by which tokens are chosen."""
+        return subtract_counts(self.counts, self.held_out)
 
     @cached_property
     def words(self) -> int:
@@ -60,46 +123,100 @@ class WordCounts(Summarized):
         return len(self.counts)
 
     def write(self, path: Path) -> None:
-        """Write a tab-separated file: one line of totals, then word and count."""
+        """Write a tab-separated file: one line of totals; then word, count and, if it is not 0, the
+        count in held-out lines.
+        """
+        totals = {
+            "lines": self.lines,
+            "bytes": self.bytes,
+            "lines_read": self.lines_read,
+            "distinct": self.distinct,
+            "held_out_lines": self.held_out_lines,
+            **self.identical.to_dict(),
+            **self.notes.counts(),
+        }
         with _open_new_file(path) as file:
-            totals = {
-                "lines": self.lines,
-                "bytes": self.bytes,
-                "lines_read": self.lines_read,
-                "distinct": self.distinct,
-            }
-            totals |= self.notes.counts()
-            file.write("\t".join(f"{name}\t{total}" for name, total in totals.items()) + "\n")
-            file.writelines(f"{word}\t{count}\n" for word, count in self.counts.items())
+            cells = (f"{name}\t{json.dumps(total)}" for name, total in totals.items())
+            file.write("\t".join(cells) + "\n")
+            for word, count in self.counts.items():
+                held_out = self.held_out.get(word, 0)
+                file.write(f"{word}\t{count}\t{held_out}\n" if held_out else f"{word}\t{count}\n")
 
     @classmethod
     def read(cls, path: Path) -> "WordCounts":
-        """Read what `write` wrote; raises InputError for anything else."""
+        """Read what `write` wrote; raises InputError for anything else.
+
+        Files of earlier versions have no held-out lines.
+        """
+        counts: dict[str, int] = {}
+        held_out: dict[str, int] = {}
         try:
             with TextIOWrapper(open_file(path), encoding="utf-8", newline="\n") as file:
-                first = next(file, "").split("\t")
-                totals = dict(zip(first[::2], map(int, first[1::2]), strict=True))
-                size, distinct = totals.pop("bytes"), totals.pop("distinct")
-                lines, lines_read = totals.pop("lines"), totals.pop("lines_read")
-                notes = ReaderNotes(**totals)
-                cells = (line[:-1].split("\t") for line in file)
-                counts = {word: int(count) for word, count in cells}
-            if len(counts) != distinct:
-                raise ValueError(f"{len(counts):,} of {distinct:,} words")
-            return cls(counts, lines, size, lines_read, notes)
+                cells = next(file, "")[:-1].split("\t")
+                totals = dict(zip(cells[::2], map(json.loads, cells[1::2]), strict=True))
+                for line in file:
+                    word, count, *held = line[:-1].split("\t")
+                    counts[word] = int(count)
+                    if held:
+                        (number,) = held
+                        held_out[word] = int(number)
+            if len(counts) != totals["distinct"]:
+                raise ValueError(f"{len(counts):,} of {totals['distinct']:,} words")
+            return cls(
+                counts,
+                totals["lines"],
+                totals["bytes"],
+                totals["lines_read"],
+                ReaderNotes(**{name: totals[name] for name in NOTE_NAMES if name in totals}),
+                held_out,
+                totals.get("held_out_lines", 0),
+                IdenticalLines.from_dict({"identical_lines": 0, **totals}),
+            )
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(
                 f"{path}: not a word count of vocadapt ({error}).", "Count the words again."
             ) from None
 
 
+class TextCounter:
+    """Counts the words of a text in two tables, and its identical lines."""
+
+    def __init__(self, splitter: Splitter) -> None:
+        self.choosing = build_word_counter(splitter)
+        self.held_out = build_word_counter(splitter)
+        self.held_out_lines = 0
+        self.lines = LineTally()
+
+    def count(self, text: str) -> None:
+        """Count the pre-tokens of some lines, and the lines themselves."""
+        lines = split_lines(text)
+        hashes = hash_lines(lines)
+        is_held_out = find_held_out(hashes)
+        self.lines.count(hashes)
+        self.held_out_lines += int(is_held_out.sum())
+        for counter, chosen in ((self.choosing, ~is_held_out), (self.held_out, is_held_out)):
+            counter.count("".join(f"{line}\n" for line in compress(lines, chosen)))
+
+    def finish(self) -> WordCounts:
+        """Return the counts so far, in any order, without the size of the text."""
+        counts, held_out = self.choosing.word_counts(), self.held_out.word_counts()
+        return WordCounts(
+            counts + held_out,
+            0,
+            0,
+            held_out=held_out,
+            held_out_lines=self.held_out_lines,
+            tally=self.lines,
+        )
+
+
 def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
     """Count the pre-tokens of a corpus, split by `splitter`.
 
-    Memory is bounded by the distinct words plus 500 000 distinct chunks. Raises InputError for a
-    corpus without words.
+    Memory is bounded by the distinct words, 500 000 distinct chunks of each of the two tables, and
+    four million distinct lines (`identical_lines`). Raises InputError for a corpus without words.
     """
-    return sort_counts(tally_words(corpus, splitter, progress=progress))
+    return finish_counts(tally_words(corpus, splitter, progress), corpus)
 
 
 def write_sentences(
@@ -110,7 +227,7 @@ def write_sentences(
     pretokens: bool = False,
 ) -> WordCounts:
     """Write one line of words, joined by spaces, per line of the corpus (gensim's LineSentence),
-    and count them, in one pass.
+    and count them, in one pass; no line is held out.
 
     pretokens: write and count pre-tokens, which a vocabulary tokenizes, instead of words.
 
@@ -122,41 +239,62 @@ def write_sentences(
         raise InputError(
             f"{path}: this file is part of the text itself.", "Write the words to another file."
         )
-    with _open_new_file(path) as file:
-        return sort_counts(tally_words(corpus, splitter, file, progress, pretokens))
-
-
-def tally_words(
-    corpus: Corpus,
-    splitter: Splitter,
-    file: IO[str] | None = None,
-    progress: Progress = silent,
-    pretokens: bool = False,
-) -> WordCounts:
-    """Count the pre-tokens of a corpus, in any order; there may be none.
-
-    file: if given, write the words of each line to it and count words; or, with `pretokens`, write
-    and count pre-tokens.
-    """
     tally = build_word_counter(splitter)
-    split_lines = tally.pretoken_lines if pretokens else tally.sentences
+    split = tally.pretoken_lines if pretokens else tally.sentences
+    with _open_new_file(path) as file:
+        size = _read_passages(
+            corpus, lambda text: file.writelines(map(_break_sentence, split(text))), progress
+        )
+        return sort_counts(replace(size, counts=tally.word_counts()))
+
+
+def tally_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
+    """Count the pre-tokens of a corpus, in any order; there may be none."""
+    tally = TextCounter(splitter)
+    size = _read_passages(corpus, tally.count, progress)
+    return add_tallies([size, tally.finish()])
+
+
+def add_tallies(parts: Sequence[WordCounts]) -> WordCounts:
+    """Add the counts and the sizes of parts, in any order."""
+    words, held_out = Counter[str](), Counter[str]()
+    for part in parts:
+        words.update(part.counts)
+        held_out.update(part.held_out)
+    tallies = [part.tally for part in parts if part.tally is not None]
+    return replace(
+        add_sizes(parts),
+        counts=words,
+        held_out=held_out,
+        held_out_lines=sum(part.held_out_lines for part in parts),
+        tally=reduce(LineTally.add, tallies) if tallies else None,
+    )
+
+
+def add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
+    """Add the sizes of parts, without their words."""
+    return WordCounts(
+        {},
+        sum(part.lines for part in parts),
+        sum(part.bytes for part in parts),
+        sum(part.lines_read for part in parts),
+        sum((part.notes for part in parts), NO_NOTES),
+    )
+
+
+def _read_passages(corpus: Corpus, count: Callable[[str], None], progress: Progress) -> WordCounts:
+    """Give each block of lines to `count`; return the size of the text, without its words."""
     lines = lines_read = size = 0
     notes = NO_NOTES
     for passage in corpus.passages():
-        # 1. Split the lines and count their parts.
         with report_block(passage.where):
-            if file is None:
-                tally.count(passage.text)
-            else:
-                file.writelines(map(_break_sentence, split_lines(passage.text)))
-
-        # 2. Count the text itself.
+            count(passage.text)
         lines += passage.text.count("\n")
         lines_read += passage.read
         size += len(passage.text.encode())
         notes += passage.notes
         progress(passage.fraction, describe_lines(lines, lines_read, notes))
-    return WordCounts(tally.word_counts(), lines, size, lines_read, notes)
+    return WordCounts({}, lines, size, lines_read, notes)
 
 
 def describe_lines(lines: int, lines_read: int, notes: ReaderNotes = NO_NOTES) -> str:
@@ -165,6 +303,34 @@ def describe_lines(lines: int, lines_read: int, notes: ReaderNotes = NO_NOTES) -
     if lines < lines_read:
         message += f" kept of {lines_read:,}"
     return f"{message}{notes}"
+
+
+def finish_counts(found: WordCounts, corpus: Corpus) -> WordCounts:
+    """Return the counts of a whole corpus, sorted, with its identical lines.
+
+    No words are held out if only one of the two tables has words. Raises what `sort_counts` raises.
+    """
+    found = sort_counts(found)
+    if not found.held_out or not found.choosing:
+        found = replace(found, held_out={}, held_out_lines=0)
+    if found.tally is None:
+        return found
+    return replace(found, identical=_describe_identical_lines(found.tally, corpus), tally=None)
+
+
+def _describe_identical_lines(tally: LineTally, corpus: Corpus) -> IdenticalLines:
+    """Count the identical lines; the text is read again up to the most frequent line."""
+    most = tally.find_most_frequent()
+    if most is None:
+        return IdenticalLines(tally.count_identical(), compared=tally.compared)
+    wanted, times = most
+    for passage in corpus.passages():
+        lines = split_lines(passage.text)
+        places = np.flatnonzero(hash_lines(lines) == np.uint64(wanted))
+        if len(places):
+            line = shorten_text(lines[places[0]].strip(), MAX_SHOWN_LINE)
+            return IdenticalLines(tally.count_identical(), line, times, tally.compared)
+    raise InputError("The text changed while it was read.", "Count its words again.")
 
 
 def sort_counts(found: WordCounts) -> WordCounts:
@@ -183,14 +349,39 @@ def sort_counts(found: WordCounts) -> WordCounts:
             f"This model's pre-tokenizer leaves blanks inside words ({spaced!r}).",
             "Such models cannot be used yet.",
         )
+    return replace(found, counts=order_by_count(words))
+
+
+def order_by_count(words: Mapping[str, int]) -> dict[str, int]:
+    """Return counts with the most frequent word first, ties by word."""
     # Most words are rare: sorting those of each count is twice as fast as sorting all words.
     by_count: defaultdict[int, list[str]] = defaultdict(list)
     for word, count in words.items():
         by_count[count].append(word)
-    ordered = {
+    return {
         word: count for count in sorted(by_count, reverse=True) for word in sorted(by_count[count])
     }
-    return replace(found, counts=ordered)
+
+
+def subtract_counts(counts: Mapping[str, int], part: Mapping[str, int]) -> Mapping[str, int]:
+    """Return counts without those of a part, the most frequent word first."""
+    if not part:
+        return counts
+    left = {word: count - part.get(word, 0) for word, count in counts.items()}
+    return order_by_count({word: count for word, count in left.items() if count})
+
+
+def describe_held_out(held_out_lines: int, lines: int) -> str:
+    """Describe on which lines a cost was measured, in a sentence."""
+    if not held_out_lines:
+        return (
+            "No line is held out, because the text is too small or only its counts are known: the"
+            " cost is that on the lines that chose."
+        )
+    return (
+        f"{held_out_lines:,} of {lines:,} lines are held out, about one of {HELD_OUT_EVERY} lines"
+        " with text: they choose nothing, and the cost is measured on them."
+    )
 
 
 def _break_sentence(sentence: str) -> str:

@@ -253,13 +253,16 @@ def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:
 
 
 def plot_vocabulary_growth(
-    curves: Mapping[str, Mapping[float, float]], here: tuple[str, float, float] | None = None
+    curves: Mapping[str, Mapping[float, float]],
+    here: tuple[str, float, float] | None = None,
+    in_sample: Mapping[str, Mapping[float, float]] | None = None,
 ) -> go.Figure:
     """Plot the growth of a text in wordpieces against the fraction of the vocabulary kept; a line
     per heuristic.
 
-    curves: heuristic → fraction kept → growth. here: heuristic, fraction and growth of the point
-    that is marked by a ring.
+    curves: heuristic → fraction kept → growth on held-out lines. here: heuristic, fraction and
+    growth of the point that is marked by a ring. in_sample: the growth on the lines that chose the
+    tokens, as dotted lines, for some of the heuristics.
     """
     figure = build_figure(
         "fraction of the vocabulary kept",
@@ -268,9 +271,10 @@ def plot_vocabulary_growth(
         {"tickformat": ".0%"},
         {"tickformat": ".0%", "rangemode": "tozero"},
     )
-    # 1. A line for each heuristic.
+    # 1. A line for each heuristic, and a dotted one in the same color.
+    colors: dict[str, str] = {}
     for (name, curve), (color, symbol) in zip(curves.items(), cycle(LINE_STYLES), strict=False):
-        label = escape_name(name, MAX_LEGEND_LENGTH)
+        label, colors[name] = escape_name(name, MAX_LEGEND_LENGTH), color
         figure.add_scatter(
             x=list(curve),
             y=list(curve.values()),
@@ -280,17 +284,30 @@ def plot_vocabulary_growth(
             marker={"symbol": symbol, "size": 7},
             hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{label}</extra>",
         )
+    for name, curve in (in_sample or {}).items():
+        figure.add_scatter(
+            x=list(curve),
+            y=list(curve.values()),
+            mode="lines",
+            showlegend=False,
+            line={"color": colors[name], "width": 2, "dash": "dot"},
+            hovertemplate="%{x:.0%} kept: %{y:+.2%} on the lines that chose<extra></extra>",
+        )
     # 2. The ring, in the color of its line.
     if here:
         name, keep, growth = here
-        color = assign_colors(curves)[name]
         figure.add_scatter(
             x=[keep],
             y=[growth],
             mode="markers",
             showlegend=False,
             hoverinfo="skip",
-            marker={"symbol": "circle-open", "size": 16, "color": color, "line": {"width": 3}},
+            marker={
+                "symbol": "circle-open",
+                "size": 16,
+                "color": colors[name],
+                "line": {"width": 3},
+            },
         )
     return figure
 

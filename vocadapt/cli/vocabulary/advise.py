@@ -27,15 +27,15 @@ from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.progress import Progress
+from vocadapt.progress import Progress, percent
 from vocadapt.recipe import write_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
-from vocadapt.text.words import Splitter, count_words
-from vocadapt.vocabulary.advice.advice import Finding, SplitWord
+from vocadapt.text.words import Splitter, count_words, describe_held_out
+from vocadapt.vocabulary.advice.advice import NO_PROMISE, Finding, SplitWord
 from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain, summarize_gains
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.growth.word_tokenizations import Gain
 from vocadapt.vocabulary.lens import (
@@ -65,6 +65,7 @@ GAINS_HEADER = (
     "seen at least",
     "words added",
     "tokens saved",
+    "in sample",
     "wordpieces per word",
     "no longer split",
     "in the task",
@@ -142,6 +143,9 @@ class AdviseAnswer(TypedDict):
     cut_words: Annotated[list[SplitWord], "the most frequent words that are split"]
     lines: int
     lines_read: int
+    held_out_lines: Annotated[int, "lines on which tokens saved are measured; they choose no word"]
+    worth: Annotated[str, "what adding words is good for"]
+    no_promise: Annotated[str, "what it does not promise"]
     measured_gains: list[MeasuredGain]
     first: Annotated[str | None, "the command to run before any recipe"]
     task_file: TaskFile | None
@@ -195,7 +199,7 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
     advice, figures = report.advice, report.advice.figures
 
     # 1. The verdict and its reasons.
-    lines = [advice.sentence]
+    lines = [advice.sentence, advice.worth, NO_PROMISE]
     for found in advice.findings:
         mark = "note"
         if found.stops:
@@ -219,15 +223,16 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
             (
                 gain.floor,
                 gain.words,
-                gain.saved,
+                percent(gain.saved),
+                percent(gain.saved_in_sample),
                 gain.fertility,
-                gain.mended,
-                gain.mended_task,
-                gain.under_few,
-                gain.under_enough,
+                percent(gain.mended),
+                percent(gain.mended_task),
+                percent(gain.under_few),
+                percent(gain.under_enough),
                 gain.parameters,
                 megabytes,
-                gain.model_share,
+                percent(gain.model_share),
             )
         )
     expected = figures.forecast
@@ -238,6 +243,7 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
         f"anchors {figures.anchors:,}; expected held-out P@5 {expected.p5:.3g}"
         f" ({expected.low:.3g} to {expected.high:.3g}), chance {expected.chance:.3g};"
         f" {figures.lines:,} of {figures.lines_read:,} lines, {report.seconds:.1f} s",
+        describe_held_out(figures.held_out_lines, figures.lines),
     ]
 
     # 4. How adapting changed the scores of tasks.
@@ -253,7 +259,7 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
     ]
     lines += [
         "",
-        f"{summarize_gains()} {MEASURED_SOURCE}",
+        MEASURED_SOURCE,
         format_table(MEASURED_COLUMNS, measured),
     ]
 

@@ -178,7 +178,16 @@ def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recip
     if trim["unknown_after"] > trim["unknown_before"]:
         more = trim["unknown_after"] - trim["unknown_before"]
         changed += f" {more:,} words have an unknown token now."
-    notes = [kept, changed, CHANGES]
+    held_out = "No line is held out: how other texts fare was not measured."
+    if "held_out" in trim:
+        own = trim["held_out"]
+        growth = own["tokens_after"] / own["tokens"] - 1
+        held_out = (
+            "Expect of other texts of the domain what happens to held-out lines if they choose no"
+            f" token: {own['kept_tokens']:,} of their {own['tokens']:,} tokens"
+            f" ({own['coverage']:.4%}) are kept, and they become {growth:+.2%} longer."
+        )
+    notes = [held_out, kept, changed, CHANGES]
     if recipe.vocabulary.characters == "text":
         notes.append(CHARACTERS_LOST)
     return notes

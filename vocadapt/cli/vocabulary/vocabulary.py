@@ -45,6 +45,7 @@ from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import EXTENSION, build_reduction, get_preset
 from vocadapt.progress import Progress, part
 from vocadapt.settings import MAX_SEED, get_settings
+from vocadapt.text.words import WordCounts, describe_held_out
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.family import inspect_file
 from vocadapt.vocabulary.families.files.vocab_file import Fault, format_faults
@@ -68,7 +69,14 @@ from vocadapt.vocabulary.overlap import (
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 
-CELL = ("heuristic", "keep", "vocabulary", "tokens", "growth")  # of the study; sd follows
+CELL = (
+    "heuristic",
+    "keep",
+    "vocabulary",
+    "tokens",
+    "growth",
+    "growth_in_sample",
+)  # of the study; sd follows
 LISTED = 20  # unreachable tokens that are named
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
@@ -106,13 +114,14 @@ class CompareAnswer(TypedDict):
 
 
 class StudyCell(TypedDict):
-    """The text under a smaller vocabulary; sd over seeds, if the heuristic is random."""
+    """The held-out lines under a smaller vocabulary; sd over seeds, if the heuristic is random."""
 
     heuristic: str
     keep: float
     vocabulary: int
     tokens: int
     growth: float
+    growth_in_sample: Annotated[float, "growth of the lines that chose the tokens"]
     sd: NotRequired[float]
 
 
@@ -120,6 +129,7 @@ class StudyAnswer(TypedDict):
     """Growth of a text with smaller vocabularies."""
 
     tokens: int
+    held_out_lines: Annotated[int, "lines that were measured and chose no token; 0: all lines"]
     rows: list[StudyCell]
     left_out: NotRequired[dict[str, str]]
     counting_seconds: float
@@ -127,7 +137,7 @@ class StudyAnswer(TypedDict):
 
 
 class ExtensionSize(TypedDict):
-    """A text with the first `size` added tokens."""
+    """The held-out lines with the first `size` added tokens."""
 
     size: int
     tokens: int
@@ -135,12 +145,15 @@ class ExtensionSize(TypedDict):
     new_share: float
     seldom: int
     shorter: float
+    in_sample: Annotated[int, "wordpieces of the lines that chose the tokens"]
+    shorter_in_sample: float
 
 
 class ExtensionAnswer(TypedDict):
     """How a text is tokenized with more and more added tokens."""
 
     words: int
+    held_out_lines: Annotated[int, "lines that were measured and chose no token; 0: all lines"]
     sizes: list[ExtensionSize]
     note: str
     seconds: float
@@ -231,12 +244,10 @@ def _render_comparison(
     return "\n\n".join(parts)
 
 
-def _count_words(options: Options, opened: LanguageModel, progress: Progress) -> Mapping[str, int]:
+def _count_words(options: Options, opened: LanguageModel, progress: Progress) -> WordCounts:
     """Count the words of --corpus, or load their counts from --workspace."""
     root = Workspace(Path(options.workspace)).root if options.workspace else None
-    return load_or_count_words(
-        root, read_texts(options, options.corpus), opened.splitter, progress
-    ).counts
+    return load_or_count_words(root, read_texts(options, options.corpus), opened.splitter, progress)
 
 
 def _study(options: Options) -> Answer[StudyAnswer]:
@@ -248,7 +259,7 @@ def _study(options: Options) -> Answer[StudyAnswer]:
     counts = _count_words(options, opened, part(options.progress, 0, 0.8))
     counted = time.perf_counter()
     found = study(
-        Reducer(opened.vocabulary, counts),
+        Reducer(opened.vocabulary, counts.choosing, counts.held_out),
         options.heuristics,
         options.keep,
         options.seeds,
@@ -273,22 +284,30 @@ def _study(options: Options) -> Answer[StudyAnswer]:
                 one.tokens,
                 f"{one.growth:+.2%}",
                 deviation,
+                f"{one.growth_in_sample:+.2%}",
             )
         )
         if one.unknown:
             unknown.append(
                 f"{one.unknown:,} words become unknown under {one.heuristic}, {one.keep:g}."
             )
-    answer = {"tokens": found.tokens, "rows": cells}
+    answer = {
+        "tokens": found.tokens,
+        "held_out_lines": counts.held_out_lines,
+        "rows": cells,
+    }
     if found.left_out:
         answer["left_out"] = {f"{keep:g}": why for keep, why in found.left_out.items()}
     answer["counting_seconds"] = counted - start
     answer["seconds"] = time.perf_counter() - counted
     # 3. The definitions of the figures, and what could not be measured.
     marks = "with" if options.count_marks else "without"
+    header = ("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd", "in sample")
     parts = [
-        f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
-        format_table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
+        f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted."
+        f" {describe_held_out(counts.held_out_lines, counts.lines)} In sample: the growth of the"
+        " lines that chose.",
+        format_table(header, rows),
         f"Fractions are of the whole vocabulary; lengths {marks} the marks of continuations;"
         " special tokens and those shorter than four characters are kept; ties are removed by"
         f" falling id; random: mean over the seeds {', '.join(map(str, options.seeds))}.",
@@ -312,12 +331,13 @@ def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
     # One plan is enough: a smaller extension consists of the first tokens of a larger one.
     recipe = get_preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=largest))
-    plan = plan_adaptation(
-        recipe, opened, Sources(counts=counts), progress=part(options.progress, 0.4, 0.8)
-    )
+    sources = Sources(counts=counts.choosing)
+    plan = plan_adaptation(recipe, opened, sources, progress=part(options.progress, 0.4, 0.8))
     # A text may yield fewer tokens than requested; the note of the plan reports that.
     sizes = [min(size, len(plan.added)) for size in options.sizes]
-    found = measure_extension_curve(plan, counts, sizes, part(options.progress, 0.8, 1))
+    found = measure_extension_curve(
+        plan, counts.choosing, sizes, part(options.progress, 0.8, 1), counts.held_out
+    )
     rows = []
     for at in found.sizes:
         rows.append(
@@ -326,6 +346,7 @@ def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
                 at.tokens,
                 at.fertility,
                 f"{found.shorter(at):.2%}",
+                f"{found.shorter_in_sample(at):.2%}",
                 f"{at.new_share:.2%}",
                 at.seldom,
             )
@@ -335,12 +356,19 @@ def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
         "wordpieces",
         "per word",
         "text shorter by",
+        "in sample",
         "added tokens",
         f"under {RARE} times",
     )
     note = plan.note or ""
-    answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}
-    text = "\n\n".join(filter(None, [format_table(header, rows), note]))
+    answer = {
+        **found.to_dict(),
+        "held_out_lines": counts.held_out_lines,
+        "note": note,
+        "seconds": time.perf_counter() - start,
+    }
+    measured = describe_held_out(counts.held_out_lines, counts.lines)
+    text = "\n\n".join(filter(None, [format_table(header, rows), measured, note]))
     return Answer(cast(ExtensionAnswer, answer), text)
 
 

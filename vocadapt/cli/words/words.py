@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
@@ -21,9 +21,17 @@ from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.studies.ray_counts import count_words_on_ray
+from vocadapt.text.display import escape_invisible
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.text.shards import count_words_in_parallel
 from vocadapt.text.splitter import Splitter
+
+
+class FrequentLine(TypedDict):
+    """The first characters of a line, and how often it occurs."""
+
+    text: str
+    count: int
 
 
 class CountAnswer(TypedDict):
@@ -32,6 +40,12 @@ class CountAnswer(TypedDict):
     words: int
     distinct: int
     lines: int
+    held_out_lines: Annotated[int, "lines on which costs are measured; they choose no token"]
+    identical_lines: Annotated[int, "copies beyond the first of each line that is not blank"]
+    most_frequent_line: NotRequired[FrequentLine]
+    identical_lines_compared: NotRequired[
+        Annotated[float, "fraction of the distinct lines compared, if not all were"]
+    ]
     articles: NotRequired[int]
     articles_without_text: NotRequired[int]
     articles_not_english: NotRequired[int]
@@ -81,13 +95,21 @@ def _count(options: Options) -> Answer[CountAnswer]:
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
+        "held_out_lines": counts.held_out_lines,
+        **counts.identical.to_dict(),  # type: ignore[typeddict-item]
         **counts.notes.counts(),  # type: ignore[typeddict-item]
         **left_out,
         "megabytes": counts.bytes / 1e6,
         "seconds": time.perf_counter() - start,
         "peak_mb": measure_peak_megabytes(),
     }
-    return Answer(numbers, format_facts(numbers))
+    facts = dict(numbers)
+    if counts.identical.times:
+        line = (
+            f"{counts.identical.times:,} times: {escape_invisible(counts.identical.most_frequent)}"
+        )
+        facts["most_frequent_line"] = line
+    return Answer(numbers, format_facts(facts))
 
 
 def measure_peak_megabytes() -> float:

@@ -28,6 +28,9 @@ from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
 COPIES = "text"
+# Part of the name of cached counts: those of earlier versions have no held-out lines, and are made
+# anew.
+COUNTS_VERSION = "2"
 COMPRESSION_RATIO = 4  # approximate bytes of text per byte of .gz or parquet
 
 
@@ -195,5 +198,6 @@ def build_counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
     """Return the path of the cached counts of this content with this splitter."""
     if corpus.counted_by == splitter:
         return corpus.files[0]
-    key = "\0".join((corpus.digest(), splitter.normalizer, splitter.pre_tokenizer))
+    parts = (COUNTS_VERSION, corpus.digest(), splitter.normalizer, splitter.pre_tokenizer)
+    key = "\0".join(parts)
     return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.tsv"

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.alignments import find_saved_scores
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
+from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.guards import Guard, guard_minutes
 from vocadapt.lab.steps.step import (
     GLOSSARY,
@@ -38,14 +40,16 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
+from vocadapt.vocabulary.growth.plan_cost import CostNumbers, measure_plan_cost
 from vocadapt.vocabulary.plan.plan import PlanNumbers
+from vocadapt.vocabulary.plan.reduction import list_text_free
 from vocadapt.vocabulary.plan.tokenizer import count_departures
 from vocadapt.vocabulary.plan.trim_lines import count_changed_lines
 
 # Relative costs for the progress bar, in the unit of `weigh_stages`: measured on the demo's model.
-READING, COUNTING, LINES, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 10.0, 5.0, 14.0, 35.0
+READING, COUNTING, LINES, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 10.0, 5.0, 45.0, 35.0
 LINES_NOT_COUNTED = "lines_not_counted"  # key of the reason
-FOLDS = 3  # a quick look; the step `alignment` uses ten, which leave more anchors to fit on
+FOLDS = AlignmentStep().folds  # as the step `alignment`: one evaluation has one result
 LOSSES = ("curve", "next_curve")  # of each training step: too long for a manifest
 NAMES = {
     "vectors": "word vectors",
@@ -120,6 +124,7 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
     departures: NotRequired[int]
     within_words: NotRequired[int]
     departures_not_counted: NotRequired[str]
+    cost: NotRequired[Annotated[CostNumbers, "what the plan costs the text, or saves"]]
     further: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
     certificate: NotRequired[bool]
     failed_checks: NotRequired[Annotated[list[str], "checks of the certificate that failed"]]
@@ -131,23 +136,14 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     If the recipe has continued pretraining, the trained model is the result.
     """
     context.progress(0.0, "reading the model")
-    # 1. Find the sources; the domain text may be the one that the given vectors were trained on.
+    # 1. Find the sources.
     check_model_step(context, settings)
-    recipe, given = settings.recipe, context.spec.inputs
-    text = vectors = None
-    if "vectors" in given:
-        vectors = context.space
-    if "text" in given:
-        text = context.text
-    elif "vectors" in given:
-        text = find_training_text(Path(given["vectors"][0]))
-    glossary = None
-    if "glossary" in given:
-        glossary = read_corpus(given["glossary"])
-    sources = Sources(text, vectors, context.target, glossary=glossary)
+    recipe, sources = settings.recipe, _find_sources(context)
+    text = sources.corpus
 
     # 2. Divide the progress, and count the words of the text; they are often counted already.
-    adapting = weigh_stages(recipe, vectors is not None, sources.has_bare_target)
+    words = None
+    adapting = weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
     weights = {"reading": READING, "counts": 0.0, "adapting": sum(adapting.values())}
     if "counts" in recipe.needs:
         weights["counts"] = COUNTING
@@ -155,7 +151,7 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     stages = parts(context.progress, weights)
     if "counts" in recipe.needs and text is not None:
         words = load_or_count_words(context.root, text, context.model.splitter, stages["counts"])
-        sources = replace(sources, counts=words.counts)
+        sources = replace(sources, counts=words.choosing, held_out=words.held_out)
 
     # 3. Adapt and save.
     adapted = adapt(recipe, context.model, sources, stages["adapting"], context.checkpoint)
@@ -164,6 +160,9 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
 
     # 4. Measure the result, for the manifest and the model card.
     numbers = _measure_result(context, recipe, text, adapted, stages)
+    if words is not None:
+        cost = measure_plan_cost(adapted.plan, words.choosing, words.held_out)
+        numbers["cost"] = cost.to_dict(words.held_out_lines)
     card = {}
     for group, names in CARD_FIGURES.items():
         if found := {name: numbers[name] for name in names if name in numbers}:
@@ -172,6 +171,23 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     if settings.certify:
         numbers |= _certify(context, adapted, stages["certificate"])
     return cast(ModelNumbers, numbers)
+
+
+def _find_sources(context: StepContext) -> Sources:
+    """Return the inputs of the recipe; the domain text may be the one that the given vectors were
+    trained on.
+    """
+    given = context.spec.inputs
+    text = vectors = glossary = None
+    if "vectors" in given:
+        vectors = context.space
+    if "text" in given:
+        text = context.text
+    elif "vectors" in given:
+        text = find_training_text(Path(given["vectors"][0]))
+    if "glossary" in given:
+        glossary = read_corpus(given["glossary"])
+    return Sources(text, vectors, context.target, glossary=glossary)
 
 
 def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float]:
@@ -214,7 +230,11 @@ def check_model_step(context: StepContext, settings: ModelStep) -> None:
         ("glossary", "glossary"),
     ):
         if need in needs and role not in given:
-            raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", "Give one.")
+            remedy = "Give one."
+            if need == "counts" and recipe.vocabulary.kind == "reduce":
+                text_free = ", ".join(list_text_free())
+                remedy = f"Give one, or choose a heuristic that needs none: {text_free}."
+            raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", remedy)
 
     # 2. Sources that the recipe does not use.
     for role in sorted(given - _find_usable_roles(context, needs)):
@@ -292,18 +312,27 @@ def _describe_source(context: StepContext) -> Numbers:
 def _evaluate_alignment(
     context: StepContext, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
 ) -> Numbers:
-    """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few
-    anchors.
+    """Return the held-out quality of the alignment: its saved evaluation, which the page Alignment
+    shows, or a new one with as many folds; only a verdict if there are too few anchors.
     """
+    if "vectors" in context.spec.inputs:
+        vectors = Path(context.spec.inputs["vectors"][0])
+        saved = find_saved_scores(vectors, context.model, settings)
+        if saved is not None:
+            held_out = saved["held_out"]
+            return {
+                **{name: held_out[name] for name in ("verdict", "p@5", "chance@5", "folds")},
+                "anchors": saved["anchors"],
+            }
     try:
-        held_out = cross_validate(domain, context.model.word_space, settings, FOLDS, 1, progress)
+        found = cross_validate(domain, context.model.word_space, settings, FOLDS, progress=progress)
     except InputError:
         return {"verdict": "not judged: too few anchors"}
     return {
-        "verdict": held_out.verdict,
-        "p@5": held_out.precision(5),
-        "chance@5": held_out.chance(5),
-        "anchors": len(held_out.anchors),
+        "verdict": found.verdict,
+        "p@5": found.precision(5),
+        "chance@5": found.chance(5),
+        "anchors": len(found.anchors),
         "folds": FOLDS,
     }
 

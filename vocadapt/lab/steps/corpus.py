@@ -47,6 +47,7 @@ def summarize_counts(text: Corpus, counts: WordCounts) -> Numbers:
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
+        "identical_lines": counts.identical.copies,
         **counts.notes.counts(),
     }
 

@@ -57,4 +57,4 @@ def count_words_on_ray(
     finally:
         if connected:
             ray.shutdown()
-    return add_counts(found)
+    return add_counts(found, corpus)

@@ -33,7 +33,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, fraction, percent
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.initializers.view import draw_own_settings
@@ -149,14 +149,14 @@ def _choose_options(
     return the changed recipe, None if the model cannot be trained as it requires.
     """
     recipe, model = chosen.recipe, chosen.model
-    if chosen.vectors:
+    if "min_count" in recipe.kind.settings:
         recipe = _choose_words(recipe, main)
+    if not recipe.kind.rearranges and "vectors" in recipe.kind.needs:
         recipe = _choose_tokenizer(recipe, more)
-        if recipe.needs_alignment:
-            recipe = _choose_alignment(workspace, chosen, recipe, main, more)
-    else:
-        with main:
-            recipe = _choose_extension_options(recipe, model)
+    if recipe.needs_alignment and chosen.vectors:
+        recipe = _choose_alignment(workspace, chosen, recipe, main, more)
+    with main:
+        recipe = _choose_extension_options(recipe, model)
     if recipe.makes_embeddings:
         with more:
             rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
@@ -438,7 +438,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
     """Draw the inputs that the recipe has: coverage of a trim; heuristic, size and initial gate of
     an extension. Return the changed recipe.
     """
-    if recipe.kind.keeps_text and recipe.vocabulary.cover:
+    if "cover" in recipe.kind.settings and recipe.vocabulary.cover:
         cover = draw_setting(
             st,
             recipe.vocabulary,
@@ -449,7 +449,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
             format="%.4f",
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
-    if recipe.vocabulary.kind == "extend":
+    if {"refill", "max_added"} <= set(recipe.kind.settings):
         recipe = _choose_heuristic(recipe, cache.model_of(model).vocabulary.family)
         size = draw_setting(
             st,
@@ -481,7 +481,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         parameters = module.to_dict(count_layers(base))["parameters"]
         st.markdown(
             f":small[Each layer gets a module with {count(module.hidden)} hidden and"
-            f" {count(module.intermediate)} intermediate units: **{100 * module.share:.1f} %** of"
+            f" {count(module.intermediate)} intermediate units: **{percent(module.share)}** of"
             f" the layer, {count(parameters)} parameters in total.]"
         )
     return recipe

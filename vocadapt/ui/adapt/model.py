@@ -13,6 +13,9 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
 from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
+from vocadapt.settings import build_settings
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.ui.adapt.plan import describe_cost
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import (
@@ -23,10 +26,18 @@ from vocadapt.ui.components.blocks import (
     draw_note,
 )
 from vocadapt.ui.components.markup import format_sentence, plain
-from vocadapt.ui.components.number_formats import chance, count, duration, fraction, megabytes
+from vocadapt.ui.components.number_formats import (
+    chance,
+    count,
+    duration,
+    fraction,
+    megabytes,
+    percent,
+)
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import display_label, list_display_names
 from vocadapt.ui.lens.view import build_chips
+from vocadapt.vocabulary.advice.rules import FORECAST_ALIGNMENT
 from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
 
 MAX_EXAMPLES = 6
@@ -104,7 +115,8 @@ def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
     """Describe the number of added tokens, or of removed ones if none was added, as a metric: label,
     value and note.
 
-    If words have several forms, such as capitalized, the number of words is the value.
+    If words have several forms, such as capitalized, the number of words is the value. Of a model
+    without new tokens, it is the number of removed ones.
     """
     total = f"{count(numbers['tokens_after'])} in total"
     if not numbers["added"] and numbers.get("dropped"):
@@ -116,10 +128,15 @@ def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """Describe the measured quality of the new embeddings as a metric: label, value, note and help.
+    """Describe what was measured of a model as a metric: label, value, note and help.
 
-    It is the held-out P@5 of their alignment; the value is a dash if it was not measured.
+    It is the held-out P@5 of the alignment of its new embeddings, or else what its vocabulary costs
+    the text that chose it, or saves; the value is a dash if neither was measured.
     """
+    cost = numbers.get("cost")
+    if "p@5" not in numbers and cost:
+        is_held_out = bool(cost["held_out_lines"])
+        return describe_cost(cost["growth"], cost["growth_in_sample"], is_held_out)
     if "p@5" not in numbers:
         return "Held-out P@5", "–", str(numbers.get("verdict", "no alignment to measure"))
     basis = f"chance {chance(numbers['chance@5'])}"
@@ -133,11 +150,14 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 
 def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the measured P@5 next to the forecast of the advice; nothing if one of them is
-    missing.
+    """Draw the measured P@5 next to the forecast of the advice; nothing if one of them is missing,
+    or if the forecast is that of another alignment.
     """
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
     if "p@5" not in numbers or "vectors" not in inputs:
+        return
+    recipe = artifact.manifest.settings.get("recipe", {})
+    if build_settings(AlignmentSettings, recipe.get("alignment", {})) != FORECAST_ALIGNMENT:
         return
     found = [one for one in workspace.artifacts("vectors") if one.stamp == inputs["vectors"].stamp]
     if not found:
@@ -182,8 +202,8 @@ def _draw_next_step(artifact: Artifact) -> None:
     stage, untrained = "continued", "The new embeddings"
     if numbers.get("module"):
         stage = "extension"
-        percent = 100 * numbers["module"]["share"]
-        untrained = f"The new embeddings and the modules ({percent:.1f} % of a layer)"
+        share = percent(numbers["module"]["share"])
+        untrained = f"The new embeddings and the modules ({share} of a layer)"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"**Next: pretrain it in stage *{stage}*.** {untrained} are still random.",
@@ -242,7 +262,7 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
     elif occurrences:
         frequency = (
             f"{count(numbers['departures'])}, compared with {count(occurrences)} occurrences of"
-            f" added words ({fraction(numbers['departures'] / occurrences)})"
+            f" added words ({percent(numbers['departures'] / occurrences)})"
         )
         within = ""
         if numbers.get("within_words"):

@@ -10,6 +10,7 @@ from vocadapt.analysis.figures.training import (
     plot_wordpieces_by_size,
 )
 from vocadapt.lab.reports.pretraining import list_pretrained_models
+from vocadapt.lab.reports.recommendation import find_text_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import EXTENSION
 from vocadapt.recipe import Recipe
@@ -26,16 +27,23 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.components.number_formats import count, megabytes, percent
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.pretraining import view
 from vocadapt.vocabulary.growth.growth import RARE
+from vocadapt.vocabulary.growth.plan_cost import PlanCost
 from vocadapt.vocabulary.plan.plan import KINDS, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
+Metric = tuple[str | None, ...]  # label, value, note, help
 FLOAT32 = 4  # bytes
 LISTED = 1_000  # added words in the table; all are in the file
+IN_SAMPLE = "on the lines that chose"
 HELP = {
+    "growth": (
+        "Change of the number of tokens of held-out lines, which did not choose the tokens of the"
+        " plan. On the lines that chose them, a plan always looks better."
+    ),
     "excluded": "Number of candidates that are missing in the model but are not added.",
     "saved": (
         "Number of wordpieces by which the text becomes shorter: each added word is one"
@@ -53,10 +61,12 @@ def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
-    draw_plan_metrics(found, cache.model_of(chosen.model).dim)
+    draw_plan_metrics(
+        found, cache.model_of(chosen.model).dim, _measure_cost(workspace, chosen, found)
+    )
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         _draw_extension_curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
-    if chosen.vectors:
+    if chosen.vectors and "min_count" in chosen.recipe.kind.settings:
         _draw_frequency_curve(cache.space_of(chosen.vectors), found)
     # 2. The tokens themselves.
     draw_added_words(found)
@@ -134,37 +144,49 @@ def _draw_extension_curve(
     draw_note(
         f"{legend}Of all"
         f" {count(last.size)} tokens, {count(last.seldom)} occur fewer than {RARE} times in the"
-        f" text. Together they make its tokenization {100 * found.shorter(last):.1f} % shorter."
-        " Embeddings of rare tokens are hardly trained."
+        f" text. Together they make the tokenization of held-out lines"
+        f" {percent(found.shorter(last))} shorter ({percent(found.shorter_in_sample(last))}"
+        f" {IN_SAMPLE}). Embeddings of rare tokens are hardly trained."
     )
     draw_command(["vocabulary", "extension", "--model", model, "--corpus", str(corpus.folder)])
 
 
-def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
-    """Draw the numbers of added, removed and excluded tokens, and the parameters."""
-    # The second figure: removed tokens, or excluded words if no token is removed.
-    changed: tuple[str | None, ...] = (
-        "Tokens removed",
-        count(len(plan.removed_tokens)),
-        f"{count(len(plan.tokens))} tokens after",
-    )
-    if not plan.removed_tokens:
-        excluded = sum(len(words) for words in plan.left_out.values())
-        changed = ("Excluded", count(excluded), None, HELP["excluded"])
-    parameters, size = count_added_parameters(plan, dim)
-    label = "Parameters added" if parameters >= 0 else "Parameters saved"
+def _measure_cost(
+    workspace: Workspace, chosen: ChosenRecipe, plan: VocabularyPlan
+) -> PlanCost | None:
+    """Measure what a plan costs the text that chose its tokens, or saves; None without word counts
+    of this text.
+    """
+    root, model = workspace.root, cache.model_of(chosen.model)
+    if "counts" in chosen.recipe.needs and chosen.corpus:
+        return count_cache.cost_of(
+            chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, root
+        )
+    if not chosen.vectors or "vectors" not in chosen.recipe.kind.needs:
+        return None
+    name = find_text_name(chosen.vectors)
+    text = next((one for one in workspace.artifacts("corpora") if one.name == name), None)
+    counts = count_cache.words_of(text, model.splitter, root) if text else None
+    if text is None or counts is None:
+        return None
+    return count_cache.savings_of(chosen.recipe, model, chosen.vectors, text, plan, counts)
+
+
+def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = None) -> None:
+    """Draw the numbers of added, removed and excluded tokens, the parameters, and what the plan costs
+    or saves; only those that the kind of plan has.
+    """
+    metrics = [
+        *_describe_tokens(plan),
+        _describe_parameters(plan, dim),
+        *_describe_effect(plan, cost),
+    ]
     # Two in a row: the plan shares the page with the form.
-    draw_metrics(
-        ("Tokens added", count(len(plan.added)), f"{count(len(plan.base))} tokens before"),
-        (label, count(abs(parameters)), megabytes(abs(size))),
-    )
-    saved = count_saved_wordpieces(plan)
-    last: tuple[str | None, ...] = ("Wordpieces saved", "–", None, HELP["saved"])
-    if plan.replaced:
-        last = ("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"])
-    elif saved is not None:
-        last = ("Wordpieces saved", count(saved), "in the whole text", HELP["saved"])
-    draw_metrics(changed, last)
+    for start in range(0, len(metrics), 2):
+        pair = metrics[start : start + 2]
+        draw_metrics(*pair, places=st.columns(2)[: len(pair)])
+    if cost is not None and cost.unknown:
+        st.markdown(f":violet[{count(cost.unknown)} more words of these lines become unknown.]")
     wanted = plan.settings.max_added
     if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
         draw_note(
@@ -180,6 +202,56 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
             f"{count(len(plan.unreachable))} of the new tokens can never be"
             " produced by the tokenizer (inherited from the target)"
         )
+
+
+def _describe_tokens(plan: VocabularyPlan) -> list[Metric]:
+    """Describe the added and the removed tokens, or the excluded words if none is removed."""
+    adds, metrics = KINDS[plan.settings.kind].adds, list[Metric]()
+    before, after = count(len(plan.base)), count(len(plan.tokens))
+    if adds:
+        metrics.append(("Tokens added", count(len(plan.added)), f"{before} tokens before"))
+    if plan.removed_tokens:
+        n_removed = count(len(plan.removed_tokens))
+        metrics.append(("Tokens removed", n_removed, f"{after} of {before} stay"))
+    elif adds:
+        excluded = sum(len(words) for words in plan.left_out.values())
+        metrics.append(("Excluded", count(excluded), None, HELP["excluded"]))
+    return metrics
+
+
+def _describe_parameters(plan: VocabularyPlan, dim: int) -> Metric:
+    """Describe the parameters of the added input embeddings, or of the removed ones."""
+    parameters, size = count_added_parameters(plan, dim)
+    label = "Parameters added" if parameters >= 0 else "Parameters saved"
+    return label, count(abs(parameters)), megabytes(abs(size))
+
+
+def _describe_effect(plan: VocabularyPlan, cost: PlanCost | None) -> list[Metric]:
+    """Describe the replaced embeddings, and what the plan costs the text, or saves."""
+    metrics: list[Metric] = []
+    saved = count_saved_wordpieces(plan)
+    if plan.replaced:
+        metrics.append(("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"]))
+    if cost is not None:
+        metrics.append(describe_cost(cost.growth, cost.growth_in_sample, cost.is_held_out))
+    elif saved is not None:
+        metrics.append(("Wordpieces saved", count(saved), IN_SAMPLE, HELP["saved"]))
+    return metrics
+
+
+def describe_cost(
+    growth: float, in_sample: float, is_held_out: bool
+) -> tuple[str, str, str | None, str]:
+    """Describe the change of the length of a text as a metric: label, value, note and help; on
+    held-out lines if there are any.
+    """
+    label, sign = "Text growth", 1
+    if growth < 0:
+        label, sign = "Tokens saved", -1
+    note = IN_SAMPLE
+    if is_held_out:
+        note = f"{percent(sign * in_sample)} {IN_SAMPLE}"
+    return label, percent(sign * growth), note, HELP["growth"]
 
 
 def count_saved_wordpieces(plan: VocabularyPlan) -> int | None:

@@ -9,6 +9,7 @@ from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import count_cache
+from vocadapt.vocabulary.advice.advice import NO_PROMISE
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
 
@@ -24,10 +25,12 @@ def load_advice(workspace: Workspace, vectors: Artifact, model: str) -> AdviceRe
 
 
 def draw_verdict_box(report: AdviceReport) -> None:
-    """Draw the verdict in a sentence: green if a change of the vocabulary is recommended, orange if
-    not.
+    """Draw the verdict in a sentence, green if a change of the vocabulary is recommended, orange if
+    not; and in two lines what new words are good for and what they do not promise.
     """
-    sentence = f"**{format_sentence(report.advice.sentence)}**"
+    lines = [report.advice.worth, NO_PROMISE]
+    about = "\n\n".join(f":small[{format_sentence(line)}]" for line in lines)
+    sentence = f"**{format_sentence(report.advice.sentence)}**\n\n{about}"
     if report.advice.verdict == "adapt":
         st.success(sentence, icon=":material/check_circle:")
     else:

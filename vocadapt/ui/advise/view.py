@@ -17,6 +17,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.words import describe_held_out
 from vocadapt.ui.advise.recommendation import (
     describe_alignment,
     describe_words,
@@ -38,9 +39,12 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.number_formats import (
     chance,
     count,
+    count_noun,
     duration,
     fraction,
+    group_digits,
     megabytes,
+    percent,
     signed,
 )
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
@@ -48,9 +52,13 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
 from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, summarize_gains
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
-from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
+from vocadapt.vocabulary.growth.word_tokenizations import (
+    FEW_OCCURRENCES,
+    Gain,
+    TokenizationStatistics,
+)
 
 ButtonKind = Literal["primary", "secondary"]
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
@@ -60,7 +68,8 @@ OF_TASK = "no longer split in the task"
 COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
     "words added": "Number of words that the model lacks and that would be added.",
-    "tokens saved": "Fraction of the text's tokens saved.",
+    "tokens saved": "Tokens saved in held-out lines, which did not choose the words.",
+    "in sample": "Tokens saved in the lines that chose the words.",
     "wordpieces per word": "Mean number of wordpieces per running word after the addition.",
     "no longer split": "Fraction of split running words that become a single token.",
     OF_TASK: ("Fraction of split entity words of the task that become a single token."),
@@ -189,21 +198,13 @@ def draw_reasons(report: lab.AdviceReport) -> None:
         finding, reason = markup.format_sentence(found.says), markup.format_sentence(found.why)
         st.markdown(f"{mark} {finding} :small[:gray[{reason}]]")
     expected = report.advice.figures.forecast
-    interval = f"{_format_percent(expected.low)} to {_format_percent(expected.high)}"
     sure = (
-        f"Nothing was trained. The forecast is that for {_format_percent(expected.p5)} of 100 known"
-        " words that are held out, the right wordpiece will be among the five nearest (95 %"
-        f" interval {interval}; chance {chance(expected.chance)}). It was fitted on 20 training runs on"
-        " English texts."
+        f"Nothing was trained. The forecast is a held-out P@5 of {fraction(expected.p5)} (95 % interval"
+        f" {fraction(expected.low)} to {fraction(expected.high)}; chance {chance(expected.chance)}):"
+        " of words that the model knows, but that are held out, the fraction whose own wordpiece is"
+        " among the five nearest. It was fitted on 20 training runs on English texts."
     )
-    if expected.outside:
-        sure += " This text or model is outside their range, so the forecast may be wrong."
     st.markdown(f":gray[:material/help:] **How sure?** :small[{sure}]")
-
-
-def _format_percent(value: float) -> str:
-    """Format a fraction as a number out of 100, with one decimal below 10."""
-    return f"{100 * value:.1f}" if value < 0.1 else f"{100 * value:.0f}"
 
 
 def draw_headline(report: lab.AdviceReport) -> None:
@@ -216,7 +217,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
     metrics: list[tuple[str | None, ...]] = [
         (
             "Split words",
-            fraction(shown.corpus.share),
+            percent(shown.corpus.share),
             _describe_words(shown.corpus),
             ("Fraction of running words with a letter that the model splits into several tokens."),
         ),
@@ -241,17 +242,19 @@ def draw_headline(report: lab.AdviceReport) -> None:
         ),
         (
             "Tokens saved",
-            fraction(gain.saved),
-            f"{count(gain.words)} words seen {gain.floor}+ times",
+            percent(gain.saved),
+            _describe_saved(gain),
             (
-                f"Wordpieces per word: {fraction(shown.corpus.fertility, 2)} before,"
+                f"By {count(gain.words)} words that occur {gain.floor} times or more."
+                f" {group_digits(describe_held_out(shown.held_out_lines, shown.lines))} Wordpieces"
+                f" per word: {fraction(shown.corpus.fertility, 2)} before,"
                 f" {fraction(gain.fertility, 2)} after."
             ),
         ),
     ]
     if shown.task:
         about = "Fraction of the words inside entities of the task file that the model splits."
-        figures_of_task = (fraction(shown.task.share), _describe_words(shown.task), about)
+        figures_of_task = (percent(shown.task.share), _describe_words(shown.task), about)
         metrics.insert(1, ("Split entity words", *figures_of_task))
     draw_metrics(*metrics)
 
@@ -282,7 +285,12 @@ def draw_counts(report: lab.AdviceReport, words: int | None, vectors: Artifact |
 
 def _describe_words(statistics: TokenizationStatistics) -> str:
     """Format the number of words behind a fraction, and the fraction of distinct ones."""
-    return f"n = {count(statistics.words)}, distinct {fraction(statistics.share_distinct)}"
+    return f"n = {count(statistics.words)}, distinct {percent(statistics.share_distinct)}"
+
+
+def _describe_saved(gain: Gain) -> str:
+    """Format the number of added words, and what they save in the lines that chose them."""
+    return f"{count_noun(gain.words, 'word')}; {percent(gain.saved_in_sample)} in sample"
 
 
 def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
@@ -312,7 +320,7 @@ def draw_length_chart(report: lab.AdviceReport) -> None:
         fractions["words in the task's entities"] = shown.task.shares()
         sizes += f", {count(shown.task.words)} entity words"
     shares = fractions["words of the text"].items()
-    alt = "; ".join(f"{size} tokens: {fraction(share)}" for size, share in shares)
+    alt = "; ".join(f"{size} tokens: {percent(share)}" for size, share in shares)
     draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces", f"Words of the text: {alt}.")
     draw_note(f"Running words with a letter: {sizes}.")
 
@@ -346,11 +354,12 @@ def draw_gains(report: lab.AdviceReport) -> None:
         cells = (
             count(gain.floor),
             count(gain.words),
-            fraction(gain.saved),
+            percent(gain.saved),
+            percent(gain.saved_in_sample),
             fraction(gain.fertility, 2),
-            fraction(gain.mended),
-            fraction(gain.mended_task),
-            fraction(gain.under_few),
+            percent(gain.mended),
+            percent(gain.mended_task),
+            percent(gain.under_few),
             "–" if gain.parameters is None else count(gain.parameters),
             "–" if gain.bytes is None else megabytes(gain.bytes),
         )
@@ -366,8 +375,8 @@ def draw_gains(report: lab.AdviceReport) -> None:
 
 def draw_measured_gains() -> None:
     """Draw the changes on tasks that were measured once."""
-    draw_heading("How new words changed the scores of tasks")
-    st.markdown(f"**{summarize_gains()}** {MEASURED_SOURCE}")
+    draw_heading("Why no better scores are promised")
+    st.markdown(MEASURED_SOURCE)
     rows = [
         (
             f"{one.words} million",

@@ -7,7 +7,7 @@ import math
 import re
 
 from vocadapt.lab.jobs.load import estimate_slowdown
-from vocadapt.progress import NARROW, count, duration
+from vocadapt.progress import NARROW, count, duration, percent
 
 __all__ = [
     "NARROW",
@@ -37,26 +37,6 @@ def count_noun(value: int, noun: str) -> str:
     steps.
     """
     return f"{count(value)} {noun}{'s' * (value != 1)}"
-
-
-def percent(value: float | None) -> str:
-    """Format a fraction of things in percent: .163 is 16.3 %, .0242 is 2.42 %, .00051 is 0.051 %.
-
-    Only 0 and 1 are formatted as 0 % and 100 %; None and NaN as –.
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    size = round(abs(100 * value), 7)
-    if size in (0, 100):
-        return f"{100 * value:.0f} %".replace("-0", "0")
-    digits = 1
-    if size < 10:
-        digits = 2
-    if size < 1:
-        digits = 1 - math.floor(math.log10(size))
-    while size < 100 and float(f"{size:.{digits}f}") == 100:
-        digits += 1
-    return f"{100 * value:.{digits}f} %"
 
 
 def fraction(value: float | None, digits: int = 3) -> str:

@@ -1,6 +1,7 @@
 """Cached word counts, tokenization figures and plans of a text and a model, hashed as in `cache`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,14 @@ from vocadapt.recipe import Recipe
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.frame.cache import STAMPS, model_of, model_stamp, space_of
-from vocadapt.vocabulary.growth.growth import ExtensionCurve, Reducer, measure_extension_curve
+from vocadapt.vocabulary.growth.growth import (
+    ExtensionCurve,
+    Growth,
+    Reducer,
+    measure_extension_curve,
+    measure_growth_curves,
+)
+from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost, measure_savings
 from vocadapt.vocabulary.lens import (
     Change,
     Counts,
@@ -31,7 +39,7 @@ from vocadapt.vocabulary.lens import (
     refines,
 )
 from vocadapt.vocabulary.overlap import Profile, profile
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
 MAX_SPLIT_WORDS = 40  # length of the list of words split worst
@@ -51,7 +59,7 @@ def plan_of(
     """
     # A text that is used only for training does not change the plan.
     corpus = corpus if "counts" in recipe.needs else None
-    counts = counts_of(corpus, model, root) if corpus else None
+    counts = words_of(corpus, model_of(model).splitter, root) if corpus else None
     if corpus and counts is None:
         raise InputError(
             f"{corpus.name} has no word counts for {model} yet.",
@@ -70,14 +78,18 @@ def _plan(
     corpus: Artifact | None,
     _counts: WordCounts | None,
 ) -> VocabularyPlan:
-    sources = Sources(target=target, counts=_counts.counts if _counts else None)
+    sources = Sources(target=target)
+    if _counts:
+        sources = replace(sources, counts=_counts.choosing, held_out=_counts.held_out)
     return plan_adaptation(recipe, model, sources, space_of(vectors) if vectors else None)
 
 
 def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
     """Return the effect of a growing extension on a text, up to the size of the recipe."""
-    plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
-    return _extension(recipe, model_of(model), corpus, plan, counts.counts if counts else {})
+    plan = plan_of(recipe, model, None, None, corpus, root)
+    counts = words_of(corpus, model_of(model).splitter, root)
+    assert counts is not None  # checked by `plan_of`
+    return _extension(recipe, model_of(model), corpus, plan, counts)
 
 
 @st.cache_resource(
@@ -88,9 +100,70 @@ def _extension(
     model: LanguageModel,
     corpus: Artifact,
     _plan: VocabularyPlan,
-    _counts: Counts,
+    _counts: WordCounts,
 ) -> ExtensionCurve:
-    return measure_extension_curve(_plan, _counts)
+    return measure_extension_curve(_plan, _counts.choosing, held_out=_counts.held_out)
+
+
+def cost_of(
+    recipe: Recipe,
+    model: str,
+    vectors: Artifact | None,
+    target: str | None,
+    corpus: Artifact,
+    root: Path,
+) -> PlanCost | None:
+    """Return what the plan of a recipe costs a text, or saves; None without word counts.
+
+    Raises what `plan_of` raises.
+    """
+    counts = words_of(corpus, model_of(model).splitter, root)
+    if counts is None:
+        return None
+    plan = plan_of(recipe, model, vectors, target, corpus, root)
+    target_model = model_of(target) if target else None
+    return _cost(recipe, model_of(model), vectors, target_model, corpus, plan, counts)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text with the new vocabulary …", hash_funcs=STAMPS
+)
+def _cost(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact | None,
+    target: LanguageModel | None,
+    corpus: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> PlanCost:
+    return measure_plan_cost(_plan, _counts.choosing, _counts.held_out)
+
+
+def savings_of(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact,
+    text: Artifact,
+    plan: VocabularyPlan,
+    counts: WordCounts,
+) -> PlanCost:
+    """Return what the added words of word vectors save in the text of these vectors."""
+    return _savings(recipe.vocabulary, model, vectors, text, plan, counts)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text with the new words …", hash_funcs=STAMPS
+)
+def _savings(
+    settings: PlanSettings,
+    model: LanguageModel,
+    vectors: Artifact,
+    text: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> PlanCost:
+    return measure_savings(_plan, model.splitter, _counts.choosing, _counts.held_out)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
@@ -104,17 +177,17 @@ def select_counted(corpora: Sequence[Artifact], model: str, root: Path) -> list[
     return [one for one in corpora if _counts_path(one, splitter, str(root)).is_file()]
 
 
-def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
+def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
     """Return the word counts of a corpus for a splitter, saved or derived from those of BERT's
     cased splitter.
     """
     saved = _read_saved_counts(corpus, splitter, root)
     if saved is not None:
-        return saved.counts
+        return saved
     # Without counts for this splitter, derive them from those of BERT's cased one, if it is finer.
     cased = Splitter.bert(lowercase=False)
     finer = _read_saved_counts(corpus, cased, root) if refines(cased, splitter) else None
-    return _recount(corpus, splitter, finer.counts) if finer else None
+    return _recount(corpus, splitter, finer) if finer else None
 
 
 def _read_saved_counts(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
@@ -135,8 +208,9 @@ def _read_counts(path: str) -> WordCounts:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the word counts …", hash_funcs=STAMPS)
-def _recount(corpus: Artifact, splitter: Splitter, _finer: Counts) -> Counts:
-    return recount_words(_finer, splitter)
+def _recount(corpus: Artifact, splitter: Splitter, _finer: WordCounts) -> WordCounts:
+    counts, held_out = (recount_words(one, splitter) for one in (_finer.counts, _finer.held_out))
+    return replace(_finer, counts=counts, held_out=held_out)
 
 
 def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> TokenizationFigures | None:
@@ -149,7 +223,7 @@ def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> Tokenizat
     counts = words_of(corpus, opened.splitter, root)
     if not counts:
         return None
-    return _figures(corpus, opened, name, counts)
+    return _figures(corpus, opened, name, counts.counts)
 
 
 def worst_split_of(corpus: Artifact, model: str, root: Path) -> list[SplitWord]:
@@ -158,7 +232,7 @@ def worst_split_of(corpus: Artifact, model: str, root: Path) -> list[SplitWord]:
     counts = words_of(corpus, opened.splitter, root)
     if not counts:
         return []
-    return _worst_split(corpus, opened, counts)
+    return _worst_split(corpus, opened, counts.counts)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
@@ -184,10 +258,26 @@ def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
 @st.cache_resource(
     max_entries=4, show_spinner="Preparing the words of the text …", hash_funcs=STAMPS
 )
-def _reducer(corpus: Artifact, model: LanguageModel, _counts: Counts) -> Reducer:
-    reducer = Reducer(model.vocabulary, _counts)
+def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Reducer:
+    reducer = Reducer(model.vocabulary, _counts.choosing, _counts.held_out)
     _ = reducer.tokens  # tokenize the text now, while the spinner is shown
     return reducer
+
+
+def growth_curves_of(
+    corpus: Artifact, model: LanguageModel, reducer: Reducer
+) -> dict[str, tuple[Growth, ...]]:
+    """Return the growth under each heuristic, from the whole vocabulary to the smallest possible."""
+    return _growth_curves(corpus, model, reducer)
+
+
+@st.cache_resource(
+    max_entries=16, show_spinner="Reducing the vocabulary to many sizes …", hash_funcs=STAMPS
+)
+def _growth_curves(
+    corpus: Artifact, model: LanguageModel, _reducer: Reducer
+) -> dict[str, tuple[Growth, ...]]:
+    return measure_growth_curves(_reducer)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …", hash_funcs=STAMPS)
@@ -220,7 +310,7 @@ def changes_of(
     counts = words_of(corpus, splitter, root)
     if not counts:
         return None
-    return _changes(corpus, (before, after), splitter, counts)
+    return _changes(corpus, (before, after), splitter, counts.counts)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the tokenizations …", hash_funcs=STAMPS)

@@ -131,11 +131,20 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         hidden = _draw("held_out", "hidden", step=100)
         seed = _draw("seed", "seed")
         matched = _draw("norm_matched", "matched", toggle=True)
-    # 2. The settings of the comparison, and those of single initializers.
+    # 2. The initializers to compare, and the settings of those that are selected.
     settings = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
-    own = draw_own_settings(settings.rows, settings.methods_to_compare, "initializers")
+    compared = st.multiselect(
+        "Initializers to compare",
+        settings.methods_to_compare,
+        key="initializers_compared",
+        placeholder=f"All {count(len(settings.methods_to_compare))}",
+        bind="query-params",
+        help="Selects the initializers to compare, each with its own settings. Empty: all of them.",
+    )
+    settings = replace(settings, methods=tuple(compared))
+    own = draw_own_settings(settings.rows, settings.methods, "initializers")
     settings = replace(settings, rows=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
     text = st.selectbox(

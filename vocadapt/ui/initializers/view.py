@@ -15,7 +15,6 @@ from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
-from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_links, word_query
 from vocadapt.ui.components.blocks import draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.glossary import explain
@@ -191,7 +190,7 @@ def _choose_training_text(
         settings = Word2VecSettings(dim=base.dim, workers=1)
         about = "a few minutes"
         if counts:
-            seconds = estimate_word2vec_seconds(WordCounts(counts, 0, 0), settings)
+            seconds = estimate_word2vec_seconds(counts, settings)
             about = f"about {format_estimate(seconds)}"
         st.markdown(f"Token vectors are trained on the text first; this takes {about}.")
         if not st.button(

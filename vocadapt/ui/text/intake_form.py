@@ -39,6 +39,7 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
             min_length=draw_setting(st, CorpusSettings, "min_length"),
             sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
             language=draw_setting(st, CorpusSettings, "language"),
+            drop_copies=draw_setting(st, CorpusSettings, "drop_copies"),
         )
     spec = None
     if files:

@@ -1,13 +1,19 @@
 """Blocks of the part Text: its size, how the model tokenizes it, and the words that it splits worst."""
 
+from dataclasses import replace
 from itertools import islice
 
 import streamlit as st
 
 from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import get_settings
+from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.display import shorten_text
+from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import markup, pickers, word_links
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -15,8 +21,10 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
 )
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, fraction, percent
+from vocadapt.ui.components.setting_inputs import describe
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.text.counting import offer_counting
 from vocadapt.vocabulary.lens import SEVERE, SplitWord
 
@@ -73,7 +81,39 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
         ),
         ("Distinct words", distinct),
     )
+    if counts is not None and counts.identical.copies:
+        _draw_copies(workspace, corpus, model, counts)
     return counts is not None or bool(count_cache.figures_of(corpus, model, "", workspace.root))
+
+
+def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: WordCounts) -> None:
+    """Draw how many lines are copies, the most frequent line, and the button that imports the text
+    without them.
+    """
+    found = counts.identical
+    about = "" if found.compared == 1 else "About "
+    line = markup.plain(markup.escape_invisible(found.most_frequent))
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies**"
+            f" ({percent(found.copies / counts.lines)}) and count each time. The most frequent one"
+            f" occurs {count(found.times)} times: :small[{line}]",
+            width="stretch",
+        )
+        text = read_corpus([corpus.folder])
+        if st.button(
+            "Import without copies",
+            icon=":material/filter_alt:",
+            key="drop_copies",
+            help=describe(get_settings(CorpusSettings)["drop_copies"]),
+        ):
+            step = CorpusStep(
+                copy=bool(corpus.manifest.settings.get("copy")),
+                corpus=replace(text.settings, drop_copies=True),
+            )
+            inputs = {"text": tuple(map(str, text.files)), "model": (model,)}
+            name = workspace.find_free_name("corpora", f"{corpus.name}-distinct")
+            panel.start(workspace, Spec("corpus", step, inputs), name)
 
 
 def _draw_sample(corpus: Artifact) -> None:
@@ -97,10 +137,10 @@ def _draw_headline(workspace: Workspace, corpus: Artifact, model: str) -> None:
     draw_heading("How the model reads it")
     draw_metrics(
         ("Wordpieces per word", fraction(figures.fertility, 2), None, HELP["fertility"]),
-        ("Whole words", fraction(figures.one_piece), None, HELP["whole"]),
+        ("Whole words", percent(figures.one_piece), None, HELP["whole"]),
         (
             f"Split into {SEVERE} or more",
-            fraction(figures.share_from(SEVERE)),
+            percent(figures.share_from(SEVERE)),
             None,
             HELP["severe"],
         ),

@@ -160,7 +160,8 @@ def _draw_frequencies(
         panels = []
         for (name, label), reducer in found.items():
             assert reducer is not None
-            title = f"{_shorten_label(label)} · {_shorten_label(name)}\n{count(reducer.tokens)} wordpieces"
+            tokens = count(int(reducer.token_counts.sum()))
+            title = f"{_shorten_label(label)} · {_shorten_label(name)}\n{tokens} wordpieces"
             limits = [round(kept * len(reducer.vocabulary)) for kept in KEPT_FRACTIONS]
             panels.append(figures.Dots(title, reducer.token_counts, marks[label], limits))
         figure = figures.plot_against_id(

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
@@ -14,8 +16,10 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.presets import build_reduction
+from vocadapt.presets import build_reduction, build_trim
+from vocadapt.recipe import Recipe
 from vocadapt.spaces.neighbors.search import list_neighbors
+from vocadapt.text.words import describe_held_out
 from vocadapt.ui.components import keyword_in_context, markup, pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
@@ -28,37 +32,51 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.number_formats import count, megabytes
-from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.components.number_formats import count, group_digits, megabytes, percent
+from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import ModelEntry
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import Mask
 from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
 from vocadapt.vocabulary.growth.word_tokenizations import ModelSize
+from vocadapt.vocabulary.plan.plan import KINDS
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
     ReductionSettings,
     compute_min_keep_fraction,
+    name_heuristic,
 )
 
 FLOAT32 = 4  # bytes
-STEPS = 8  # sizes on a curve
-Curves = dict[str, dict[float, float]]  # heuristic → fraction kept → growth
 # Characters of distinct words up to which curves are drawn without a click, in about three seconds.
 MAX_INSTANT_CHARACTERS = 600_000
 NEAREST = 8  # neighbors of a token
 LISTED = 200  # removed tokens in the table: it is sent to the browser at each move of the slider
+TRIM = "trim"  # the choice that is no heuristic: what the text needs determines the size
+TRIM_TITLE = "only what my text needs"
 HELP = {
-    "heuristic": (
-        "Selects the order in which tokens are removed. cost is vocadapt's own; the"
-        " others are published."
+    "heuristic": "Selects which tokens are removed first.",
+    "cover": (
+        "Selects the fraction of the running tokens of the text that are kept, the most frequent"
+        " first; 100 % keeps the tokens of every line."
     ),
     "growth": (
-        "Increase in the number of wordpieces of the text: a word whose token is removed is split into"
-        " shorter ones. Exact: every distinct word is tokenized again."
+        "Increase in the number of wordpieces of lines that did not choose the tokens: a word whose"
+        " token is removed is split into shorter ones. Exact: every distinct word is tokenized again."
     ),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class SmallerVocabulary:
+    """A selected reduction: its recipe, the removed tokens as a mask over ids (V,) bool, and its
+    effect on the text.
+    """
+
+    recipe: Recipe
+    removed: Mask
+    growth: Growth
 
 
 @st.fragment
@@ -70,21 +88,28 @@ def draw_reduction(
 
     A fragment: a move of the slider redraws nothing else of the page.
     """
-    settings = _choose_settings(reducer.vocabulary)
+    left, right = st.columns([1, 1.6], gap="large")
+    heuristic = _choose_heuristic(left)
     with mistakes.show_errors():
-        with st.spinner("Ordering the tokens …"):
-            removed = reducer.build_removed_mask(settings)
-        grown = measure_growth_over_seeds(reducer, settings, SEEDS)
-        _draw_metrics(entry, reducer, grown, removed)
-        _draw_start_button(workspace, corpus, entry, settings, int(removed.sum()))
+        if heuristic == TRIM:
+            chosen = _choose_trim(workspace, corpus, entry, right)
+        else:
+            settings = _choose_size(heuristic, reducer.vocabulary, right)
+            with st.spinner("Ordering the tokens …"):
+                removed = reducer.build_removed_mask(settings)
+            grown = measure_growth_over_seeds(reducer, settings, SEEDS)
+            chosen = SmallerVocabulary(build_reduction(settings), removed, grown)
+        _draw_metrics(entry, reducer, chosen)
+        _draw_basis(workspace, corpus, entry)
+        _draw_start_button(workspace, corpus, entry, chosen)
         curves, table = st.columns(2, gap="large")
         with table:
-            selected = _draw_token_table(reducer, removed)
+            selected = _draw_token_table(reducer, chosen.removed)
         # The curves last: the first time they take seconds.
         with curves:
-            _draw_curves(reducer, settings, grown)
+            _draw_curves(corpus, entry, reducer, chosen.growth)
         if selected is not None:
-            _draw_token(workspace, corpus, entry, reducer, removed, selected)
+            _draw_token(workspace, corpus, entry, reducer, chosen.removed, selected)
 
 
 def choose_default_model(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
@@ -102,19 +127,15 @@ def choose_default_model(workspace: Workspace, offered: Mapping[str, str]) -> li
 
 
 def _draw_start_button(
-    workspace: Workspace,
-    corpus: Artifact,
-    entry: ModelEntry,
-    settings: ReductionSettings,
-    n_removed: int,
+    workspace: Workspace, corpus: Artifact, entry: ModelEntry, chosen: SmallerVocabulary
 ) -> None:
     """Draw the name and the button of the job that makes the model of a reduction."""
-    if not n_removed:
+    if not chosen.removed.any():
         return
     if not has_embeddings(entry.model):
         draw_note("A vocabulary without embeddings: select a model to make a smaller one.")
         return
-    recipe = build_reduction(settings)
+    recipe = chosen.recipe
     inputs: dict[str, tuple[str, ...]] = {"model": (entry.name,)}
     if "counts" in recipe.needs:
         inputs["text"] = (str(corpus.folder),)
@@ -145,30 +166,46 @@ def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reduce
             " are broken by id: the higher one is removed first."
         )
         st.markdown(
-            "\n".join(f"- *{name}*: {one.about} ({one.source})" for name, one in REDUCTIONS.items())
+            "\n".join(
+                f"- *{name_heuristic(name)}* (`{name}`): {one.about} ({one.source})"
+                for name, one in REDUCTIONS.items()
+            )
         )
         draw_downloads({"tokens.tsv": lambda: _format_tokens_tsv(reducer)})
 
 
-def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
-    """Show inputs for the heuristic and the fraction to keep; both are stored in the address."""
-    left, right = st.columns([1, 1.6], gap="large")
+def _choose_heuristic(place: DeltaGenerator) -> str:
+    """Show the menu of heuristics, those that read the text first, and the trim; the choice is
+    stored in the address.
+    """
+    names = sorted(REDUCTIONS, key=lambda name: not REDUCTIONS[name].needs_counts)
+    abouts = {name: one.about for name, one in REDUCTIONS.items()} | {TRIM: KINDS[TRIM].about}
+    titles = {name: name_heuristic(name) for name in names} | {TRIM: TRIM_TITLE}
+    with place:
+        heuristic = pickers.pick_name(
+            "Remove first",
+            list(titles),
+            "vocabulary_heuristic",
+            ReductionSettings().heuristic,
+            help=explain("Heuristic", HELP["heuristic"]),
+            labels=titles,
+        )
+    place.markdown(f":small[{abouts[heuristic]}]")
+    return heuristic
+
+
+def _choose_size(
+    heuristic: str, vocabulary: Vocabulary, place: DeltaGenerator
+) -> ReductionSettings:
+    """Show the slider of the fraction to keep; it is stored in the address."""
     # Round up: the slider must not offer an impossible size.
     least = min(100, int(np.ceil(100 * compute_min_keep_fraction(vocabulary))))
-    heuristic = left.selectbox(
-        "Heuristic",
-        list(REDUCTIONS),
-        key="vocabulary_heuristic",
-        bind="query-params",
-        help=explain("Heuristic", HELP["heuristic"]),
-    )
-    left.markdown(f":small[{REDUCTIONS[heuristic].about}]")
     if least == 100:
-        right.markdown("No token can be removed: all are special or shorter than four characters.")
+        place.markdown("No token can be removed: all are special or shorter than four characters.")
         return ReductionSettings(heuristic, 1.0)
     if st.session_state.get("vocabulary_keep", least) < least:  # set for another model
         st.session_state["vocabulary_keep"] = least
-    keep = right.slider(
+    keep = place.slider(
         "Keep (percent)",
         least,
         100,
@@ -179,19 +216,50 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
     draw_note(
         f"At least {least} %: special tokens and tokens shorter than four"
         " characters are always kept",
-        right,
+        place,
     )
     return ReductionSettings(heuristic, keep / 100)
 
 
-def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: Mask) -> None:
+def _choose_trim(
+    workspace: Workspace, corpus: Artifact, entry: ModelEntry, place: DeltaGenerator
+) -> SmallerVocabulary:
+    """Show the coverage of a trim; return the trim."""
+    cover = place.number_input(
+        "Coverage of the text (percent)",
+        50.0,
+        100.0,
+        100.0,
+        0.01,
+        key="vocabulary_cover",
+        bind="query-params",
+        help=HELP["cover"],
+    )
+    recipe = build_trim(cover=round(cover / 100, 6))
+    plan = count_cache.plan_of(recipe, entry.name, None, None, corpus, workspace.root)
+    cost = count_cache.cost_of(recipe, entry.name, None, None, corpus, workspace.root)
+    assert cost is not None  # the words are counted
+    removed = np.zeros(len(plan.base), dtype=np.bool_)
+    removed[[plan.base.ids[token] for token in plan.removed_tokens]] = True
+    n_kept = len(plan.tokens)
+    keep = n_kept / len(plan.base)
+    grown = Growth(
+        TRIM, keep, n_kept, cost.tokens_after, cost.growth, cost.growth_in_sample, cost.unknown
+    )
+    return SmallerVocabulary(recipe, removed, grown)
+
+
+def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary) -> None:
     """Draw the tokens kept and removed, the growth of the text, and the parameters saved."""
-    n_removed = int(removed.sum())
-    # 1. The growth: a mean over seeds if the heuristic is random.
-    percent, growth_help = f"{100 * grown.growth:.2f}", HELP["growth"]
+    grown, n_removed = chosen.growth, int(chosen.removed.sum())
+    # 1. The growth on held-out lines: a mean over seeds if the heuristic is random.
+    growth, growth_help = percent(grown.growth), HELP["growth"]
     if grown.sd is not None:
-        percent += f" ± {100 * grown.sd:.2f}"
+        growth = f"{growth} ± {percent(grown.sd)}"
         growth_help += f" Mean ± sd over {count(len(SEEDS))} seeds."
+    change = f"{count(reducer.tokens)} → {count(grown.tokens)}"
+    if reducer.held_out:
+        change = f"{percent(grown.growth_in_sample)} on the lines that chose"
     # 2. The parameters of the removed embeddings.
     saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
     size = measure_model_size(entry.model) if has_embeddings(entry.model) else ModelSize()
@@ -199,42 +267,65 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, grown: Growth, removed: M
         n_saved = n_removed * size.width
         saved, saved_size = count(n_saved), megabytes(n_saved * FLOAT32)
         if size.parameters:
-            saved_size += f" · {100 * n_saved / size.parameters:.2f} % of the model"
+            saved_size += f" · {percent(n_saved / size.parameters)} of the model"
         saved_help = (
             "Parameters of the removed embeddings, size in float32; a tied output layer shares"
             " them."
         )
     draw_metrics(
-        ("Tokens kept", count(grown.vocabulary), f"of {count(len(removed))}"),
-        ("Tokens removed", count(n_removed)),
         (
-            "Text growth",
-            f"{percent} %",
-            f"{count(reducer.tokens)} → {count(grown.tokens)}",
-            growth_help,
+            "Tokens kept",
+            count(grown.vocabulary),
+            f"{percent(grown.keep)} of {count(len(chosen.removed))}",
         ),
+        ("Tokens removed", count(n_removed)),
+        ("Text growth", growth, change, growth_help),
         ("Parameters saved", saved, saved_size, saved_help),
     )
     if grown.unknown:
-        st.markdown(f":violet[{count(grown.unknown)} more words of the text become unknown.]")
+        st.markdown(
+            f":violet[{count(grown.unknown)} more words of the measured lines become unknown.]"
+        )
 
 
-def _draw_curves(reducer: Reducer, settings: ReductionSettings, grown: Growth) -> None:
+def _draw_basis(workspace: Workspace, corpus: Artifact, entry: ModelEntry) -> None:
+    """Draw on which lines the growth is measured."""
+    counts = count_cache.words_of(corpus, entry.model.splitter, workspace.root)
+    if counts is not None:
+        draw_note(group_digits(describe_held_out(counts.held_out_lines, counts.lines)))
+
+
+def _draw_curves(corpus: Artifact, entry: ModelEntry, reducer: Reducer, grown: Growth) -> None:
     """Draw the growth by size for all heuristics, with a ring at the current setting."""
     if not _may_draw_curves(reducer):
         return
-    st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
-    current = (settings.heuristic, grown.keep, grown.growth)
-    curves = dict(_load_curves(reducer))
-    # The current setting is one more point on the curve of its heuristic.
-    points = {**curves[settings.heuristic], grown.keep: grown.growth}
-    curves[settings.heuristic] = dict(sorted(points.items(), reverse=True))
+    legend = "Ring: the current setting."
+    if reducer.held_out:
+        legend += " Dotted: the growth of the lines that chose the tokens."
+    st.markdown(f"**Text growth by heuristic and size**, on held-out lines. {legend}")
+    # 1. The curves; the current setting is one more point on that of its heuristic.
+    held_out: dict[str, dict[float, float]] = {}
+    in_sample: dict[str, dict[float, float]] = {}
+    for name, sizes in count_cache.growth_curves_of(corpus, entry.model, reducer).items():
+        points = [*sizes, grown] if name == grown.heuristic else sizes
+        points = sorted(points, key=lambda point: -point.keep)
+        title = name_heuristic(name)
+        held_out[title] = {point.keep: point.growth for point in points}
+        if REDUCTIONS[name].needs_counts and reducer.held_out:
+            in_sample[title] = {point.keep: point.growth_in_sample for point in points}
+    current = TRIM_TITLE
+    if grown.heuristic == TRIM:
+        held_out[TRIM_TITLE] = {grown.keep: grown.growth}
+    else:
+        current = name_heuristic(grown.heuristic)
+    # 2. The figure.
     alt = "; ".join(
-        f"{name}: {100 * growth[min(growth)]:.0f} % more tokens at {100 * min(growth):.0f} %"
-        for name, growth in curves.items()
+        f"{title}: {percent(growth[min(growth)])} more tokens at {percent(min(growth))}"
+        for title, growth in held_out.items()
     )
     alt = f"Growth of the text at the smallest size of each heuristic. {alt}."
-    draw_figure(figures.plot_vocabulary_growth(curves, current), "curves", alt)
+    here = (current, grown.keep, grown.growth)
+    draw_figure(figures.plot_vocabulary_growth(held_out, here, in_sample), "curves", alt)
 
 
 def _may_draw_curves(reducer: Reducer) -> bool:
@@ -248,26 +339,6 @@ def _may_draw_curves(reducer: Reducer) -> bool:
             requested.add(id(reducer))
             st.rerun(scope="fragment")
     return False
-
-
-def _load_curves(reducer: Reducer) -> Curves:
-    """Return the growth curves of a reducer; cached, because the slider does not change them."""
-    cached: tuple[Reducer, Curves] | None = st.session_state.get("curves_of")
-    if cached is None or cached[0] is not reducer:
-        with st.spinner("Reducing the vocabulary to many sizes …"):
-            cached = st.session_state["curves_of"] = (reducer, _compute_curves(reducer))
-    return cached[1]
-
-
-def _compute_curves(reducer: Reducer) -> Curves:
-    """Compute the growth for every heuristic, from the whole vocabulary to the smallest possible."""
-    least = min(1.0, np.ceil(1000 * compute_min_keep_fraction(reducer.vocabulary)) / 1000)
-    curves: Curves = {name: {} for name in REDUCTIONS}
-    for name, curve in curves.items():
-        for keep in np.linspace(1.0, least, STEPS + 1).tolist():
-            settings = ReductionSettings(name, keep)
-            curve[keep] = measure_growth_over_seeds(reducer, settings, SEEDS).growth
-    return curves
 
 
 def _draw_token_table(reducer: Reducer, removed: Mask) -> int | None:

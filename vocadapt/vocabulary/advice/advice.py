@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from vocadapt.progress import percent
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, summarize_gains
 from vocadapt.vocabulary.advice.rules import (
     MIN_ADDED,
     RULES,
@@ -29,11 +30,10 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     ModelSize,
     TokenizationStatistics,
     TokenizedText,
-    count_saved_tokens,
+    compute_saved_fraction,
     has_letter,
     measure_gain,
-    measure_tokenization,
-    tokenize_words,
+    tokenize_text,
 )
 from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.planning import split_addable_words
@@ -45,6 +45,7 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 # .02, .05, .12 (benchmarks/domain_words.py).
 SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)
 RECOMMENDED = "recommended"  # name of the recipe to begin with
+NO_PROMISE = f"Not promised: better scores on a task. {summarize_gains()}"
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
@@ -105,6 +106,21 @@ class Advice:
     split_words: tuple[SplitWord, ...] = field(repr=False)
     recommended: Suggestion | None = None
 
+    @property
+    def worth(self) -> str:
+        """What adding words is good for, in a sentence."""
+        gain = self.figures.gain(FEW_OCCURRENCES)
+        if not gain.words:
+            return "No new word occurs often enough to be worth a token."
+        basis = "the tokens of this text"
+        if self.figures.held_out_lines:
+            basis = "the tokens of lines that did not choose the words"
+        lead = "Good for" if self.verdict == "adapt" else "New words would still give"
+        return (
+            f"{lead}: shorter input ({percent(gain.saved)} of {basis}), and {gain.words:,} words"
+            " that are read, searched and compared as one token each."
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return the advice as JSON values, fractions between 0 and 1."""
         figures, expected = self.figures, self.figures.forecast
@@ -132,6 +148,9 @@ class Advice:
             "cut_words": [asdict(word) for word in self.split_words],
             "lines": figures.lines,
             "lines_read": figures.lines_read,
+            "held_out_lines": figures.held_out_lines,
+            "worth": self.worth,
+            "no_promise": NO_PROMISE,
             "measured_gains": [asdict(gain) for gain in MEASURED_GAINS],
         }
 
@@ -166,10 +185,10 @@ def advise(
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
-    text, entities = _tokenize(counts.counts, vocabulary), None
+    text, entities = tokenize_text(vocabulary, counts.counts), None
     if task is not None:
         spelled = {vocabulary.spell(word): count for word, count in task.items()}
-        entities = _tokenize(spelled, vocabulary)
+        entities = tokenize_text(vocabulary, spelled)
     size = size or ModelSize()
     figures = _measure(counts, text, entities, vocabulary, splitter, size, min_count)
     findings = apply_rules(figures)
@@ -218,8 +237,8 @@ def recommend(figures: Figures) -> Suggestion | None:
 def _describe_gain(gain: Gain) -> str:
     """Describe which words are added, and what that gains."""
     return (
-        f"Words that occur {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
-        f" tokens; {format_fraction(gain.mended)} of the split words become one token."
+        f"Words that occur {gain.floor} times or more: saves {percent(gain.saved)} of the"
+        f" tokens; {percent(gain.mended)} of the split words become one token."
     )
 
 
@@ -253,11 +272,6 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
     return (*recipes.values(), control)
 
 
-def _tokenize(counts: Mapping[str, int], vocabulary: Vocabulary) -> TokenizedText:
-    pieces = tokenize_words(vocabulary, counts)
-    return TokenizedText(counts, pieces, measure_tokenization(vocabulary, counts, pieces))
-
-
 def _measure(
     counts: WordCounts,
     text: TokenizedText,
@@ -274,15 +288,22 @@ def _measure(
     anchors = sum(
         token not in vocabulary.special and vocabulary.produces(token, splitter) for token in tokens
     )
-    # 2. Measure the gain of adding the others, by their minimum number of occurrences.
-    addable, _ = split_addable_words(vocabulary, splitter, frequent)
-    words = [frequent[word] for word in addable if frequent[word].stands_alone]
+    # 2. Choose the words to add by the lines that are not held out, and measure on the others what
+    #    they save, by their minimum number of occurrences.
+    choosing = frequent
+    priced, chosen_on = text, None
+    if counts.held_out:
+        groups = group_word_forms(vocabulary, splitter, counts.choosing)
+        choosing = {group.word: group for group in groups if group.count >= min_count}
+        priced = tokenize_text(vocabulary, counts.held_out)
+        chosen_on = tokenize_text(vocabulary, counts.choosing)
+    addable, _ = split_addable_words(vocabulary, splitter, choosing)
+    words = [choosing[word] for word in addable if choosing[word].stands_alone]
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
         if floor > min_count or not gains:
             added = [word for word in words if word.count >= floor]
-            gains.append(measure_gain(added, floor, text, task, size))
-    tokens = max(text.statistics.tokens, 1)
+            gains.append(measure_gain(added, floor, priced, task, size, chosen_on))
     return Figures(
         corpus=text.statistics,
         task=None if task is None else task.statistics,
@@ -293,7 +314,8 @@ def _measure(
         anchors=anchors,
         forecast=forecast(sum(word.count for word in frequent.values()), anchors, size.width),
         gains=tuple(gains),
-        top_saved=count_saved_tokens(words[:TOP], text) / tokens,
+        top_saved=compute_saved_fraction(words[:TOP], priced),
+        held_out_lines=counts.held_out_lines,
     )
 
 
@@ -306,7 +328,7 @@ def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) ->
     gain, expected = figures.gain(FEW_OCCURRENCES), figures.forecast
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words that occur {gain.floor} times or more would save"
-        f" {format_fraction(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"
+        f" {percent(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"
         f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}, {format_chance(expected.chance)})."
     )
 

@@ -30,6 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vocadapt.progress import percent
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.vocabulary.growth.word_tokenizations import (
     ENOUGH_OCCURRENCES,
     FEW_OCCURRENCES,
@@ -65,7 +67,8 @@ MIN_ADDED = 100
 MIN_SPLIT_ENTITIES, MIN_JOINED = 0.25, 0.10
 MAX_RARE = 0.5  # fraction of the words that could be added
 
-# The forecast.
+# The forecast: the alignment that it is for, and its coefficients.
+FORECAST_ALIGNMENT = AlignmentSettings()
 INTERCEPT, SLOPE = -11.783, 1.509
 # Half of the 95 % interval of the logit: Student's t with 18 degrees of freedom, 2.10, times .202,
 # the error on a text that was left out; 19 of the 20 runs are within it.
@@ -143,7 +146,9 @@ class Figures:
     anchors: number of words with both a vector and a wordpiece.
     gains: gains by increasing floor; the first floor is `min_count`, below which a word has no
         vector.
-    top_saved: fraction of the tokens that adding the 1,000 most frequent words would save.
+    top_saved: fraction of the tokens of held-out lines that adding the 1,000 most frequent words
+        would save.
+    held_out_lines: number of lines on which the gains are measured and that chose no word.
     """
 
     corpus: TokenizationStatistics
@@ -156,6 +161,7 @@ class Figures:
     forecast: Forecast
     gains: tuple[Gain, ...]
     top_saved: float
+    held_out_lines: int = 0
 
     def gain(self, floor: int) -> Gain:
         """Return the gain at a floor, or at `min_count` if that is higher."""
@@ -188,7 +194,7 @@ class Rule:
 
 
 def format_fraction(value: float | None) -> str:
-    """Format a fraction without its leading zero (.095), a small one with two digits (.00051);
+    """Format a score without its leading zero (.095), a small one with two digits (.00051);
     None as –.
     """
     if value is None:
@@ -215,9 +221,9 @@ RULES: tuple[Rule, ...] = (
         "the model cannot read the text",
         lambda f: f.corpus.unknown_share >= MAX_UNKNOWN,
         lambda f: (
-            f"The model cannot read {format_fraction(f.corpus.unknown_share)} of the running words at all."
+            f"The model cannot read {percent(f.corpus.unknown_share)} of the running words at all."
         ),
-        f"At {format_fraction(MAX_UNKNOWN)} or more, the text has a script or characters that the model does"
+        f"At {percent(MAX_UNKNOWN)} or more, the text has a script or characters that the model does"
         " not know. Choose a model for this script.",
     ),
     Rule(
@@ -225,10 +231,10 @@ RULES: tuple[Rule, ...] = (
         "the text seems to have another language or casing than the model",
         lambda f: f.corpus.share >= MAX_SPLIT,
         lambda f: (
-            f"{format_fraction(f.corpus.share)} of the running words are split: the text seems to have another"
+            f"{percent(f.corpus.share)} of the running words are split: the text seems to have another"
             " language or casing."
         ),
-        f"The threshold is {format_fraction(MAX_SPLIT)}: English texts have at most .12. Choose a model for"
+        f"The threshold is {percent(MAX_SPLIT)}: English texts have at most 12 %. Choose a model for"
         " this language and casing.",
     ),
     Rule(
@@ -273,9 +279,9 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.top_saved < MIN_SAVED and not f.task_needs_words,
         lambda f: (
             f"Adding the {min(TOP, f.gain(0).words):,} most frequent word{'s' * (f.gain(0).words != 1)}"
-            f" that the model lacks would save {format_fraction(f.top_saved)} of the tokens."
+            f" that the model lacks would save {percent(f.top_saved)} of the tokens."
         ),
-        f"Below {format_fraction(MIN_SAVED)} the text is similar to general texts, which save at most .015.",
+        f"Below {percent(MIN_SAVED)} the text is similar to general texts, which save at most 1.5 %.",
     ),
     Rule(
         "weak map",
@@ -294,8 +300,8 @@ RULES: tuple[Rule, ...] = (
         "",
         lambda f: f.gain(0).under_few >= MAX_RARE,
         lambda f: (
-            f"{format_fraction(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
-            f" occur fewer than {FEW_OCCURRENCES} times, {format_fraction(f.gain(0).under_enough)} fewer than"
+            f"{percent(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
+            f" occur fewer than {FEW_OCCURRENCES} times, {percent(f.gain(0).under_enough)} fewer than"
             f" {ENOUGH_OCCURRENCES} times."
         ),
         f"Embeddings of words that occur fewer than {FEW_OCCURRENCES} times were hardly better than"
@@ -310,17 +316,17 @@ RULES: tuple[Rule, ...] = (
             and (f.gain(FEW_OCCURRENCES).mended_task or 0.0) < MIN_JOINED
         ),
         lambda f: (
-            f"{format_fraction(f.gain(FEW_OCCURRENCES).mended_task)} of the task's entity words that"
+            f"{percent(f.gain(FEW_OCCURRENCES).mended_task)} of the task's entity words that"
             " are split become one token if these words are added."
         ),
-        f"Below {format_fraction(MIN_JOINED)} the text does not match the task.",
+        f"Below {percent(MIN_JOINED)} the text does not match the task.",
     ),
     Rule(
         "task hardly split",
         "",
         lambda f: f.task is not None and f.task.share < f.corpus.share,
         lambda f: (
-            f"The task's entity words are split less ({format_fraction(f.task.share if f.task else None)}) than"
+            f"The task's entity words are split less ({percent(f.task.share if f.task else None)}) than"
             " the text's words."
         ),
         "The gain, if any, will not come from the entities.",

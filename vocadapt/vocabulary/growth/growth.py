@@ -1,6 +1,10 @@
 """Measure the length of a text with a reduced or an extended vocabulary: exactly, from its distinct
 words and their counts.
 
+The words of held-out lines are measured, because a text that chose the tokens costs less than any
+other; that of the lines that chose is reported beside it (`in_sample`). Without held-out lines
+both are the same.
+
 *Reduction* (`study`): how much longer the text becomes, as in Fast 2023, table 6.10 (more tokens)
 and figure 3.1 (fewer parameters).
 
@@ -27,23 +31,26 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
     ReductionSettings,
+    compute_min_keep_fraction,
     count_removed,
     rank_removable,
 )
 
 STEPS = 9  # default number of sizes above 0; each is half of the next larger one
 RARE = 20  # occurrences below which an embedding is hardly trained
+SIZES = 9  # of a growth curve
 KEEPS = (0.75, 0.5, 0.25)
 SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Length of a text with a reduced vocabulary.
+    """Length of the held-out lines of a text with a reduced vocabulary.
 
     vocabulary: number of tokens left in the vocabulary.
-    tokens: wordpieces of the text; the mean over seeds if the heuristic is random.
+    tokens: wordpieces of the lines; the mean over seeds if the heuristic is random.
     growth: additional wordpieces, as a fraction of those with the whole vocabulary.
+    growth_in_sample: growth of the lines that chose the tokens.
     unknown: running words that become [UNK] because of the reduction.
     sd: standard deviation of the growth over seeds; None if the heuristic is not random.
     """
@@ -53,41 +60,51 @@ class Growth:
     vocabulary: int
     tokens: int
     growth: float
+    growth_in_sample: float
     unknown: int = 0
     sd: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Reducer:
-    """Measures many reductions of a vocabulary on the word counts of a text; caches the rankings."""
+    """Measures many reductions of a vocabulary on the word counts of a text; caches the rankings.
+
+    counts: of the lines that choose the tokens. held_out: of the lines on which the growth is
+    measured; {} to measure it on those that choose.
+    """
 
     vocabulary: Vocabulary
     counts: Mapping[str, int]
+    held_out: Mapping[str, int] = field(default_factory=dict)
     _rankings: dict[tuple[str, int, bool], Ints] = field(default_factory=dict)
 
     @cached_property
+    def chosen_on(self) -> "MeasuredText":
+        """The lines that choose the tokens, tokenized."""
+        return MeasuredText.tokenize(self.vocabulary, self.counts)
+
+    @cached_property
+    def measured(self) -> "MeasuredText":
+        """The lines on which the growth is measured, tokenized."""
+        if not self.held_out:
+            return self.chosen_on
+        return MeasuredText.tokenize(self.vocabulary, self.held_out)
+
+    @property
     def table(self) -> WordTable:
-        """The words of the text, prepared for tokenization."""
-        return self.vocabulary.build_word_table(self.counts)
+        """The words of the lines that choose the tokens."""
+        return self.chosen_on.table
 
-    @cached_property
-    def tokenization(self) -> Tokenization:
-        """The tokenization with the whole vocabulary."""
-        return self.table.tokenize()
-
-    @cached_property
+    @property
     def tokens(self) -> int:
-        """Number of wordpieces of the text with the whole vocabulary, without special tokens."""
-        return round(float(self.table.counts @ self.tokenization.pieces))
+        """Number of wordpieces of the measured lines with the whole vocabulary."""
+        return self.measured.tokens
 
     @cached_property
     def token_counts(self) -> Ints:
-        """Occurrences of each token in the text, by id, (V,) int64; [UNK] included."""
-        counts = self.table.count_occurrences(self.tokenization).astype(np.int64)
-        unknown_words = int(self.table.counts[self.tokenization.unknown].sum())
-        if unknown_words:
-            counts[self.vocabulary.ids[self.vocabulary.unknown]] += unknown_words
-        return counts
+        """Occurrences of each token in the whole text, by id, (V,) int64; [UNK] included."""
+        texts = [self.chosen_on, self.measured] if self.held_out else [self.chosen_on]
+        return np.sum([text.count_tokens(self.vocabulary) for text in texts], axis=0)
 
     def rank(self, settings: ReductionSettings) -> Ints:
         """Return the ids that may be removed, (n,) int64, in the order of removal."""
@@ -107,24 +124,62 @@ class Reducer:
     def measure_growth(self, settings: ReductionSettings) -> Growth:
         """Measure how much longer a reduction makes the text."""
         removed = self.build_removed_mask(settings)
-        tokenization = self.table.tokenize(removed)
-        tokens = round(float(self.table.counts @ tokenization.pieces))
-        newly_unknown = tokenization.unknown & ~self.tokenization.unknown
+        tokens, unknown = self.measured.measure(removed)
+        growth = in_sample = tokens / max(self.tokens, 1) - 1
+        if self.held_out:
+            in_sample = self.chosen_on.measure(removed)[0] / max(self.chosen_on.tokens, 1) - 1
         return Growth(
             settings.heuristic,
             settings.keep,
             len(self.vocabulary) - int(removed.sum()),
             tokens,
-            tokens / max(self.tokens, 1) - 1,
-            round(float(self.table.counts @ newly_unknown)),
+            growth,
+            in_sample,
+            unknown,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredText:
+    """The words of a text, and their tokenization with the whole vocabulary."""
+
+    table: WordTable
+    tokenization: Tokenization
+
+    @classmethod
+    def tokenize(cls, vocabulary: Vocabulary, counts: Mapping[str, int]) -> "MeasuredText":
+        """Tokenize the words of a text."""
+        table = vocabulary.build_word_table(counts)
+        return cls(table, table.tokenize())
+
+    @cached_property
+    def tokens(self) -> int:
+        """Number of wordpieces with the whole vocabulary, without special tokens."""
+        return round(float(self.table.counts @ self.tokenization.pieces))
+
+    def measure(self, removed: Mask) -> tuple[int, int]:
+        """Return the number of wordpieces without the removed tokens, and of the running words that
+        become unknown.
+        """
+        tokenization = self.table.tokenize(removed)
+        newly_unknown = tokenization.unknown & ~self.tokenization.unknown
+        tokens = float(self.table.counts @ tokenization.pieces)
+        return round(tokens), round(float(self.table.counts @ newly_unknown))
+
+    def count_tokens(self, vocabulary: Vocabulary) -> Ints:
+        """Count the occurrences of each token, by id, (V,) int64; [UNK] included."""
+        counts = self.table.count_occurrences(self.tokenization).astype(np.int64)
+        unknown_words = int(self.table.counts[self.tokenization.unknown].sum())
+        if unknown_words:
+            counts[vocabulary.ids[vocabulary.unknown]] += unknown_words
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
     """Growth for each heuristic and each fraction kept.
 
-    tokens: wordpieces of the text with the whole vocabulary.
+    tokens: wordpieces of the measured lines with the whole vocabulary.
     left_out: fractions to which the vocabulary cannot be reduced, with the reason.
     """
 
@@ -191,9 +246,27 @@ def measure_growth_over_seeds(
         runs[0].vocabulary,
         round(float(np.mean([run.tokens for run in runs]))),
         mean(growths),
+        float(np.mean([run.growth_in_sample for run in runs])),
         max(run.unknown for run in runs),
         stdev(growths) if len(runs) > 1 else None,
     )
+
+
+def measure_growth_curves(
+    reducer: Reducer, seeds: Sequence[int] = SEEDS
+) -> dict[str, tuple[Growth, ...]]:
+    """Measure the growth under every heuristic at SIZES sizes, from the whole vocabulary to the
+    smallest possible.
+    """
+    least = min(1.0, np.ceil(1000 * compute_min_keep_fraction(reducer.vocabulary)) / 1000)
+    keeps = np.linspace(1.0, least, SIZES).tolist()
+    return {
+        name: tuple(
+            measure_growth_over_seeds(reducer, ReductionSettings(name, keep), seeds)
+            for keep in keeps
+        )
+        for name in REDUCTIONS
+    }
 
 
 def compute_parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> float:
@@ -207,11 +280,12 @@ def compute_parameter_fraction(parameters: int, rows: int, width: int, keep: flo
 
 @dataclass(frozen=True)
 class ExtensionSize:
-    """A text tokenized with the first `size` new tokens.
+    """The held-out lines of a text, tokenized with the first `size` new tokens.
 
-    tokens: wordpieces of the text; fertility: wordpieces per word.
+    tokens: wordpieces of the lines; fertility: wordpieces per word.
     new_share: fraction of the wordpieces that are new tokens.
-    seldom: number of new tokens that occur less than RARE times.
+    seldom: number of new tokens that occur less than RARE times in the whole text.
+    in_sample: wordpieces of the lines that chose the tokens.
     """
 
     size: int
@@ -219,6 +293,7 @@ class ExtensionSize:
     fertility: float
     new_share: float
     seldom: int
+    in_sample: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +301,9 @@ class ExtensionCurve:
     """A text tokenized with extension vocabularies of several sizes.
 
     sizes: smallest first; size 0 is the original vocabulary.
-    counts: (new tokens,) int64, occurrences of each new token, in the order of the plan.
-    words: running words of the text.
+    counts: (new tokens,) int64, occurrences of each new token in the whole text, in the order of the
+        plan.
+    words: running words of the held-out lines.
     """
 
     sizes: tuple[ExtensionSize, ...]
@@ -243,11 +319,22 @@ class ExtensionCurve:
         """Return the fraction of the original wordpieces that the text needs less at this size."""
         return 1 - size.tokens / max(self.sizes[0].tokens, 1)
 
+    def shorter_in_sample(self, size: ExtensionSize) -> float:
+        """Return the same fraction for the lines that chose the tokens."""
+        return 1 - size.in_sample / max(self.sizes[0].in_sample, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as JSON values."""
         return {
             "words": self.words,
-            "sizes": [{**vars(size), "shorter": self.shorter(size)} for size in self.sizes],
+            "sizes": [
+                {
+                    **vars(size),
+                    "shorter": self.shorter(size),
+                    "shorter_in_sample": self.shorter_in_sample(size),
+                }
+                for size in self.sizes
+            ],
         }
 
 
@@ -256,10 +343,12 @@ def measure_extension_curve(
     counts: Mapping[str, int],
     sizes: Sequence[int] = (),
     progress: Progress = silent,
+    held_out: Mapping[str, int] | None = None,
 ) -> ExtensionCurve:
     """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
-    sizes: numbers of new tokens; if empty, all of them, a half, a quarter, and so on.
+    counts: of the lines that chose the tokens. held_out: of the lines that are measured; by default
+    those that chose. sizes: numbers of new tokens; if empty, all of them, a half, a quarter, and so on.
     Raises InputError for a plan that removes or moves tokens, and for a size larger than the plan.
     """
     total = len(plan.added)
@@ -275,24 +364,31 @@ def measure_extension_curve(
         )
     # 1. List the sizes, smallest first; 0 is the original vocabulary.
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
-    table, n_old = plan.after.build_word_table(counts), len(plan.base)
-    n_words = sum(counts.values())
+    n_old = len(plan.base)
+    texts = [plan.after.build_word_table(counts)]
+    if held_out:
+        texts.append(plan.after.build_word_table(held_out))
+    n_words = sum((held_out or counts).values())
     curve: list[ExtensionSize] = []
     occurrences = np.zeros(total, dtype=np.int64)
     # 2. Tokenize with each prefix of the new tokens: remove all later ones.
     for done, size in enumerate(wanted):
         removed = np.zeros(n_old + total, dtype=np.bool_)
         removed[n_old + size :] = True
-        tokenization = table.tokenize(removed)
-        occurrences = table.count_occurrences(tokenization).astype(np.int64)[n_old:]
-        tokens = round(float(table.counts @ tokenization.pieces))
+        tokens, new = list[int](), list[Ints]()  # of each text
+        for table in texts:
+            tokenization = table.tokenize(removed)
+            tokens.append(round(float(table.counts @ tokenization.pieces)))
+            new.append(table.count_occurrences(tokenization).astype(np.int64)[n_old:])
+        occurrences = np.sum(new, axis=0)
         curve.append(
             ExtensionSize(
                 size,
-                tokens,
-                fertility=tokens / max(n_words, 1),
-                new_share=float(occurrences.sum()) / max(tokens, 1),
+                tokens[-1],
+                fertility=tokens[-1] / max(n_words, 1),
+                new_share=float(new[-1].sum()) / max(tokens[-1], 1),
                 seldom=int((occurrences[:size] < RARE).sum()),
+                in_sample=tokens[0],
             )
         )
         progress((done + 1) / len(wanted), f"{size:,} of {total:,} tokens")

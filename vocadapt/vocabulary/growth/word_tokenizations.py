@@ -120,12 +120,13 @@ class ModelSize:
 @dataclass(frozen=True)
 class Gain:
     """Benefit and cost of adding the words that a model lacks and that occur at least `floor`
-    times.
+    times in the lines that choose; what that saves is measured on held-out lines.
 
     words: number of added words; each of their forms is a token.
     parameters, bytes: size of the new embeddings in float32 (a tied output layer shares them).
     model_share: number of new parameters as a fraction of the model's.
-    saved: fraction by which the number of tokens of the text decreases.
+    saved: fraction by which the number of tokens of the held-out lines decreases; saved_in_sample:
+        the same for the lines that chose the words.
     fertility: wordpieces per word after the addition.
     mended: fraction of the split running words (with a letter) that become one token.
     mended_task: the same fraction for the words of a task; None without a task.
@@ -145,6 +146,7 @@ class Gain:
     under_few: float
     under_enough: float
     median: float | None
+    saved_in_sample: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,46 +160,63 @@ class TokenizedText:
     statistics: TokenizationStatistics
 
 
+def tokenize_text(vocabulary: Vocabulary, counts: Mapping[str, int]) -> TokenizedText:
+    """Tokenize the pre-tokens of a text, and measure their tokenization."""
+    pieces = tokenize_words(vocabulary, counts)
+    return TokenizedText(counts, pieces, measure_tokenization(vocabulary, counts, pieces))
+
+
 def measure_gain(
     added: Sequence[WordForms],
     floor: int,
     text: TokenizedText,
     task: TokenizedText | None,
     size: ModelSize,
+    chosen_on: TokenizedText | None = None,
 ) -> Gain:
-    """Measure the benefit and cost of adding these words, which occur at least `floor` times."""
+    """Measure the benefit and cost of adding these words, which occur at least `floor` times.
+
+    text: the held-out lines, on which the benefit is measured. chosen_on: the lines that chose the
+    words; None if these are the same.
+    """
     occurrences = [word.count for word in added]
-    saved = count_saved_tokens(added, text)
+    saved = compute_saved_fraction(added, text)
+    saved_in_sample = saved
+    if chosen_on is not None:
+        saved_in_sample = compute_saved_fraction(added, chosen_on)
     parameters = None
     if size.width is not None:
         parameters = sum(len(word.forms) for word in added) * size.width
     model_share = None
     if parameters is not None and size.parameters:
         model_share = parameters / size.parameters
-    tokens, running = text.statistics.tokens, text.statistics.running
     return Gain(
         floor=floor,
         words=len(added),
         parameters=parameters,
         bytes=None if parameters is None else parameters * FLOAT32_BYTES,
         model_share=model_share,
-        saved=saved / tokens if tokens else 0.0,
-        fertility=(tokens - saved) / running if running else 0.0,
+        saved=saved,
+        fertility=(1 - saved) * text.statistics.fertility,
         mended=_compute_joined_fraction(added, text),
         mended_task=None if task is None else _compute_joined_fraction(added, task),
         under_few=_compute_fraction_below(occurrences, FEW_OCCURRENCES),
         under_enough=_compute_fraction_below(occurrences, ENOUGH_OCCURRENCES),
         median=float(median(occurrences)) if occurrences else None,
+        saved_in_sample=saved_in_sample,
     )
 
 
-def count_saved_tokens(added: Sequence[WordForms], text: TokenizedText) -> int:
-    """Count the tokens that a text has less if each form of these words is one token."""
-    return sum(
-        count * (len(text.pieces.get(form, (form,))) - 1)
-        for word in added
-        for form, count in word.forms
-    )
+def compute_saved_fraction(added: Sequence[WordForms], text: TokenizedText) -> float:
+    """Return the fraction of the tokens of a text that it has less if each form of these words is
+    one token.
+    """
+    saved = 0
+    for word in added:
+        for form, _ in word.forms:
+            if form in text.counts:
+                saved += text.counts[form] * (len(text.pieces[form]) - 1)
+    return saved / max(text.statistics.tokens, 1)
 
 
 def _compute_joined_fraction(added: Sequence[WordForms], text: TokenizedText) -> float:

@@ -46,7 +46,8 @@ class PlanNumbers(TypedDict):
 
 @dataclass(frozen=True)
 class PlanKind:
-    """A kind of plan: its explanation, and the sources it needs.
+    """A kind of plan: its explanation, the sources it needs, and the settings (`PlanSettings`) that
+    apply to it.
 
     rearranges: whether it removes or moves old tokens. adds: whether it adds tokens.
     keeps_text: whether it is computed from a text whose tokens it keeps; it also reads the lines.
@@ -57,21 +58,26 @@ class PlanKind:
     rearranges: bool = False
     adds: bool = True
     keeps_text: bool = False
+    settings: tuple[str, ...] = ()
 
 
 KINDS = {
     "append": PlanKind(
-        "add the words that the model lacks; every old embedding is kept", ("vectors",)
+        "add the words that the model lacks; every old embedding is kept",
+        ("vectors",),
+        settings=("max_added", "min_count"),
     ),
     "replace": PlanKind(
         "the same, and every old token with a word vector gets a new embedding from it",
         ("vectors",),
+        settings=("max_added", "min_count"),
     ),
     "same": PlanKind("keep the vocabulary; only compute new embeddings", adds=False),
     "reduce": PlanKind(
         "remove a fraction of the tokens, chosen by a reduction heuristic",
         rearranges=True,
         adds=False,
+        settings=("cut", "removed", "count_marks"),
     ),
     "trim": PlanKind(
         "keep only the tokens of a text, and those that they are made from",
@@ -79,10 +85,15 @@ KINDS = {
         rearranges=True,
         adds=False,
         keeps_text=True,
+        settings=("cover", "keep", "characters"),
     ),
-    "extend": PlanKind("append tokens, chosen by an augmentation heuristic"),
+    "extend": PlanKind(
+        "append tokens, chosen by an augmentation heuristic", settings=("refill", "max_added")
+    ),
     "combined": PlanKind(
-        "remove a fraction of the tokens and add as many: the size is kept", rearranges=True
+        "remove a fraction of the tokens and add as many: the size is kept",
+        rearranges=True,
+        settings=("cut", "removed", "refill", "count_marks"),
     ),
     "transfer": PlanKind("replace the vocabulary by another model's", ("target",), rearranges=True),
 }
@@ -96,9 +107,8 @@ CHARACTERS = {  # single characters that a trim keeps
 class PlanSettings(CheckedSettings):
     """Settings of a vocabulary plan.
 
-    `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000), `min_count` to
-    `append` and `replace`; `cut` and `removed` to `reduce` and `combined`, `refill` to `combined`
-    and `extend`; either `cover` or `keep`, and `characters`, to `trim`.
+    Each kind of plan names the settings that apply to it (`PlanKind.settings`). `max_added` = 0
+    means 20,000 for `extend`; a trim has either `cover` or `keep`.
     """
 
     kind: str = setting("append", "kind of plan", choices=KINDS, label="Plan")

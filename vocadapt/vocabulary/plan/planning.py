@@ -7,8 +7,9 @@ also gives each old token with a word vector a new embedding (their "most radica
 tokens of a text (`trimming`).
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from vocadapt.errors import InputError
@@ -44,9 +45,10 @@ class PlanSources:
     """Sources of plans.
 
     domain: word vectors; target: another vocabulary; counts: distinct pre-tokens of a text with
-        their counts.
+        their counts, in the lines that choose tokens; held_out: those in held-out lines, which only
+        a trim keeps, too.
     token_counts: tokens of the lines with added tokens and their counts, if `counts` lacks these
-        lines.
+        lines; held_out_token_counts: those of held-out lines.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's
         kind (exact-word if words come from vectors, WordPiece otherwise).
     network: computes how well the network joins the pieces of each token.
@@ -57,6 +59,8 @@ class PlanSources:
     counts: Mapping[str, int] | None = None
     mode: str = ""
     token_counts: Mapping[str, int] = field(default_factory=dict)
+    held_out: Mapping[str, int] = field(default_factory=dict)
+    held_out_token_counts: Mapping[str, int] = field(default_factory=dict)
     network: Callable[[Sequence[str]], Matrix] | None = None
 
     def exact(self, settings: PlanSettings) -> bool:
@@ -323,12 +327,24 @@ def _plan_reduction(
 def _plan_trim(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """Keep the tokens of a text; they keep their order."""
-    if not sources.counts and not sources.token_counts:
+    """Keep the tokens of a text; they keep their order.
+
+    The tokens of held-out lines are kept, too: the text keeps its tokens, all of it. What a trim
+    costs another text is measured by one that only the other lines choose.
+    """
+    counts = Counter(sources.counts) + Counter(sources.held_out)
+    token_counts = Counter(sources.token_counts) + Counter(sources.held_out_token_counts)
+    if not counts and not token_counts:
         raise InputError("A trim needs the words of a text.", "Give a text.")
-    text = tokenize_text(vocabulary, sources.counts or {}, sources.token_counts)
-    keeps_characters = settings.characters == "all"
-    order, figures = select_trim(vocabulary, text, settings.cover, settings.keep, keeps_characters)
+    how = (settings.cover, settings.keep, settings.characters == "all")
+    text = tokenize_text(vocabulary, counts, token_counts)
+    order, figures = select_trim(vocabulary, text, *how)
+    if sources.held_out or sources.held_out_token_counts:
+        with suppress(InputError):  # the model knows no word of one of the two parts
+            held_out = tokenize_text(vocabulary, sources.held_out, sources.held_out_token_counts)
+            text = tokenize_text(vocabulary, sources.counts or {}, sources.token_counts)
+            _, found = select_trim(vocabulary, text, *how, measured=held_out)
+            figures = replace(figures, held_out=found)
     return VocabularyPlan(vocabulary, (), settings=settings, order=order, trim=figures)
 
 

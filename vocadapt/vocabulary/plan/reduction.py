@@ -38,6 +38,14 @@ from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import FIXED, Ints, WordTable
 
+# Held-out growth in % of two texts (every tenth line of 3 MB, bert-base-uncased; `vocabulary study`),
+# keeping 50 % and 25 % of the tokens:
+#                              last         longest      random       freq         cost
+#     contracts (legal)        10.3  54.9   36.1  60.9   40.3  69.5    .4   6.5     .3   5.9
+#     biomedical abstracts     10.7  51.9   33.1  58.1   39.1  66.1    .8  10.3     .6   9.0
+# cost is .1 to 1.3 points better than freq, which is published, is ranked at once, and says in a word
+# what it removes.
+DEFAULT_HEURISTIC = "freq"
 MIN_LENGTH = 4  # characters of a token that may be removed
 FAST_2023 = "Fast 2023, section 4.4.4"
 SHORT = f"shorter than {MIN_LENGTH} characters"
@@ -49,8 +57,9 @@ class ReductionSettings(CheckedSettings):
     """Settings of a vocabulary reduction."""
 
     heuristic: str = setting(
-        "last",
-        "heuristic by which tokens are removed",
+        DEFAULT_HEURISTIC,
+        "heuristic by which tokens are removed; the default lengthens held-out lines by .4 and .8 %"
+        " where last lengthens them by 10 % (half of the tokens of uncased BERT, two texts)",
         choices=lambda: REDUCTIONS,
         label="Reduction",
     )
@@ -71,9 +80,9 @@ Order = Callable[[Vocabulary, Ints, WordTable | None, ReductionSettings], Ints]
 class Reduction:
     """A removal heuristic with its explanation and source.
 
-    order: sorts the ids that may be removed, first to be removed first.
-    needs_counts: whether it needs the word counts of a text. seeded: whether it depends on the
-    seed.
+    title: which tokens are removed first, in words, for menus and legends. order: sorts the ids that
+    may be removed, first to be removed first. needs_counts: whether it needs the word counts of a
+    text. seeded: whether it depends on the seed.
     """
 
     about: str
@@ -81,6 +90,7 @@ class Reduction:
     order: Order
     needs_counts: bool = False
     seeded: bool = False
+    title: str = ""
 
 
 def select_removed_tokens(
@@ -120,6 +130,16 @@ def rank_removable(
     # A token from which others are merged is removed after them.
     ordered = vocabulary.order_removals([vocabulary.tokens[i] for i in ranked])
     return np.array([vocabulary.ids[token] for token in ordered], dtype=np.int64)
+
+
+def name_heuristic(name: str) -> str:
+    """Return which tokens a heuristic removes first, in words."""
+    return REDUCTIONS[name].title or name
+
+
+def list_text_free() -> list[str]:
+    """Return the names of the heuristics that need no text."""
+    return [name for name, reduction in REDUCTIONS.items() if not reduction.needs_counts]
 
 
 def list_removable_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
@@ -289,27 +309,35 @@ def _sort_by(ids: Ints, keys: object) -> Ints:
 
 REDUCTIONS: dict[str, Reduction] = {
     "last": Reduction(
-        "removes the tokens with the highest ids first: they were added last", FAST_2023, _sort_last
+        "removes the tokens with the highest ids first: they were added last",
+        FAST_2023,
+        _sort_last,
+        title="highest ids",
     ),
     "longest": Reduction(
         "removes the longest tokens first: shorter ones can spell them; table 6.10 of Fast 2023 is"
         " not reproduced, whether the mark of a continuation counts in a length or not",
         FAST_2023,
         _sort_longest,
+        title="longest",
     ),
     "freq": Reduction(
         "removes the tokens first that occur least often in a text",
         FAST_2023,
         _sort_by_count,
         needs_counts=True,
+        title="rarest in your text",
     ),
-    "random": Reduction("removes tokens in random order", FAST_2023, _shuffle, seeded=True),
+    "random": Reduction(
+        "removes tokens in random order", FAST_2023, _shuffle, seeded=True, title="random"
+    ),
     "cost": Reduction(
         "removes the tokens first whose loss lengthens a text least, computed again as others are"
         " removed; tokens that the text does not contain are removed by falling id",
         "vocadapt",
         _sort_by_cost,
         needs_counts=True,
+        title="least costly",
     ),
 }
 PUBLISHED = tuple(name for name, reduction in REDUCTIONS.items() if reduction.source == FAST_2023)

@@ -5,28 +5,37 @@ and counts as changed if the two differ.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TypedDict, cast
+from dataclasses import dataclass, field
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
 from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization
 
 
-class TrimNumbers(TypedDict):
-    """How much of its text a trim keeps."""
+class TextNumbers(TypedDict):
+    """How much of a text a trim keeps."""
 
     coverage: float
     changed_pretokens_fraction: float
     tokens: int
     kept_tokens: int
+    tokens_after: int
     pretokens: int
     changed_pretokens: int
     distinct: int
     distinct_changed: int
     unknown_before: int
     unknown_after: int
+
+
+class TrimNumbers(TextNumbers):
+    """How much of its text a trim keeps; `held_out`: how much of the held-out lines is kept by the
+    tokens that the other lines alone would choose, as it is in other texts of the domain.
+    """
+
     stay: dict[str, int]
+    held_out: NotRequired[TextNumbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +43,19 @@ class TrimFigures:
     """How much of its text a trim keeps.
 
     tokens, kept_tokens: number of running tokens of the text, and of those that are kept.
+    tokens_after: number of running tokens of the text after the trim.
     pretokens, changed_pretokens: number of running pre-tokens, and of those whose tokens change.
     distinct, distinct_changed: the same for distinct pre-tokens.
     unknown_before, unknown_after: number of running pre-tokens with an unknown token.
     stay: number of kept tokens that the text does not contain, by the reason why they are kept.
     changed: the distinct pre-tokens that change.
+    held_out: the figures of held-out lines, for the tokens that the other lines alone would choose;
+    None if no line is held out. The trim itself keeps the tokens of all lines.
     """
 
     tokens: int
     kept_tokens: int
+    tokens_after: int
     pretokens: int
     changed_pretokens: int
     distinct: int
@@ -51,22 +64,41 @@ class TrimFigures:
     unknown_after: int
     stay: Mapping[str, int]
     changed: frozenset[str] = field(default=frozenset(), repr=False)
+    held_out: "TrimFigures | None" = None
 
     @property
     def coverage(self) -> float:
         """Fraction of the running tokens of the text that are kept."""
         return self.kept_tokens / self.tokens
 
+    @property
+    def growth(self) -> float:
+        """Additional tokens of the text, as a fraction of those before."""
+        return self.tokens_after / self.tokens - 1
+
     def to_dict(self) -> TrimNumbers:
         """Return the figures with fractions, without the list of changed pre-tokens."""
-        figures = asdict(self)
-        del figures["changed"]
-        changed_fraction = self.changed_pretokens / self.pretokens if self.pretokens else 0.0
-        fractions = {
+        numbers = cast(TrimNumbers, {**self._measure_text(), "stay": dict(self.stay)})
+        if self.held_out is not None:
+            numbers["held_out"] = self.held_out._measure_text()
+        return numbers
+
+    def _measure_text(self) -> TextNumbers:
+        """Return the figures of the text, with fractions."""
+        fraction = self.changed_pretokens / self.pretokens if self.pretokens else 0.0
+        return {
             "coverage": self.coverage,
-            "changed_pretokens_fraction": changed_fraction,
+            "changed_pretokens_fraction": fraction,
+            "tokens": self.tokens,
+            "kept_tokens": self.kept_tokens,
+            "tokens_after": self.tokens_after,
+            "pretokens": self.pretokens,
+            "changed_pretokens": self.changed_pretokens,
+            "distinct": self.distinct,
+            "distinct_changed": self.distinct_changed,
+            "unknown_before": self.unknown_before,
+            "unknown_after": self.unknown_after,
         }
-        return cast(TrimNumbers, {**fractions, **figures, "stay": dict(self.stay)})
 
 
 def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:

@@ -16,9 +16,11 @@ from tokenizers import Tokenizer
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.formats.text_file import split_lines
+from vocadapt.text.identical_lines import find_held_out, hash_lines
 from vocadapt.text.pretoken_lines import PretokenFinder
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode_batch
+from vocadapt.text.words import subtract_counts
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.files.tokenizer_json import list_tokens
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -31,11 +33,23 @@ class AddedTokenLines:
     """The lines of a text that contain an added token.
 
     pretokens: counts of their pre-tokens, as if there were no added tokens. tokens: counts of their
-    tokens.
+    tokens. held_out: those of them that are held out (`identical_lines.find_held_out`); None if
+    these are the held-out ones.
     """
 
     pretokens: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
+    held_out: "AddedTokenLines | None" = None
+
+    @property
+    def choosing(self) -> "AddedTokenLines":
+        """The lines that are not held out."""
+        if self.held_out is None:
+            return self
+        return AddedTokenLines(
+            subtract_counts(self.pretokens, self.held_out.pretokens),
+            subtract_counts(self.tokens, self.held_out.tokens),
+        )
 
     def subtract_from(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Return the counts of the pre-tokens of all other lines, in their order."""
@@ -85,15 +99,20 @@ def read_added_token_lines(
 ) -> AddedTokenLines:
     """Count the pre-tokens and the tokens of the lines with an added token."""
     pattern, names = compile_added_tokens(tokenizer), list_tokens(tokenizer)
-    pretokens, tokens = Counter[str](), Counter[str]()
+    pretokens = {side: Counter[str]() for side in (False, True)}  # of held-out lines: True
+    tokens = {side: Counter[str]() for side in (False, True)}
     for lines, fraction in read_lines(corpus):
         found = list(filter(pattern.search, lines))
-        for line in found:
-            pretokens.update(splitter.pretokens(line))
-        for line_tokens in tokenize_lines(tokenizer, names, found):
-            tokens.update(line_tokens)
+        sides = find_held_out(hash_lines(found)).tolist()
+        for side, line in zip(sides, found, strict=True):
+            pretokens[side].update(splitter.pretokens(line))
+        for side, line_tokens in zip(sides, tokenize_lines(tokenizer, names, found), strict=True):
+            tokens[side].update(line_tokens)
         progress(fraction, "looking for added tokens in the text")
-    return AddedTokenLines(pretokens, tokens)
+    held_out = AddedTokenLines(pretokens[True], tokens[True])
+    return AddedTokenLines(
+        pretokens[False] + pretokens[True], tokens[False] + tokens[True], held_out
+    )
 
 
 def count_changed_lines(

@@ -20,7 +20,7 @@ A pre-token whose tokens are all kept is tokenized as before, in every family:
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -220,10 +220,12 @@ def select_trim(
     cover: float,
     size: int,
     keeps_characters: bool,
+    measured: TextTokens | None = None,
 ) -> tuple[tuple[str, ...], TrimFigures]:
     """Return the tokens that a trim keeps, by old id, and how much of the text they keep.
 
-    cover: fraction of the running tokens to keep. size: number of tokens to keep if `cover` is 0.
+    measured: another text that is measured; by default `text`. cover: fraction of the running tokens
+    to keep. size: number of tokens to keep if `cover` is 0.
     keeps_characters: keep the single characters of all texts, not only those of this text.
     """
     characters = None
@@ -233,7 +235,7 @@ def select_trim(
     choice = TokenChoice(vocabulary, text, fixed)
     kept = choice.cover(cover) if cover else choice.keep(size)
     order = tuple(token for token in vocabulary.tokens if token in kept)
-    return order, measure_trim(choice, kept)
+    return order, measure_trim(replace(choice, text=measured or text), kept)
 
 
 def measure_trim(choice: TokenChoice, kept: frozenset[str]) -> TrimFigures:
@@ -255,6 +257,7 @@ def measure_trim(choice: TokenChoice, kept: frozenset[str]) -> TrimFigures:
     return TrimFigures(
         tokens=text.total,
         kept_tokens=text.count_kept(is_kept),
+        tokens_after=text.total + round(float(counts @ (after.pieces - before.pieces))),
         pretokens=round(float(counts.sum())),
         changed_pretokens=round(float(counts[is_changed].sum())),
         distinct=len(counts),

@@ -1,0 +1,126 @@
+"""What a plan costs a text, or saves: how much longer or shorter its tokenization becomes.
+
+The tokens are chosen by some lines and priced on others, the held-out ones: on the lines that chose
+them, a plan always looks better than on any other text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.growth.word_tokenizations import compute_saved_fraction, tokenize_text
+from vocadapt.vocabulary.plan.forms import group_word_forms
+from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
+
+
+class CostNumbers(TypedDict):
+    """Change of the length of a text by a plan."""
+
+    growth: Annotated[float, "additional tokens of the held-out lines, as a fraction"]
+    growth_in_sample: Annotated[float, "the same for the lines that chose the tokens"]
+    tokens_before: int
+    tokens_after: int
+    unknown: Annotated[int, "words of the held-out lines that become unknown"]
+    held_out_lines: Annotated[int, "0: growth is that of the lines that chose"]
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """Change of the length of a text by a plan.
+
+    tokens_before, tokens_after: tokens of the held-out lines. growth: additional ones, as a
+    fraction of those before; negative if the text becomes shorter. growth_in_sample: the same for
+    the lines that chose the tokens. unknown: running words of the held-out lines that become
+    unknown. is_held_out: False if there are no held-out lines: then all numbers are those of the
+    lines that chose.
+    """
+
+    tokens_before: int
+    tokens_after: int
+    growth_in_sample: float
+    unknown: int = 0
+    is_held_out: bool = True
+
+    @property
+    def growth(self) -> float:
+        """Additional tokens of the held-out lines, as a fraction of those before."""
+        return self.tokens_after / max(self.tokens_before, 1) - 1
+
+    def to_dict(self, held_out_lines: int) -> CostNumbers:
+        """Return the numbers, and how many lines were held out."""
+        return {
+            "growth": self.growth,
+            "growth_in_sample": self.growth_in_sample,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "unknown": self.unknown,
+            "held_out_lines": held_out_lines if self.is_held_out else 0,
+        }
+
+
+def measure_plan_cost(
+    plan: VocabularyPlan, counts: Mapping[str, int], held_out: Mapping[str, int]
+) -> PlanCost:
+    """Measure how a plan changes the length of a text.
+
+    counts: pre-tokens of the lines that chose the tokens, with their counts. held_out: those of the
+    held-out lines; {} if there are none. Of a trim, the figures that it has are used: it keeps the
+    tokens of all lines.
+    """
+    if plan.trim is not None:
+        own = plan.trim
+        measured = own.held_out or own
+        unknown = measured.unknown_after - measured.unknown_before
+        return PlanCost(
+            measured.tokens, measured.tokens_after, own.growth, unknown, own.held_out is not None
+        )
+    before, after, unknown = _measure(plan, counts)
+    in_sample = after / max(before, 1) - 1
+    if held_out:
+        before, after, unknown = _measure(plan, held_out)
+    return PlanCost(before, after, in_sample, unknown, bool(held_out))
+
+
+def measure_savings(
+    plan: VocabularyPlan,
+    splitter: Splitter,
+    counts: Mapping[str, int],
+    held_out: Mapping[str, int],
+) -> PlanCost:
+    """Measure what the words of word vectors save.
+
+    The vectors, whose counts choose the words, were trained on all lines. So the same number of
+    words is chosen again from the plan's candidates, by the lines that are not held out, and
+    measured on those that are.
+    """
+    # 1. The candidates, and the words among them that these lines choose.
+    base = plan.base
+    rest = (word for reason in (OVER_LIMIT, TOO_RARE) for word in plan.left_out.get(reason, ()))
+    main = [base.body(word.token) for word in plan.added if not word.form_of]
+    candidates = {base.fold_word(word) for word in (*main, *rest)}
+    groups = group_word_forms(base, splitter, counts)
+    words = [group for group in groups if base.fold_word(group.word) in candidates][: len(main)]
+    # 2. What they save in both parts.
+    chosen_on = tokenize_text(base, counts)
+    measured = tokenize_text(base, held_out) if held_out else chosen_on
+    before = measured.statistics.tokens
+    after = round((1 - compute_saved_fraction(words, measured)) * before)
+    in_sample = -compute_saved_fraction(words, chosen_on)
+    return PlanCost(before, after, in_sample, is_held_out=bool(held_out))
+
+
+def _measure(plan: VocabularyPlan, counts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return the number of tokens of a text before and after a plan, and of the running words that
+    become unknown.
+    """
+    before_table = plan.base.build_word_table(counts)
+    after_table = plan.after.build_word_table(counts)
+    before, after = before_table.tokenize(), after_table.tokenize()
+    newly_unknown = after.unknown & ~before.unknown
+    return (
+        round(float(before_table.counts @ before.pieces)),
+        round(float(after_table.counts @ after.pieces)),
+        round(float(after_table.counts @ newly_unknown)),
+    )
