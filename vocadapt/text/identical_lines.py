@@ -36,7 +36,8 @@ def find_held_out(hashes: Hashes) -> Mask:
     """Return whether each line is held out, (lines,) bool: copies of a line are on one side, and a
     blank line, which has no words, is not held out.
     """
-    return (hashes % HELD_OUT_EVERY == 0) & (hashes != BLANK)
+    is_held_out: Mask = (hashes % HELD_OUT_EVERY == 0) & (hashes != BLANK)
+    return is_held_out
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 Words are counted in two tables. What chooses tokens reads `choosing`, the counts of nine of ten
 lines; what a choice costs is measured on `held_out`, those of every tenth line. The hash of a line
-decides, so copies of a line are on one side, whoever counts them and in whatever parts.
+decides, so copies of a line are on one side, in every process and every division of the text.
 """
 
 import errno
