@@ -161,8 +161,9 @@ def plan_adaptation(
     text = sources.corpus
     if counts and recipe.kind.keeps_text and text is not None and text.counted_by is None:
         added = read_added_token_lines(text, model.fast_tokenizer, model.splitter, progress)
-        if held_out and added.held_out:
-            added, added_held_out = added.choosing, added.held_out
+        if held_out and added.held_out is not None:
+            added_held_out = added.held_out
+            added = added.choosing
             held_out = added_held_out.subtract_from(held_out)
         counts = added.subtract_from(counts)
     # 3. Check the casing: tokens of another casing would never match the text.

@@ -2,6 +2,7 @@
 for invalid files."""
 
 import json
+from itertools import compress
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
+from vocadapt.text.identical_lines import find_held_out, hash_lines
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
@@ -59,7 +61,8 @@ def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
     found = ask(
         *asked, "--keep", 0.95, 0.9, "--heuristics", "last", "longest", "freq", "random", "cost"
     )
-    assert set(found) == {"tokens", "rows", "counting_seconds", "seconds"}
+    assert set(found) == {"tokens", "held_out_lines", "rows", "counting_seconds", "seconds"}
+    assert found["held_out_lines"] > 0
     assert [(row["heuristic"], row["keep"]) for row in found["rows"]] == [
         (name, keep)
         for name in ("last", "longest", "freq", "random", "cost")
@@ -67,7 +70,8 @@ def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
     ]
     for row in found["rows"]:
         spread = {"sd"} if "random" in row.values() else set()
-        assert set(row) == {"heuristic", "keep", "vocabulary", "tokens", "growth"} | spread
+        fields = {"heuristic", "keep", "vocabulary", "tokens", "growth", "growth_in_sample"}
+        assert set(row) == fields | spread
         assert row["vocabulary"] == round(row["keep"] * len(TINY_TOKENS))
         assert row["tokens"] >= found["tokens"] and row["growth"] == pytest.approx(
             row["tokens"] / found["tokens"] - 1, abs=1e-3
@@ -111,7 +115,7 @@ def test_reduce_makes_a_smaller_model_of_the_studied_size(
     assert {"out", "seconds", "manifest"} <= set(made)
     model, old = open_model(tmp_path / "m"), open_model(tiny_bert)
     settings = ReductionSettings(heuristic, keep)
-    counts = count_words(open_corpus([text]), old.splitter).counts
+    counts = count_words(open_corpus([text]), old.splitter).choosing
     kept = [
         token
         for token in old.vocabulary.tokens
@@ -133,6 +137,8 @@ def test_reduce_makes_a_smaller_model_of_the_studied_size(
         "--keep",
         keep,
     )
+    # The tokenizer itself reads the held-out lines.
     lines = text.read_text(encoding="utf-8").splitlines()
+    lines = list(compress(lines, find_held_out(hash_lines(lines))))
     real = sum(map(len, model.fast_tokenizer.encode_batch(lines, add_special_tokens=False)))
-    assert cells["rows"][0]["tokens"] == real
+    assert cells["rows"][0]["tokens"] == real > 0 and cells["held_out_lines"] == len(lines)

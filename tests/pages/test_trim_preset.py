@@ -19,10 +19,11 @@ def test_a_trim_shows_its_plan_and_follows_the_coverage(open_page, seeded: Works
 
 def test_a_trim_has_only_its_own_fields(open_page, seeded: Workspace):
     app = open_page("adapt", seeded, adapt_preset="trim")
-    labels = {metric.label for metric in app.metric[3:]}  # three are of the adapted model
+    labels = {metric.label for metric in app.metric[2:]}  # two are of the adapted model
     assert not labels & {"Tokens added", "Wordpieces saved", "Excluded"}
     assert {"Tokens removed", "Parameters saved", "Text growth"} <= labels
     form = [block.value for block in app.markdown]
     assert not any("Alignment:" in text or "could be added" in text for text in form)
     keys = {widget.key for widget in (*app.number_input, *app.selectbox, *app.radio)}
     assert not keys & {"adapt_cap", "adapt_occurrences", "adapt_method", "adapt_mode"}
+    assert not any(block.label == "More settings" for block in app.expander)

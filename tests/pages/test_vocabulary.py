@@ -64,7 +64,8 @@ def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page,
 def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch):
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.launch", lambda workspace, spec, name: started.append((spec, name))
+        "vocadapt.ui.jobs.panel.launch",
+        lambda workspace, spec, name, work: started.append((spec, name)),
     )
     app = open_page(
         VOCABULARY,

@@ -41,7 +41,7 @@ __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 
 BLANK = re.compile(r"[ \t-\r]")  # would split a word in a words file
 MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WORDS_IN_BATCH)
-NOTE_NAMES = tuple(one.name for one in fields(ReaderNotes))
+NOTES = tuple(one.name for one in fields(ReaderNotes))
 MAX_SHOWN_LINE = 200  # characters of the most frequent line that are kept
 
 
@@ -167,7 +167,7 @@ class WordCounts(Summarized):
                 totals["lines"],
                 totals["bytes"],
                 totals["lines_read"],
-                ReaderNotes(**{name: totals[name] for name in NOTE_NAMES if name in totals}),
+                ReaderNotes(**{name: totals[name] for name in NOTES if name in totals}),
                 held_out,
                 totals.get("held_out_lines", 0),
                 IdenticalLines.from_dict({"identical_lines": 0, **totals}),

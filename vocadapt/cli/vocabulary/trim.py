@@ -185,7 +185,7 @@ def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recip
         held_out = (
             "Expect of other texts of the domain what happens to held-out lines if they choose no"
             f" token: {own['kept_tokens']:,} of their {own['tokens']:,} tokens"
-            f" ({own['coverage']:.4%}) are kept, and they become {growth:+.2%} longer."
+            f" ({own['coverage']:.4%}) are kept, and their length changes by {growth:+.2%}."
         )
     notes = [held_out, kept, changed, CHANGES]
     if recipe.vocabulary.characters == "text":

@@ -97,7 +97,7 @@ def _count(options: Options) -> Answer[CountAnswer]:
         "lines": counts.lines,
         "held_out_lines": counts.held_out_lines,
         **counts.identical.to_dict(),  # type: ignore[typeddict-item]
-        **counts.notes.counts(),  # type: ignore[typeddict-item]
+        **counts.notes.counts(),
         **left_out,
         "megabytes": counts.bytes / 1e6,
         "seconds": time.perf_counter() - start,

@@ -100,10 +100,12 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     """
     # The frequent settings come first; the expert settings are folded.
     model_box, preset_box, inputs_box = st.container(), st.container(), st.container()
-    more = st.expander("More settings", icon=":material/tune:")
+    more = st.container()
     # 1. The recipe, and the sources that it needs.
     with preset_box:
         recipe = _pick_preset(workspace)
+    if recipe.makes_embeddings:  # what is folded are the settings of new embeddings
+        more = more.expander("More settings", icon=":material/tune:")
     with more:
         recipe = _choose_initializer(recipe)
     text = "text" if "text" in recipe.needs else "counts"

@@ -115,8 +115,7 @@ def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
     """Describe the number of added tokens, or of removed ones if none was added, as a metric: label,
     value and note.
 
-    If words have several forms, such as capitalized, the number of words is the value. Of a model
-    without new tokens, it is the number of removed ones.
+    If words have several forms, such as capitalized, the number of words is the value.
     """
     total = f"{count(numbers['tokens_after'])} in total"
     if not numbers["added"] and numbers.get("dropped"):

@@ -186,7 +186,7 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = No
         pair = metrics[start : start + 2]
         draw_metrics(*pair, places=st.columns(2)[: len(pair)])
     if cost is not None and cost.unknown:
-        st.markdown(f":violet[{count(cost.unknown)} more words of these lines become unknown.]")
+        st.markdown(f":violet[{count(cost.unknown)} more of the measured words become unknown.]")
     wanted = plan.settings.max_added
     if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
         draw_note(

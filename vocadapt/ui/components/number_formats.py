@@ -20,7 +20,6 @@ __all__ = [
     "megabytes",
     "percent",
     "signed",
-    "signed_percent",
 ]
 
 # A whole number with commas between groups of three digits.
@@ -49,11 +48,6 @@ def fraction(value: float | None, digits: int = 3) -> str:
     if 0 < abs(value) < 0.0095:
         digits = 1 - math.floor(math.log10(abs(value)))
     return _drop_leading_zero(f"{value:.{min(digits, 9)}f}")
-
-
-def signed_percent(value: float | None) -> str:
-    """Format a growth in percent with its sign: +2.42 %."""
-    return ("+" if value and value > 0 else "") + percent(value)
 
 
 def signed(value: float, digits: int | None = None) -> str:

@@ -63,8 +63,9 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
     with left:
         settings = _draw_settings(model)
     with right:
-        counts = count_cache.words_of(corpus, model.splitter, workspace.root)
-        st.markdown(_describe_vectors(workspace, corpus, model, settings, counts and counts.counts))
+        words = count_cache.words_of(corpus, model.splitter, workspace.root)
+        counts = words.counts if words else None
+        st.markdown(_describe_vectors(workspace, corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         inputs = {"text": (str(corpus.folder),), "model": (name,)}
         spec = Spec("contextual", ContextualStep(contextual=settings), inputs)

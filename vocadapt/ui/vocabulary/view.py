@@ -283,9 +283,7 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary
         ("Parameters saved", saved, saved_size, saved_help),
     )
     if grown.unknown:
-        st.markdown(
-            f":violet[{count(grown.unknown)} more words of the measured lines become unknown.]"
-        )
+        st.markdown(f":violet[{count(grown.unknown)} more of the measured words become unknown.]")
 
 
 def _draw_basis(workspace: Workspace, corpus: Artifact, entry: ModelEntry) -> None:

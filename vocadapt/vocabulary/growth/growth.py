@@ -103,8 +103,10 @@ class Reducer:
     @cached_property
     def token_counts(self) -> Ints:
         """Occurrences of each token in the whole text, by id, (V,) int64; [UNK] included."""
-        texts = [self.chosen_on, self.measured] if self.held_out else [self.chosen_on]
-        return np.sum([text.count_tokens(self.vocabulary) for text in texts], axis=0)
+        counts = self.chosen_on.count_tokens(self.vocabulary)
+        if self.held_out:
+            counts = counts + self.measured.count_tokens(self.vocabulary)
+        return counts
 
     def rank(self, settings: ReductionSettings) -> Ints:
         """Return the ids that may be removed, (n,) int64, in the order of removal."""
@@ -246,7 +248,7 @@ def measure_growth_over_seeds(
         runs[0].vocabulary,
         round(float(np.mean([run.tokens for run in runs]))),
         mean(growths),
-        float(np.mean([run.growth_in_sample for run in runs])),
+        mean(run.growth_in_sample for run in runs),
         max(run.unknown for run in runs),
         stdev(growths) if len(runs) > 1 else None,
     )
