@@ -74,8 +74,9 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
         options = {name: getattr(tokenizer, name) for name in ATTRIBUTES}
         options |= dict(tokenizer.special_tokens_map)
         if has_file:
+            options |= SAFE
             generic = PreTrainedTokenizerFast.from_pretrained
-            tokenizer = run_quietly(lambda: generic(model.path, **SAFE, **options))
+            tokenizer = run_quietly(lambda: generic(model.path, **options))
         else:
             options["model_max_length"] = tokenizer.model_max_length
             tokenizer = PreTrainedTokenizerFast(tokenizer_object=model.fast_tokenizer, **options)

@@ -87,13 +87,12 @@ def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
         progress=reading,
     )
     space, notes = found.space, [*found.notes]
-
     check_magnitudes(space)
 
     # 3. Fold case, or report the words that an uncased model could not use.
     if not settings.fold:
-        splitter = context.model.splitter if "model" in context.spec.inputs else None
-        notes += describe_capitals(space, splitter)
+        known = context.model.splitter if "model" in context.spec.inputs else None
+        notes += describe_capitals(space, known)
     else:
         folded = fold_case(space, context.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]

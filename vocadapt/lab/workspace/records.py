@@ -130,7 +130,7 @@ def check_inside(named: NamedPath, root: Path) -> None:
 def list_outside_paths(root: Path, files: Iterable[Path]) -> list[Path]:
     """List the absolute paths outside of a workspace that some of its files name.
 
-    A record that cannot be read names none: whoever opens it reports why. Raises InputError for a
+    A record that cannot be read names none: its reader reports why. Raises InputError for a
     relative path that leads out, and NewerFormatError.
     """
     found: dict[Path, None] = {}

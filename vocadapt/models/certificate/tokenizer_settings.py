@@ -12,10 +12,10 @@ from vocadapt.models.transformers_tokenizer import (
     CLASS_ENTRIES,
     FILE,
     LIMITS,
-    SPECIAL_MAP,
     keep_tokens,
     read_settings,
 )
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
 
 FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
 

@@ -25,7 +25,7 @@ def install() -> None:
         add(manager, session_id, file._replace(name=name))
 
     add_file.bounded = True  # type: ignore[attr-defined]
-    MemoryUploadedFileManager.add_file = add_file  # type: ignore[method-assign]
+    MemoryUploadedFileManager.add_file = add_file  # type: ignore[method-assign, assignment]
 
 
 def check_room(manager: Any, session_id: str, file: Any) -> None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tokenizers import Tokenizer
 
@@ -24,6 +25,8 @@ from vocadapt.text.words import subtract_counts
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.files.tokenizer_json import list_tokens
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
+
+Name = TypeVar("Name")
 
 NO_LINE, EVERY_LINE = re.compile(r"(?!)"), re.compile("")
 
@@ -145,11 +148,11 @@ def count_changed_lines(
 
 
 def tokenize_lines(
-    tokenizer: Tokenizer, names: Sequence[str], lines: Sequence[str]
-) -> Iterator[list[str]]:
+    tokenizer: Tokenizer, names: Sequence[Name], lines: Sequence[str]
+) -> Iterator[list[Name]]:
     """Yield the tokens of each line, without special tokens around it.
 
-    names: the tokens by id (the library returns the text of unknown and added tokens instead).
+    names: the tokens by id, or other names of them (the library returns the text of unknown and added tokens instead).
     """
     for encoding in encode_batch(tokenizer, lines, add_special_tokens=False):
         yield [names[i] for i in encoding.ids]
