@@ -352,6 +352,7 @@ def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, tmp_path):
         "words": 3300,
         "distinct": 39,
         "lines": 300,
+        "identical_lines": 0,
     }
 
 
