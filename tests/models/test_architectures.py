@@ -324,7 +324,7 @@ COMMON = {
     "new embeddings": nudge_new_row,
     "outputs": nudge_other,
     "reload": add_special_word,
-    "tokenizer settings": lambda f: edit_json(f / "tokenizer_config.json", padding_side="left"),
+    "tokenizer settings": lambda f: edit_json(f / "tokenizer_config.json", model_max_length=77),
 }
 MASKED = {
     **COMMON,

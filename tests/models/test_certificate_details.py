@@ -43,6 +43,7 @@ from vocadapt.models.loaders.loader import LoadResult
 # The tiny model has 151 tokens, 40 tensors without a row for each token, and a tied head. Words are
 # added: tachycardia, euthymia, hypertension; a replacing plan also renews heart and blood.
 INTACT = {
+    "tokenizer settings": ("22 entries and the flags of added tokens compared, that differ: none"),
     "kept embeddings": "151 of 151 kept embeddings are bit-identical, 0 were replaced on purpose",
     "token ids": "0 of 151 ids changed, special tokens that differ: none",
     "padding token": "padding token before: [PAD], after: [PAD]",
@@ -640,7 +641,7 @@ def test_what_a_new_process_is_given_and_answers(
 
     answer = {"answer": own, "vocadapt": False}
     given = run_with(monkeypatch, 0, json.dumps(answer))
-    equal = "2 texts: ids equal, special ids equal, embeddings bit-equal, outputs bit-equal"
+    equal = "2 texts: ids equal, special ids equal, settings equal, embeddings bit-equal, outputs bit-equal"
     assert reload_in_new_process(edit.after, ["heart", ""]) == (True, f"{equal}, without vocadapt")
     command, options = given[0]
     assert command[1:3] == ["-I", "-c"] and options["cwd"] == "/" and options["text"]

@@ -400,7 +400,17 @@ NAMES = [name for name, _, _ in OF_TOKENIZER + OF_WEIGHTS]
 
 def command_on(folder: Path, out: Path) -> list[str]:
     """A command that opens all of a model and would write one."""
-    return ["vocabulary", "reduce", "--model", str(folder), "--keep", "0.9", "--out", str(out)]
+    return [
+        "vocabulary",
+        "reduce",
+        "--heuristic",
+        "last",
+        "--model",
+        str(folder),
+        "--keep",
+        "0.9",
+        *("--out", str(out)),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ FULL = {
         "Wordpieces per word",
         "Most frequent split words",
         "Gains and costs of adding words",
-        "How new words changed the scores of tasks",
+        "Why no better scores are promised",
     ],
     JOBS: ["More steps"],  # the steps of packs have no page of their own
     VECTORS: ["Nearest words", "Word frequencies"],

@@ -18,8 +18,8 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks import benchmarks as card_module
 from vocadapt.training.tasks.benchmarks import ACCESS, Card, CardFile, cards, find_card, groups
-from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.tasks.task import read_task, read_task_file
 
 EVERY = cards().values()

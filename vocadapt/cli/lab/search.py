@@ -46,8 +46,8 @@ from vocadapt.training.finetune.settings import (
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.splits import SPLITS
 
 SHOWN_TRIALS = 20  # rows of the table of trials; the JSON holds all
 # Settings of a fine-tuning that are not options of a search: seeds are an axis of each trial.

@@ -44,8 +44,9 @@ from vocadapt.training.finetune.settings import (
     training_preset,
 )
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, CardFile, cards, find_card
-from vocadapt.training.tasks.examples import SPLITS, name_fold
+from vocadapt.training.tasks.examples import name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.trained_parameters import describe_old_embeddings
 
 OTHER = ("finetune", "kind")  # settings of the step that are declared separately

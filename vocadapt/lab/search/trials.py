@@ -15,7 +15,7 @@ from vocadapt.lab.studies.study_step import Stamps, StudyStep
 from vocadapt.models.model_folder import name_of
 from vocadapt.progress import silent
 from vocadapt.training.finetune.run_files import load_runs
-from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.training.tasks.splits import SPLITS
 
 THREADS = 1  # of a cell, as in a study
 

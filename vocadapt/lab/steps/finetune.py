@@ -29,8 +29,9 @@ from vocadapt.training.finetune.tokenizations import (
     choose_main_tokenization,
 )
 from vocadapt.training.scoring.summary import summarize_seeds
-from vocadapt.training.tasks.examples import SPLITS, UNITS, Split, sample_split, without_fold
+from vocadapt.training.tasks.examples import UNITS, Split, sample_split, without_fold
 from vocadapt.training.tasks.kinds import find_kind
+from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.tasks.task import (
     TASK,
     Task,

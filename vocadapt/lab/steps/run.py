@@ -6,7 +6,7 @@ Command line, pages and jobs all run a step this way.
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -47,9 +47,8 @@ def run_step(
     `job`: folder of the job that runs the step; it holds the step's checkpoints, and the manifest
     names the job. `keep`: folder for checkpoints without a job; the same step resumes from it, and
     removes it when done. `threads`: number of threads of this process, if it was fixed.
-    `report_guard`: receives each guard of the step before its work begins; the manifest keeps them.
-    Raises
-    InputError for mistakes in the spec, if `folder` exists, and if the disk is full.
+    `report_guard`: receives each guard of the step when its work begins; the manifest keeps them.
+    Raises InputError for mistakes in the spec, if `folder` exists, and if the disk is full.
     """
     start = time.perf_counter()
     folder = Path(folder)
@@ -64,8 +63,7 @@ def run_step(
         guards: tuple[Guard, ...] = ()
         if report_guard is not None:
             guards = spec.find_guards(root, folder)
-            for guard in guards:
-                report_guard(guard)
+            progress = _report_before(guards, report_guard, progress)
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)
@@ -108,6 +106,23 @@ def run_step(
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)
     return open_artifact(folder)
+
+
+def _report_before(
+    guards: Sequence[Guard], report_guard: Callable[[Guard], None], progress: Progress
+) -> Progress:
+    """Return a progress function that reports the guards with the first fraction above 0.
+
+    Input that a step refuses before that gets no guards, only its own message.
+    """
+    waiting = list(guards)
+
+    def report(fraction: float | None, message: str = "") -> None:
+        while waiting and fraction:
+            report_guard(waiting.pop(0))
+        progress(fraction, message)
+
+    return report
 
 
 def _poll_with(meter: Meter, progress: Progress) -> Progress:

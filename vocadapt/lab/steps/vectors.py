@@ -69,15 +69,13 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
     save_space(space, context.draft)
     model = context.model
     addable, left_out = split_addable_words(model.vocabulary, model.splitter, space.words)
-    numbers: VectorsNumbers = {
+    return {
         **summarize_space(space),
         "new_words": len(addable),
         "workers": settings.word2vec.threads,
+        "left_out": {reason: len(words) for reason, words in left_out.items()},
         "training_seconds": trained.training_seconds,
     }
-    if left_out:
-        numbers["left_out"] = {reason: len(words) for reason, words in left_out.items()}
-    return numbers
 
 
 def estimate_training(artifact: Artifact) -> float:

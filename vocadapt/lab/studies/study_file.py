@@ -38,8 +38,8 @@ from vocadapt.recipe_changes import CHANGED, DEFAULT_PRESET, choose_recipe
 from vocadapt.settings import MAX_SEED, Setting, check_settings, setting
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 SOURCES = ("preset", "recipe", "target", "vectors", "corpus", "glossary")  # of an adaptation

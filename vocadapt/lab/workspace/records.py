@@ -21,7 +21,7 @@ from vocadapt.lab.workspace.manifest import (
     find_outer_root,
     read_manifest,
 )
-from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.training.tasks.splits import SPLITS
 
 CORPUS = "corpus.json"
 CORPUS_FILES, COUNTS = "files", "counts"  # its fields: a list of files, or one file of word counts

@@ -19,7 +19,6 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.tags import decode_spans
 
-SPLITS = ("train", "dev", "test")
 UNITS = ("example", "document")
 EXAMPLE, DOCUMENT = UNITS
 SAMPLE_SEED = 0  # of a sample of a split: the same examples for every seed of a training

@@ -11,8 +11,8 @@ from vocadapt.lab.artifacts.tasks import fetch_benchmark, import_task
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Workspace, simplify_name
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards
-from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
+from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain

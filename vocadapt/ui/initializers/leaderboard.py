@@ -29,6 +29,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
     tsv,
 )
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, format_estimate, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -141,7 +142,10 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         key="initializers_compared",
         placeholder=f"All {count(len(settings.methods_to_compare))}",
         bind="query-params",
-        help="Selects the initializers to compare, each with its own settings. Empty: all of them.",
+        help=explain(
+            "Initializers to compare",
+            "Selects what is compared, each with its own settings. Empty: all of them.",
+        ),
     )
     settings = replace(settings, methods=tuple(compared))
     own = draw_own_settings(settings.rows, settings.methods, "initializers")

@@ -152,7 +152,11 @@ class NamedEntities(TaskKind):
 
     def describe_splits(self, splits: Mapping[str, Split]) -> Iterable[str]:
         """Report the schemes of the tags, unless all are IOB2."""
-        schemes = {name: split.notes[SCHEME] for name, split in splits.items() if split.labeled}
+        schemes = {
+            name: split.notes[SCHEME]
+            for name, split in splits.items()
+            if split.labeled and SCHEME in split.notes
+        }
         if set(schemes.values()) <= {"IOB2"}:
             return
         listed = ", ".join(f"{name} {scheme}" for name, scheme in schemes.items())
