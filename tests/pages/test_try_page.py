@@ -369,7 +369,7 @@ def test_a_model_without_a_head_has_tokens_and_neighbors_and_a_sentence(open_pag
     assert (
         app.text_area(key="try_text").label == "Sentence" and not app.text_area(key="try_text").help
     )
-    headings = [heading.value for heading in app.subheader]
+    headings = [heading.value for heading in app.header]
     assert headings == ["Neighbors", "Similarity of two sentences"]
     assert "pooled" not in markup(app)
     app.text_area(key="try_second").set_value("the heart and [MASK]").run()
@@ -386,7 +386,7 @@ def test_a_headless_adapted_model_opens_on_its_new_words(open_page, untrained, t
     assert not app.exception and not app.error
     assert "tachycardia" in app.text_area(key="try_text").value
     assert "[MASK]" not in app.text_area(key="try_text").value
-    assert app.subheader[0].value == "Neighbors of the new words"
+    assert app.header[0].value == "Neighbors of the new words"
     assert "tachycardia" in cards(app)
     # Both tokenizations: before and after the model was adapted.
     labels = [one.label for one in app.metric]

@@ -45,6 +45,7 @@ ADDED_SETTINGS: Mapping[str, object] = {
     "induction_cutoff": 4000,
     "trainer": "gensim",
     "cbow_sum": False,
+    "drop_copies": False,
 }
 
 
