@@ -41,7 +41,7 @@ initializers --vectors {vectors} --model {model} --out {disk}/out
 project --model {model} --method pca --out {disk}/out.html
 project --model {model} --method pca --out {disk}/out
 change --before {model} --after {model} --out {disk}/out
-vocabulary reduce --model {model} --keep 0.9 --out {disk}/out
+vocabulary reduce --heuristic last --model {model} --keep 0.9 --out {disk}/out
 vocabulary trim --model {model} --corpus {text} --cover 1 --out {disk}/out
 adapt --model {model} --vectors {vectors} --no-certificate --out {disk}/out
 pack make --model {model} --adapted {adapted} --out {disk}/out

@@ -5,7 +5,6 @@ import json
 import shlex
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +13,13 @@ from streamlit.elements.lib import policies
 from tests.material.workspaces import HOSTILE
 from vocadapt.analysis.figures.figures import plot_overlap_histogram
 from vocadapt.cli import main
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.change import ChangeStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.noise_baselines import rebuild_spec, resample_lines, use_next_seed
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.change import (
@@ -346,12 +347,14 @@ def test_a_running_comparison_is_not_started_again(open_page, workspace, monkeyp
     )
     settings = ChangeStep(ChangeSettings(without=WHOLE_WORDS))
     running = Spec("change", settings, {"before": vectors, "after": model}, offline=True)
-    job = SimpleNamespace(spec=running, status=lambda: SimpleNamespace(alive=True))
-    monkeypatch.setattr(comparisons, "queue", SimpleNamespace(list_jobs=lambda *some: [job]))
-    app = open_page(PAGE, workspace, **SAME)
-    assert not app.exception
-    assert any("it opens here when it is done" in info.value for info in app.info)
-    assert "change_start" not in {button.key for button in app.button}
+    (workspace.root / "jobs").mkdir(exist_ok=True)
+    with hold_lock(workspace.root / "jobs"):  # it waits
+        job = queue.start(workspace, running, "compared")
+        app = open_page(PAGE, workspace, **SAME)
+        assert not app.exception
+        assert f"cancel_{job.id}" in {button.key for button in app.button}
+        assert "change_start" not in {button.key for button in app.button}
+        job.cancel(grace=2)
 
 
 def test_a_finished_comparison_is_listed_and_opened(open_page, workspace, monkeypatch):

@@ -103,7 +103,8 @@ class Manifest:
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
     CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `guards`: what
-    was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote it, 0 in older manifests.
+    was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote
+    it, 0 in older manifests.
     """
 
     kind: str
@@ -209,6 +210,8 @@ class Manifest:
                 types = (int, float)
             if not isinstance(given, types) or isinstance(given, bool):
                 raise TypeError(f"{entry.name} is of the type {type(given).__name__}")
+        if not all(isinstance(guard, Mapping) for guard in self.guards):
+            raise TypeError("guards contains something else")
         texts = [*self.files, *self.versions.values()]
         for one in self.inputs.values():
             texts += [*one.paths, one.stamp, one.seen]
