@@ -74,7 +74,10 @@ def change_rows(apply: Callable[[dict[str, torch.Tensor], str], None], output: b
 
 
 def set_value(row: int, value: float) -> Callable[[dict[str, torch.Tensor], str], None]:
-    return lambda tensors, name: tensors[name][row].fill_(value) and None
+    def fill(tensors: dict[str, torch.Tensor], name: str) -> None:
+        tensors[name][row].fill_(value)
+
+    return fill
 
 
 def drop_rows(tensors: dict[str, torch.Tensor], name: str) -> None:

@@ -179,7 +179,17 @@ def test_the_values_of_a_setting_have_a_bound():
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{", b"null\n", b"5\n", b"[]\n", b"{}\n", b'{"op_code": 4}\n', b"\xff\xfe\n", b"a b\n"],
+    [
+        b"",
+        b"{\n",
+        b"null\n",
+        b"5\n",
+        b"[]\n",
+        b"{}\n",
+        b'{"op_code": 4}\n',
+        b"\xff\xfe\n",
+        b"a b\n",
+    ],
 )
 def test_a_damaged_journal_is_one_sentence(damage, maker, tmp_path):
     journal = tmp_path / "optuna.log"

@@ -17,7 +17,7 @@ def test_a_sentencepiece_folder_is_saved_for_transformers(tmp_path: Path) -> Non
     (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 77}))
     model = open_model(folder)
     assert model.tokenizer.mask_token == "<mask>" and model.tokenizer.model_max_length == 77
-    save_tokenizer(model.tokenizer, model.fast_tokenizer, tmp_path / "new")
+    save_tokenizer(model, model.tokenizer, model.fast_tokenizer, tmp_path / "new")
     loaded = AutoTokenizer.from_pretrained(tmp_path / "new")
     assert loaded.cls_token == "<s>" and loaded.model_max_length == 77
     for line in LINES:

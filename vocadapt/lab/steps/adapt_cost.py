@@ -35,7 +35,7 @@ def estimate_adaptation(spec: Spec, threads: int = THREADS_OF_SPEED) -> float:
     recipe = spec.settings.recipe
     model = spec.inputs["model"][0]
     seconds = ADAPTING + ADAPTING_PER_MEGABYTE * measure_weights(model) / 1e6
-    if recipe.further.stage:
+    if recipe.further.stage and "text" in spec.inputs:
         text = StepContext(spec, Path(), None, silent).text
         wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(text) / BYTES_PER_WORD
         training = recipe.further.training
