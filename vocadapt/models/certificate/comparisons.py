@@ -115,7 +115,7 @@ def describe_output_norms(edit: Edit) -> str:
     medians = f"{float(new.median()):.3g}"
     if len(old):
         medians += f", of old ones {float(old.median()):.3g}"
-    return f"; median norm of the output rows of new tokens {medians}"
+    return f"; median norm of the new output rows {medians}"
 
 
 def list_token_tensor_names(model: LanguageModel) -> set[str]:

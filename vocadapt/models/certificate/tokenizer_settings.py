@@ -18,6 +18,7 @@ from vocadapt.models.transformers_tokenizer import (
 from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
 
 FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
+EXACT_WORD = (False, False, True, True, False)  # the flags of an exact word
 
 
 def compare_tokenizer_settings(edit: Edit) -> tuple[int, list[str]]:
@@ -61,8 +62,14 @@ def _list_entries(model: LanguageModel) -> dict[str, Any]:
 
 
 def compare_added_tokens(edit: Edit) -> list[str]:
-    """Return the added tokens whose flags an edit changed, or that are no longer added tokens."""
+    """Return the added tokens whose flags an edit changed, or that are no longer added tokens.
+
+    An exact word may become an ordinary token: the vocabulary of a target may contain it.
+    """
     expected, found = _list_flags(edit.before), _list_flags(edit.after)
+    expected = {
+        token: flags for token, flags in expected.items() if token in found or flags != EXACT_WORD
+    }
     return [
         token
         for token, flags in expected.items()

@@ -1,4 +1,4 @@
-"""Output rows of new tokens: the weights, in an output layer that is not tied to the embeddings, that
+"""Output rows that a plan adds: the weights, in an output layer that is not tied to the embeddings, that
 compute the logit of each new token.
 
 The rows of an output layer form a space of their own, which may have other norms and directions than
