@@ -15,6 +15,7 @@ import vocadapt
 from vocadapt.cli import main
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS, load_command
+from vocadapt.cli.workspace_options import read_output_path
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.step import STEPS, Spec, Step
 from vocadapt.recipe import Recipe, read_recipe
@@ -247,7 +248,11 @@ def parsers():
 def numeric_flags() -> list[tuple[str, str, Any]]:
     found = []
     for name, parser in parsers():
-        typed = [action for action in parser._actions if action.type and action.option_strings]
+        typed = [
+            action
+            for action in parser._actions
+            if action.type not in (None, read_output_path) and action.option_strings
+        ]
         found += [(name, action.option_strings[0], action.type) for action in typed]
     return found
 
