@@ -80,6 +80,7 @@ def test_vectors_are_trained_in_the_models_words_and_width(vectors):
         "occurrences": 3300,
         "new_words": 5,
         "workers": 1,
+        "left_out": {},
     }
 
 

@@ -653,6 +653,7 @@ def test_what_a_new_process_is_given_and_answers(
         package,
         "",
         torch.get_num_threads(),
+        list(reload_process.RELOADED),
     ]
 
     run_with(monkeypatch, 0, json.dumps(answer | {"vocadapt": True}))
@@ -664,8 +665,8 @@ def test_what_a_new_process_is_given_and_answers(
     run_with(monkeypatch, 0, json.dumps(differing))
     assert reload_in_new_process(edit.after, ["heart", ""]) == (
         False,
-        "2 texts: ids differ, special ids equal, embeddings bit-equal, outputs differ,"
-        " without vocadapt",
+        "2 texts: ids differ, special ids equal, settings equal, embeddings bit-equal, outputs"
+        " differ, without vocadapt",
     )
 
 

@@ -3,6 +3,7 @@ remedy, exit code 2, no output."""
 
 import json
 import threading
+from types import SimpleNamespace
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +43,7 @@ def assert_diverged(capsys, command, out):
     assert (code, printed) == (2, "")
     assert "the training diverged" in err and "step" in err
     assert "Lower the learning rate (it is 1e+20)" in err and "warmup" in err
-    assert len(err.splitlines()) <= 3
+    assert len([line for line in err.splitlines() if not line.startswith("warning: ")]) <= 3
     assert not out.exists()
 
 
@@ -144,7 +145,7 @@ def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
 @pytest.fixture
 def queue(tmp_path, monkeypatch):
     """Start a job whose process is this one: gives the job and how it ended."""
-    monkeypatch.setattr(jobs, "_launch", lambda folder, status: write_status(folder, status))
+    monkeypatch.setattr(jobs, "_launch", lambda folder, status, space: write_status(folder, status))
 
     def run(spec, name, canceled=False):
         job = jobs.start(Workspace(tmp_path / "w"), spec, name)
@@ -186,7 +187,12 @@ def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged)
 def test_a_job_canceled_before_it_starts_does_not_run(queue, text, monkeypatch):
     """A short step is over before its progress looks at the flag."""
     ran = []
-    monkeypatch.setattr(worker, "run_step", lambda *given, **more: ran.append(given))
+
+    def run(*given, **more):
+        ran.append(given)
+        return SimpleNamespace(manifest=SimpleNamespace(numbers={}))
+
+    monkeypatch.setattr(worker, "run_step", run)
     job, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "c", canceled=True)
     assert ending == {"state": "canceled"}
     assert not ran and not job.target.exists()

@@ -211,7 +211,7 @@ def squad(path, asked):
         (["--corpus", "nowhere.txt"], "nowhere.txt"),
         (["--corpus", "text.txt", "--vectors", "text.txt"], "got both"),
         (["--corpus", "text.txt", "--test", "unanswered.json"], "holds no answers"),
-        (["--corpus", "text.txt", "--out", "taken"], "adapted already exists"),
+        (["--corpus", "text.txt", "--out", "taken"], "taken already exists"),
         (
             ["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"],
             "and this model is a DistilBert",
@@ -237,7 +237,7 @@ def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, cap
     config = {
         "model_type": "distilbert",
         "architectures": ["DistilBertForMaskedLM"],
-        "vocab_size": 30,
+        "vocab_size": 151,
     }
     build_tiny_bert(tmp_path / "distil")
     (tmp_path / "distil" / "config.json").write_text(json.dumps(config), encoding="utf-8")

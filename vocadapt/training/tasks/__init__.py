@@ -7,5 +7,6 @@
 5. For question answering, context_windows: windows over long contexts, best spans.
 
 Supporting modules: formats (readers of files of examples), seen_examples (leakage between splits),
-word_endings, benchmarks (cards of published benchmarks, and their download).
+training_sample (a limited number of training examples), word_endings, benchmarks (cards of
+published benchmarks, and their download).
 """
