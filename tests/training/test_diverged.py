@@ -3,8 +3,8 @@ remedy, exit code 2, no output."""
 
 import json
 import threading
-from types import SimpleNamespace
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
