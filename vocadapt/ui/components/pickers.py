@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from vocadapt.analysis.results.fair_pairs import Side
+from vocadapt.errors import InputError
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
@@ -17,7 +19,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.blocks import draw_link
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import (
@@ -167,7 +169,9 @@ def pick_or_type(
     chosen = draw_select_or_type(label, list(offered), key, first, placeholder, help, labels)
     shown = chosen or first
     address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
-    return resolve(workspace, shown, offered, kinds)
+    found = resolve(workspace, shown, offered, kinds)
+    _warn_of_casing(found)
+    return found
 
 
 def pick_several(
@@ -202,7 +206,9 @@ def pick_several(
     if TYPE in selected:
         _draw_path_field(key, lambda typed: [*chosen, typed])
     address.write(key, chosen, choice.allowed)
-    return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+    found = {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+    _warn_of_casing(*found.values())
+    return found
 
 
 def draw_select_or_type(
@@ -451,6 +457,19 @@ def warn_if_crowded(*names: str) -> None:
                 ),
                 icon=":material/compress:",
             )
+
+
+def _warn_of_casing(*names: str) -> None:
+    """Warn if a model does not state its casing, and what another reading would change.
+
+    names: folders or hub names; whatever cannot be opened is reported by the page that opens it.
+    """
+    for name in filter(None, names):
+        with suppress(InputError):
+            note = cache.model_of(name).casing_note
+            if note:
+                shown = plain(display_model(address.workspace(), name))
+                st.warning(f"**{shown}**: {format_sentence(note)}", icon=":material/match_case:")
 
 
 def list_demo_model(workspace: Workspace) -> dict[str, str]:
