@@ -39,7 +39,6 @@ from vocadapt.ui.frame.names import (
     spaces_of,
 )
 from vocadapt.ui.frame.pages import PARTS
-from vocadapt.ui.serving import paths
 
 __all__ = [
     "COMMON_MODELS",
@@ -501,7 +500,6 @@ def draw_name_input(
         "Name",
         value=free,
         key=f"{key}_{free}",  # a new default needs a new widget: the old one keeps its value
-        help=f"Saved to: {plain(paths.hide_server_paths(str(workspace.root / kind)))}",
     )
     return name.strip()
 
