@@ -34,6 +34,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models import language_model
 from vocadapt.models.checks.config_rules import read_config
 from vocadapt.training.callbacks import read_live, write_curve
 from vocadapt.training.estimates import (
@@ -569,6 +570,19 @@ def test_a_run_has_the_same_color_in_the_scores_and_in_its_curves():
     assert tuple(plot_dev_scores({"a": [0.0, 0.0]}, "F1").layout.yaxis.range) == (0, 1)
     # A newer run changes no color.
     assert plot_scores(marks, "F1", ["a", "b", "c"]).data == scores.data
+
+
+def test_a_link_that_names_a_model_of_the_hub_downloads_nothing(open_page, tasked, monkeypatch):
+    offline = []
+
+    def refuse(name, is_offline=None, *_):
+        offline.append(is_offline)
+        raise InputError("not here")
+
+    monkeypatch.setattr(language_model, "download_model", refuse)
+    app = open_page(FINETUNE, tasked, finetune_models="org/model")
+    assert not app.exception and app.multiselect(key="finetune_models").value == ["org/model"]
+    assert offline and all(offline)
 
 
 def list_colors(chart):

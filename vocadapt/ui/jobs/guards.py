@@ -3,6 +3,7 @@ that repair it to the form.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,13 @@ def draw_guards(workspace: Workspace, *specs: Spec, has_estimate: bool = False) 
 
 
 def find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
-    """Return the guards of a step, cached until its settings or inputs change."""
+    """Return the guards of a step, cached until its settings or inputs change.
+
+    Nothing is downloaded: a page may be opened by a link that names any model.
+    """
     if spec.declaration.guards is None:
         return ()
+    spec = replace(spec, offline=True)
     try:
         return _find_guards(spec.to_json(), _stamp_inputs(spec), spec, workspace.root)
     except InputError:  # an input cannot be read: the form or the job reports it
