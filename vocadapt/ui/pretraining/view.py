@@ -320,7 +320,6 @@ def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None
     wish, key = request.suggested_name, "start_pretraining"
     target = panel.draw_start(
         workspace,
-        "models",
         request.spec,
         wish,
         "Start",

@@ -46,10 +46,8 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         spec = Spec("corpus", step, inputs)
-    wish, icon = intake.suggest_name(files), ":material/add:"
-    name = panel.draw_start(
-        workspace, "corpora", spec, wish, "Import and count", "take_text", "corpus_name", icon
-    )
+    wish = intake.suggest_name(files)
+    name = panel.draw_start(workspace, spec, wish, "Import and count", "take_text", "corpus_name")
     if spec and name:
         panel.start(workspace, spec, name, form="text")
 

@@ -142,9 +142,9 @@ def _draw_start_button(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
         spec = Spec("model", ModelStep(recipe=recipe), inputs)
-        key, name_key, icon = "vocabulary_make", "vocabulary_name", ":material/compress:"
+        key, name_key = "vocabulary_make", "vocabulary_name"
         name = panel.draw_start(
-            workspace, "models", spec, wish, "Make this model", key, name_key, icon, "secondary"
+            workspace, spec, wish, "Make this model", key, name_key, "secondary"
         )
         if name:
             panel.start(workspace, spec, name)
