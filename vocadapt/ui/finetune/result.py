@@ -33,10 +33,17 @@ from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.setting_inputs import format_change
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.results.curves import describe_last, label_curve, label_curves, list_curves
+from vocadapt.ui.results.curves import (
+    LEGEND_LINE,
+    describe_last,
+    label_curve,
+    label_curves,
+    list_curves,
+)
 
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
 LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
+CURVE_HEIGHT = 240  # pixels of a figure of curves, without the legend
 REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 
@@ -62,6 +69,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     name = panel.find_target_name(job)
     seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
     among = _list_earlier_curves(job)
+    height = CURVE_HEIGHT + LEGEND_LINE * len(seeds)
     loss, dev = st.columns(2, gap="large")
     curves = {
         name: one.curve[: max(2, len(one.curve) // REDRAW_EVERY * REDRAW_EVERY)]
@@ -71,11 +79,11 @@ def draw_running_job(job: Job, status: Status) -> None:
         with loss:
             last = {name: curve[-1][1] for name, curve in curves.items() if curve}
             alt = describe_last("Training loss by step", last)
-            draw_figure(training.plot_losses(curves, among=among), f"loss_{job.id}", alt)
+            draw_figure(training.plot_losses(curves, height, among), f"loss_{job.id}", alt)
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
-            drawn = training.plot_dev_scores(scores, "score", among=among)
+            drawn = training.plot_dev_scores(scores, "score", height, among)
             last = {name: values[-1] for name, values in scores.items()}
             draw_figure(drawn, f"dev_{job.id}", describe_last("Score on the dev split", last))
 
@@ -197,18 +205,19 @@ def draw_runs(
             )
     with dev:
         records = label_curves([runs], {runs.name: name})
+        height = CURVE_HEIGHT + LEGEND_LINE * len(records)
         scores = {label: one["dev"] for label, one in records.items() if one.get("dev")}
         curves = {label: one["curve"] for label, one in records.items() if one.get("curve")}
         if scores:
             metric = format_metric_name(runs.metric)
-            figure = training.plot_dev_scores(scores, metric, among=among)
+            figure = training.plot_dev_scores(scores, metric, height, among)
             last = {name: values[-1] for name, values in scores.items()}
             alt = describe_last(f"{metric} on the dev split", last)
             draw_figure(figure, "last_curve", alt=alt)
         elif curves:
             last = {name: points[-1][1] for name, points in curves.items()}
             alt = describe_last("Training loss by step", last)
-            draw_figure(training.plot_losses(curves, among=among), "last_curve", alt=alt)
+            draw_figure(training.plot_losses(curves, height, among), "last_curve", alt=alt)
     if runs.artifact:
         draw_artifact_details(runs.artifact)
 
