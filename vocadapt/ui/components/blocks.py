@@ -29,11 +29,12 @@ def draw_figure(figure: Any, key: str, alt: str) -> None:
 
 
 def draw_heading(title: str, place: Any = st, **options: Any) -> None:
-    """Draw the heading of a block, on the level below the title of the page.
+    """Draw the heading of a block, on the level below the title of the page; its help defines the
+    glossary terms in the title.
 
     options: other arguments of `st.header`.
     """
-    place.header(title, **options)
+    place.header(title, help=explain(title), **options)
 
 
 def draw_note(text: str, place: Any = st, help: str | None = None) -> None:

@@ -313,13 +313,9 @@ def save_vocabulary(uploaded: UploadedFile, workspace: Workspace) -> str:
 
 def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
     """Draw wordpieces per word and the fraction of whole words for each model, with the difference to
-    the first model; the two are explained once.
+    the first model.
     """
     first = rows[0]
-    helps: tuple[str | None, str | None] = (
-        explain("Wordpieces per word", HELP["fertility"]),
-        explain("Whole words", HELP["one piece"]),
-    )
     for start in range(0, len(rows), PER_ROW):
         for column, row in zip(st.columns(PER_ROW), rows[start : start + PER_ROW], strict=False):
             with column, st.container(border=True):
@@ -330,15 +326,14 @@ def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
                     fraction(row.fertility, 2),
                     _format_difference(row.fertility, first.fertility),
                     delta_color="inverse",
-                    help=helps[0],
+                    help=explain("Wordpieces per word", HELP["fertility"]),
                 )
                 right.metric(
                     "Whole words",
                     percent(row.one_piece),
                     _format_difference(row.one_piece, first.one_piece, is_share=True),
-                    help=helps[1],
+                    help=explain("Whole words", HELP["one piece"]),
                 )
-            helps = (None, None)
 
 
 def _format_difference(value: float, first: float, is_share: bool = False) -> str | None:
