@@ -248,6 +248,7 @@ def test_a_cell_of_the_confusion_gives_all_its_examples(open_page, runs):
         RESULTS, runs, results_confused="base · seed 1 · base", results_cell="D → (none)"
     )
     assert not app.exception and not app.error
+    assert ">62.5 %<" in markup(app)  # 5 of 8
     cases = table(app, "example")
     assert (
         len(cases) == 5
