@@ -126,7 +126,7 @@ def draw_walk(workspace: Workspace) -> None:
     states = [find_state(step, workspace) for step in WALK]
     following = None
     if not is_empty(workspace):
-        following = find_next_step([one.state for one in states])
+        following = find_next_step(states)
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
             _draw_step(workspace, place, step, state, place == following)
@@ -144,14 +144,16 @@ def draw_walk(workspace: Workspace) -> None:
             draw_link("studies", find_label("studies"))
 
 
-def find_next_step(states: Sequence[str]) -> int:
+def find_next_step(states: Sequence[StepState]) -> int:
     """Return the place of the step that comes next; the number of steps if all are done.
 
-    A step that is only ready comes no more once a later one is done: it was not needed.
+    A step that is done in part comes no more once a later one is done: the rest was not needed.
     """
-    last = max((place for place, state in enumerate(states) if state == "done"), default=-1)
-    for place, state in enumerate(states):
-        if state in ("stale", "chance", COLLAPSED) or (state == "ready" and place > last):
+    last = max((place for place, one in enumerate(states) if one.state == "done"), default=-1)
+    for place, one in enumerate(states):
+        if one.state in ("stale", "chance", COLLAPSED):
+            return place
+        if one.state == "ready" and (place > last or not one.found):
             return place
     return len(states)
 
