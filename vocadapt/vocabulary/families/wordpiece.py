@@ -270,6 +270,12 @@ class WordPieceVocabulary(Vocabulary):
         carriers.sort(key=lambda token: (not token.isascii(), len(token), token))
         return tuple(carriers[:MAX_CARRIERS])
 
+    def can_activate(self, token: str, splitter: Splitter) -> bool:
+        """Return whether a token that the tokenizer never produces can become an exact word: an
+        added token, which matches the normalized text before it is split ("covid-19").
+        """
+        return self.position(token) == "word start" and splitter.is_normalized(token)
+
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the wordpieces of the exact words among these tokens: next to symbols, these words
         are split into wordpieces.
@@ -392,8 +398,9 @@ class WordPieceFamily(TokenizerFamily):
         return WordPieceVocabulary((), frozenset()).find_kinds(likely, likely)
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
-        """Return a copy in which each of `tokens`, as a whole word, is one token with the next
-        free id: an added token that matches single words.
+        """Return a copy in which each of `tokens`, as a whole word, is one token: an added token
+        that matches single words. An entry of the vocabulary keeps its id, others get the next free
+        ones.
         """
         vocabulary = self.read_vocabulary(tokenizer)
         within = [token for token in tokens if vocabulary.continues(token)]
