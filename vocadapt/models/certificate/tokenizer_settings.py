@@ -16,9 +16,7 @@ from vocadapt.models.transformers_tokenizer import (
     read_settings,
 )
 from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
-
-FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
-EXACT_WORD = (False, False, True, True, False)  # the flags of an exact word
+from vocadapt.vocabulary.families.files.tokenizer_json import EXACT_WORD, read_flags
 
 
 def compare_tokenizer_settings(edit: Edit) -> tuple[int, list[str]]:
@@ -77,9 +75,9 @@ def compare_added_tokens(edit: Edit) -> list[str]:
     ]
 
 
-def _list_flags(model: LanguageModel) -> dict[str, tuple[bool, ...]]:
-    decoder = model.fast_tokenizer.get_added_tokens_decoder().values()
-    return {token.content: tuple(getattr(token, flag) for flag in FLAGS) for token in decoder}
+def _list_flags(model: LanguageModel) -> dict[str, dict[str, bool]]:
+    added = model.fast_tokenizer.get_added_tokens_decoder().values()
+    return {token.content: read_flags(token) for token in added}
 
 
 def _name_padding(model: LanguageModel, value: Any) -> Any:
