@@ -24,13 +24,12 @@ from vocadapt.models.network_class import SAFE, convert_library_errors, run_quie
 from vocadapt.models.saving import write_json
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.family import DEFAULT
-from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER
 from vocadapt.vocabulary.families.files.tokenizer_json import read_flags
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-FILE = "tokenizer.json"
 EXACT_CLASS = "TokenizersBackend"  # reads tokenizer.json without changes
 PARTS = ("normalizer", "pre_tokenizer", "model")
 # For some model types (Qwen2), AutoTokenizer of transformers 5 ignores the class in
@@ -47,7 +46,6 @@ ATTRIBUTES = (
     "split_special_tokens",
     "truncation_side",
 )
-LIMITS = ("truncation", "padding")  # parts of tokenizer.json that are off while a text is read
 
 
 def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
@@ -60,7 +58,7 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     #    model that is not a BERT, transformers needs additional packages.
     if (model.path / CONFIG).exists():
         _ = model.config  # raises InputError for an invalid config.json
-    has_file = (model.path / FILE).is_file()
+    has_file = (model.path / TOKENIZER).is_file()
     if not has_file and family_of(model.fast_tokenizer).name != DEFAULT:
         return _wrap_tokenizer(model)
     options: dict[str, Any] = dict(SAFE)
@@ -118,7 +116,7 @@ def save_tokenizer(
         content["tokenizer_class"] = EXACT_CLASS
 
     # 2. The tokenizer, with truncation and padding.
-    write_tokenizer_file(model, tokenizer, folder / FILE)
+    write_tokenizer_file(model, tokenizer, folder / TOKENIZER)
 
     # 3. The entries and the files of the model.
     after = tokenizer.get_vocab(with_added_tokens=True)
@@ -150,8 +148,7 @@ def write_tokenizer_file(model: ModelFolder, tokenizer: Tokenizer, file: Path) -
     """Write a tokenizer.json with the truncation and the padding of a model's own, whose padding id
     follows its token.
     """
-    stored = read_settings(model.path, FILE)
-    limits = {name: stored[name] for name in LIMITS if stored.get(name)}
+    limits = dict(model.limits)
     if not limits:
         tokenizer.save(str(file))
         return
@@ -161,7 +158,7 @@ def write_tokenizer_file(model: ModelFolder, tokenizer: Tokenizer, file: Path) -
         if new is not None:
             limits["padding"] = {**limits["padding"], "pad_id": new}
     content = json.loads(tokenizer.to_str()) | limits
-    file.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+    file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
 def read_settings(folder: Path, name: str) -> dict[str, Any]:

@@ -10,8 +10,6 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_files import ADDED_TOKENS, SETTINGS, list_chat_templates
 from vocadapt.models.transformers_tokenizer import (
     CLASS_ENTRIES,
-    FILE,
-    LIMITS,
     keep_tokens,
     read_settings,
 )
@@ -45,10 +43,8 @@ def _list_entries(model: LanguageModel) -> dict[str, Any]:
                 entries[f"{key} in {name}"] = value
     for file in list_chat_templates(model.path):
         entries[file.relative_to(model.path).as_posix()] = file.read_bytes()
-    stored = read_settings(model.path, FILE)
-    for name in LIMITS:
-        if stored.get(name):
-            entries[name] = _name_padding(model, stored[name])
+    for name, value in model.limits.items():
+        entries[name] = _name_padding(model, value)
 
     # 2. The loaded tokenizer.
     tokenizer = model.tokenizer
