@@ -184,6 +184,18 @@ class ModelFolder(Summarized):
         return count_positions(self.config)
 
 
+def describe_id(model: ModelFolder, i: int) -> str:
+    """Describe an id: by its token; by its row after the tokens if the embedding has no token; or by
+    the id itself if there is no embedding.
+    """
+    tokens, n_rows = model.vocabulary.tokens, model.config.get("vocab_size", 0)
+    if 0 <= i < len(tokens):
+        return tokens[i]
+    if len(tokens) <= i < n_rows:
+        return f"row {i - len(tokens)} after the tokens"
+    return f"id {i}"
+
+
 def name_of(path: Path) -> str:
     """Return the name of a model: that of its folder, or of the parent folder if the name of the
     folder is generic, such as "final".
