@@ -23,8 +23,9 @@ from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.vocabulary import ERASED, NEVER_PRODUCED, TOO_LONG, Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily, build_tokenizer
-from vocadapt.vocabulary.initializers.initialize import Materials
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials
+from vocadapt.vocabulary.initializers.outputs import initialize_output_rows
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import plan_from_words, split_addable_words
 from vocadapt.vocabulary.plan.tokenizer import measure_departures
 
@@ -66,6 +67,13 @@ def test_nor_do_they_give_their_embedding_to_others() -> None:
     words = build_space((*SHARED, *NEVER, "tachycardia"))
     materials = Materials(VocabularyPlan(vocabulary, ()), build_pieces(), target=words)
     assert set(materials.donors) == set(SHARED)
+    # Nor their rows of an output layer.
+    plan = VocabularyPlan(vocabulary, (AddedWord("tachycardia", ("[UNK]",)),))
+    materials = Materials(plan, build_pieces(), target=words)
+    output = np.array([[token in NEVER, 1] for token in vocabulary.tokens], np.float32)
+    settings = InitializerSettings("common-mean")
+    rows = initialize_output_rows(materials, settings, EmbeddingSpace(vocabulary.tokens, output))
+    assert rows.tolist() == [[0, 1]]
 
 
 def test_a_listed_word_that_stands_in_the_vocabulary_is_counted_as_left_out() -> None:
