@@ -12,7 +12,6 @@ not count for the verdict.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -50,9 +49,6 @@ from vocadapt.progress import Progress, parts, silent
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.text.tokenization import encode, encode_batch
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 

@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import not_
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -126,9 +128,10 @@ def plan_from_words(
     reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
     activated: tuple[str, ...] = ()
     if exact:
-        never = refused.pop(NEVER_PRODUCED, ())
-        activated = tuple(word for word in never if vocabulary.can_activate(word, splitter))
-        refused[NEVER_PRODUCED] = tuple(word for word in never if word not in activated)
+        never = refused.get(NEVER_PRODUCED, ())
+        can_activate = [vocabulary.can_activate(word, splitter) for word in never]
+        activated = tuple(compress(never, can_activate))
+        refused[NEVER_PRODUCED] = tuple(compress(never, map(not_, can_activate)))
     forms = group_word_forms(vocabulary, splitter, counts or {})
     parts = {vocabulary.fold_word(word.word) for word in forms if not word.stands_alone}
     if parts:
