@@ -77,7 +77,7 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
     found: dict[str, Guard] = {}
     for row, task in dict.fromkeys((cell.row, cell.task) for cell in grid.cells):
         cell = next(one for one in grid.cells if (one.row, one.task) == (row, task))
-        spec = cell.step.spec
+        spec = replace(cell.step.spec, offline=cell.step.spec.offline or context.spec.offline)
         if cell.step.needs is not None:  # its model is not made yet
             spec = replace(spec, inputs={**spec.inputs, "model": find_source(cell).inputs["model"]})
         for guard in spec.find_guards(context.root):
