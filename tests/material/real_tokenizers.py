@@ -56,7 +56,11 @@ NPM_TOKENIZERS = {
     "llama3_1": RealTokenizer(
         "LlamaForCausalLM",
         DECODER,
-        ("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"),
+        (
+            "<|end_of_text|>",
+            "<|reserved_special_token_4|>",
+            "<|eot_id|>",
+        ),  # ids 128001, 128008, 128009
         special_ids={"bos_token_id": "<|begin_of_text|>"},
     ),
     "llama2": RealTokenizer(
