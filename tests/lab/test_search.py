@@ -285,7 +285,8 @@ def test_a_search_whose_every_trial_failed_ends_with_1(files, tmp_path, capsys, 
     for name in ("train", "dev", "test"):
         given += [f"--{name}", str(files / f"{name}.txt")]
     pools = [FakePool(lambda *_: None)] * 2
-    pools.append(FakePool(lambda *_, tries=count(): 0.5 if next(tries) >= 2 else None))
+    tries = count()
+    pools.append(FakePool(lambda *_: 0.5 if next(tries) >= 2 else None))
     monkeypatch.setattr(steps.search, "open_search_pool", lambda *_: pools.pop(0))
     assert main([*given, "--out", str(tmp_path / "none")]) == 1
     assert "3 trials: 0 done, 0 pruned, 3 failed" in capsys.readouterr().out
