@@ -19,6 +19,7 @@ from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.text.splitter import is_encodable
 
 FILE = "notes.jsonl"
 # Characters of a note, tags of a note, characters of a tag.
@@ -39,6 +40,8 @@ class Note:
     name: str = ""
 
     def __post_init__(self) -> None:
+        if not all(map(is_encodable, (self.text, *self.tags, self.about, self.name))):
+            raise InputError("A note holds bytes that are not UTF-8.", "Write it again.")
         if len(self.text) > MAX_NOTE_LENGTH:
             raise InputError(
                 f"A note has at most {MAX_NOTE_LENGTH:,} characters, got {len(self.text):,}.",
