@@ -1,4 +1,4 @@
-"""Run 600 hostile commands and odd orders, each in its own process:
+"""Run 850 hostile commands and odd orders, each in its own process:
 python -m tests.hostile.attacks [--only PART] [--every N]
 
 A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort.

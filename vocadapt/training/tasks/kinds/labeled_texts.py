@@ -82,6 +82,7 @@ class LabeledTexts(TaskKind):
     )
     gold_form = LABEL
     default_scorer = "macro-f1"
+    needed_of_label = 100
     reported_notes = frozenset({NO_TEXT, NO_AGREEMENT})
     error_kinds: ClassVar[Mapping[str, str]] = {WRONG: "another class"}
     inputs: ClassVar[tuple[TextInput, ...]] = (
