@@ -5,7 +5,7 @@ Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import SEEK_END, FileIO
 from pathlib import Path, PurePath, PurePosixPath
@@ -83,10 +83,8 @@ def export_workspace(workspace: Workspace, target: Path) -> int:
 
     Raises InputError if the workspace is empty, or if the file cannot be written.
     """
-    with open_file_draft(target) as draft, open(draft, "wb") as file, _report_change(workspace):
-        files = _list_exported(workspace)
-        pack_files(_name_files(workspace, files), file)
-    return len(files)
+    with open_file_draft(target) as draft, open(draft, "wb") as file:
+        return _pack(workspace, file)
 
 
 @contextmanager
@@ -117,15 +115,16 @@ def export_to_temporary_file(workspace: Workspace) -> FileIO:
     """Write a workspace to a temporary zip file, which is removed when it is closed."""
     remedy = "Free some disk space, or copy the folder itself."
     return write_to_temporary_file(
-        lambda file: pack_files(_name_files(workspace, list_files(workspace)), file),
-        workspace.root.name,
-        workspace.root,
-        remedy,
+        lambda file: _pack(workspace, file), workspace.root.name, workspace.root, remedy
     )
 
 
-def _name_files(workspace: Workspace, files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    return ((workspace.root / file, file.as_posix()) for file in files)
+def _pack(workspace: Workspace, place: IO[bytes]) -> int:
+    """Write the files of a workspace into a zip file, and return their number."""
+    with _report_change(workspace):
+        files = _list_exported(workspace)
+        pack_files(((workspace.root / file, file.as_posix()) for file in files), place)
+    return len(files)
 
 
 def open_export(
