@@ -209,8 +209,8 @@ def _check_empty(target: Path) -> None:
 
 @contextmanager
 def _folder_draft(target: Path, size: int) -> Iterator[Path]:
-    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block ends, and is
-    removed if the block raises; if this process is killed, the next copy removes it.
+    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block
+    ends, and is removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
     with open_folder_draft(target, size) as draft:
