@@ -7,6 +7,7 @@ every comparison.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,11 +108,11 @@ def save_note(
     # Normalize spaces in tags, and remove duplicates.
     unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     note = Note(text.strip(), unique_tags, about, _format_now())
-    change = lambda old: replace(note, name=old.name)  # noqa: E731
-    if not note.text:
-        return _change_note(workspace, id, change)
-    with reserve_space(workspace.root, len(note.text.encode())):
-        return _change_note(workspace, id, change)
+    room: AbstractContextManager[object] = nullcontext()
+    if note.text:  # a note can be removed from a full storage
+        room = reserve_space(workspace.root, len(note.text.encode()))
+    with room:
+        return _change_note(workspace, id, lambda old: replace(note, name=old.name))
 
 
 def save_name(workspace: Workspace, id: str, name: str) -> str:
