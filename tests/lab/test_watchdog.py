@@ -86,6 +86,13 @@ def test_inside_a_block_that_names_the_file_nothing_else_is_reported():
     assert blocks_of(work) == ["outer", None]
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(
     tmp_path, text, tiny_bert, monkeypatch
 ):
@@ -99,10 +106,7 @@ def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(
     assert str(text) in status.error and "lines 1 to" in status.error and "0.3 s" in status.error
     assert "leave them out" in status.remedy
     end = time.monotonic() + LONG
-    while (
-        psutil.pid_exists(status.pid)
-        and psutil.Process(status.pid).status() != psutil.STATUS_ZOMBIE
-    ):
+    while is_running(status.pid):
         assert time.monotonic() < end
         time.sleep(0.05)
     assert job.status().state == "failed"

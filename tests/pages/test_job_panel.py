@@ -95,3 +95,5 @@ def test_a_text_that_the_workspace_holds_is_named(open_page, tmp_path):
         app.text_input(key="text_path").set_value(str(tmp_path / name)).run()
         said = " ".join(one.value for one in app.markdown)
         assert ("This text is in the workspace already, as **contracts**." in said) is expected
+        [button] = [one for one in app.button if one.label == "Import and count"]
+        assert (button.proto.type == "secondary") is expected

@@ -175,6 +175,11 @@ def test_pages_show_the_display_names_of_runs_and_keep_the_folders_in_the_addres
     assert picker.value == "ner-demo-adapted · seed 1 · base"
 
 
+def test_names_contain_models_without_their_folders():
+    assert names.find_model_stem("models/demo-bert") == "demo-bert"
+    assert names.find_model_stem("org/bert-base") == names.find_model_stem("/data/bert-base")
+
+
 def test_a_long_name_is_shortened_in_its_middle():
     assert (
         names.shorten_name("train-models-demo-bert-demo-biomedical") == "train-models…-biomedical"

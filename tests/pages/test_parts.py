@@ -327,6 +327,28 @@ def test_the_time_left_is_reported_for_every_step(tmp_path, spec, said):
     )
 
 
+@pytest.mark.parametrize(
+    ("states", "following"),
+    [
+        ("ready ready later later later", 0),
+        ("done ready ready later later", 1),
+        ("done part done ready ready", 3),
+        ("done part ready done done", 2),
+        ("done stale done done done", 1),
+        ("done part done done done", 5),
+    ],
+)
+def test_the_next_step_is_one_that_is_still_needed(states, following, seeded):
+    [vectors, *_] = seeded.artifacts("vectors")
+    found = [
+        home_view.StepState("ready", (vectors,), "alignment")
+        if state == "part"
+        else home_view.StepState(state, (), "adapt")
+        for state in states.split()
+    ]
+    assert home_view.find_next_step(found) == following
+
+
 def test_the_steps_of_the_walk_are_ready_later_or_done(tmp_path, seeded):
     empty = [home_view.find_state(step, Workspace(tmp_path)) for step in home_view.WALK]
     assert [one.state for one in empty] == ["ready", "ready", "later", "later", "later"]

@@ -67,6 +67,21 @@ def test_a_page_shows_its_running_job_instead_of_an_empty_state_and_a_live_butto
     assert "long-2" in [field.value for field in app.text_input]
 
 
+def test_the_first_text_is_no_missing_text_while_it_is_imported(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    text = write_text(tmp_path / "long.txt", lines=40)
+    (workspace.root / "jobs").mkdir(parents=True)
+    with hold_lock(workspace.root / "jobs"):  # the job waits
+        job = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(text),)}), "long")
+        app = open_page("text", workspace)
+        assert "There is no text" not in read_text(app) and "Import and count" not in list_buttons(
+            app
+        )
+        job.cancel(grace=2)
+    app.run()
+    assert "There is no text" in read_text(app) and "Import and count" in list_buttons(app)
+
+
 def test_a_part_that_needs_what_a_job_is_making_says_so(open_page, workspace, tiny_bert):
     inputs = {"text": (str(workspace.folder("corpora", "long")),), "model": (str(tiny_bert),)}
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=1000))

@@ -30,6 +30,7 @@ LINE_STYLES = tuple(zip(SERIES, SYMBOLS, strict=True))
 BAR_STYLES = tuple(zip(SERIES, PATTERNS, strict=True))
 
 LOGARITHMIC = {"type": "log", "dtick": 1, "exponentformat": "power"}  # axis, a tick per power of 10
+PERCENT = {"tickformat": "~%"}  # axis of fractions
 MAX_POINTS = 800
 MAX_NAME_LENGTH = 40  # characters of a name
 MAX_LEGEND_LENGTH = 100  # of a name in a legend or on an axis
@@ -83,7 +84,7 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
     one.
     """
     figure = build_figure(
-        "alignment cosine", "fraction of pairs", 340, barmode="overlay", bargap=0.02
+        "alignment cosine", "fraction of pairs", 340, None, PERCENT, barmode="overlay", bargap=0.02
     )
     for values, name, color in (
         (random, "random pairs", NEUTRAL),
@@ -96,7 +97,7 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
             opacity=0.72,
             histnorm="probability",
             xbins={"start": -1, "end": 1, "size": 0.02},
-            hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
+            hovertemplate=f"cosine %{{x}}: %{{y:.1%}} of {name}<extra></extra>",
         )
     return figure
 
@@ -111,10 +112,11 @@ def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go
         "fraction of the words",
         300,
         {"type": "category"},
+        PERCENT,
         barmode="group",
         bargap=0.25,
     )
-    return _add_bars(figure, fractions, "%{x} wordpieces: %{y:.3f} of the words")
+    return _add_bars(figure, fractions, "%{x} wordpieces: %{y:.1%} of the words")
 
 
 def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
@@ -268,8 +270,8 @@ def plot_vocabulary_growth(
         "fraction of the vocabulary kept",
         "increase in wordpieces",
         320,
-        {"tickformat": ".0%"},
-        {"tickformat": ".0%", "rangemode": "tozero"},
+        PERCENT,
+        PERCENT | {"rangemode": "tozero"},
     )
     # 1. A line for each heuristic, and a dotted one in the same color.
     colors: dict[str, str] = {}
@@ -330,6 +332,7 @@ def plot_overlap_histogram(
         "neighbors kept",
         "fraction of all words",
         200,
+        y_axis=PERCENT,
         showlegend=noise is not None,
         bargap=0.12,
         margin={"t": 4},
@@ -343,7 +346,7 @@ def plot_overlap_histogram(
         # The bars that the browser selects look like those of `selected`.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 0.3}},
-        hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
+        hovertemplate="%{x} kept: %{y:.1%} of the words (%{customdata:,})<extra></extra>",
     )
     # 2. The noise baseline; it has another number of words, so fractions are compared.
     if noise is not None:
@@ -355,7 +358,7 @@ def plot_overlap_histogram(
             name=NOISE,
             line={"color": NEUTRAL, "width": 2.5, "dash": "dot"},
             marker={"symbol": "diamond", "size": 7},
-            hovertemplate=f"%{{x}} kept: %{{y:.3f}} of the words<extra>{NOISE}</extra>",
+            hovertemplate=f"%{{x}} kept: %{{y:.1%}} of the words<extra>{NOISE}</extra>",
         )
         figure.update_layout(margin={"t": 24})  # for the legend
     # 3. Dragging selects bars; a tick for each number, if they fit side by side.
@@ -385,7 +388,7 @@ def plot_overlap_by_frequency(
         "fraction of neighbors kept",
         300,
         LOGARITHMIC,
-        {"range": [-0.04, 1.04]},
+        PERCENT | {"range": [-0.04, 1.04]},
     )
     groups = [
         (~marked, "not changed" if marked.any() else "words", SOURCE, "circle"),
@@ -401,7 +404,7 @@ def plot_overlap_by_frequency(
                 text=labels[mask],
                 customdata=np.flatnonzero(mask),
                 marker={"color": color, "size": 4, "symbol": symbol, "opacity": 0.45},
-                hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
+                hovertemplate="%{text}: %{y:.0%}, %{x:,} times<extra></extra>",
             )
     # 2. The means by frequency, of the words and of the noise baseline.
     for name, (x, y) in lines.items():
@@ -413,7 +416,7 @@ def plot_overlap_by_frequency(
             name=f"mean, {escape_name(name, MAX_LEGEND_LENGTH)}",
             line={"color": color, "width": 3, "dash": dash},
             marker={"size": 7},
-            hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
+            hovertemplate="about %{x:,} times: mean %{y:.1%}<extra></extra>",
         )
     return figure
 

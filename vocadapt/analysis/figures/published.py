@@ -12,6 +12,7 @@ from vocadapt.analysis.figures.figures import (
     GOOD,
     LINE_STYLES,
     NEUTRAL,
+    PERCENT,
     build_figure,
     build_name_axis,
     escape_name,
@@ -50,7 +51,7 @@ def plot_gap_coverage(marks: Sequence[GapMark], mean: float | None = None) -> go
     """
     rows = build_name_axis([escape_name(mark.name) for mark in marks], 0.5)
     title = "fraction of the gap that is covered"
-    figure = build_figure(title, "", 76 + 27 * len(marks), {"tickformat": ".0%"}, rows)
+    figure = build_figure(title, "", 76 + 27 * len(marks), PERCENT, rows)
     defined = [(row, mark) for row, mark in enumerate(marks) if mark.fraction is not None]
     upper = [_measure_distance(mark.fraction, mark.high) for _, mark in defined]
     lower = [_measure_distance(mark.fraction, mark.low) for _, mark in defined]

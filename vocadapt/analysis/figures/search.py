@@ -11,6 +11,7 @@ from vocadapt.analysis.figures.figures import (
     GOOD,
     MAX_TITLE_LENGTH,
     NEUTRAL,
+    PERCENT,
     SOURCE,
     build_figure,
     build_name_axis,
@@ -46,7 +47,7 @@ def plot_importance(importance: Mapping[str, float]) -> go.Figure:
         "importance (fraction of the variance of the dev scores)",
         "",
         80 + 32 * len(ordered),
-        {"rangemode": "tozero"},
+        PERCENT | {"rangemode": "tozero"},
         build_name_axis(names, 0.6),
     )
     return figure.add_bar(

@@ -36,6 +36,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction, percent
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address, cache, mistakes
+from vocadapt.ui.frame.names import find_model_stem
 from vocadapt.ui.initializers.view import draw_own_settings
 from vocadapt.ui.pretraining import view as pretraining_view
 from vocadapt.vocabulary.advice.advice import RECOMMENDED
@@ -86,7 +87,7 @@ class ChosenRecipe:
     def suggested_name(self) -> str:
         """The suggested name of the result."""
         origin = self.vectors.name if self.vectors else self.recipe.name
-        return f"{pickers.shown_model(self.model).rpartition('/')[2]}-{origin}"
+        return f"{find_model_stem(self.model)}-{origin}"
 
     @property
     def is_discouraged(self) -> bool:

@@ -497,16 +497,22 @@ def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:
         )
 
 
+def has_living_job() -> bool:
+    """Return whether a job of the open part runs or waits: it is drawn at the top of the part."""
+    here = PARTS.get(address.find_open_part())
+    living = list_living_jobs(address.workspace())
+    return here is not None and any(job.spec.step in here.steps for job in living)
+
+
 def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
     """Show why a part is empty, what to do, a link to the part where one does it, and to the demo.
 
     While a job of the open part lives, draw nothing: the job is drawn at the top of the part. A job of
     the other part is shown instead of what to do.
     """
-    living = list_living_jobs(address.workspace())
-    here = PARTS.get(address.find_open_part())
-    if here and any(job.spec.step in here.steps for job in living):
+    if has_living_job():
         return
+    living = list_living_jobs(address.workspace())
     there = PARTS[part].steps if part else ()
     making = next((job for job in living if job.spec.step in there), None)
     if making:

@@ -53,7 +53,7 @@ from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.address import Choice
-from vocadapt.ui.frame.names import label_of
+from vocadapt.ui.frame.names import find_model_stem, label_of
 from vocadapt.ui.jobs import guards, panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
@@ -109,7 +109,7 @@ class FinetuneRequest:
 
     def suggest_name(self, label: str) -> str:
         """Return the suggested name of the runs of one of the models."""
-        return f"{self.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
+        return f"{self.task.name.rpartition('/')[2]}-{find_model_stem(label)}"
 
 
 def draw_form(workspace: Workspace) -> FinetuneRequest | None:

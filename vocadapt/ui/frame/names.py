@@ -125,7 +125,7 @@ def _describe_model(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
     if "model" not in inputs:
         return name
     # 1. The model that it was made from; the chain ends, because no model is made from itself.
-    base = _read_model_name(inputs["model"])
+    base = find_model_stem(inputs["model"].paths[0])
     shown_base = base
     if base in models and base != name and name.startswith(f"{base}-"):
         shown_base = _describe_model(models[base], models)
@@ -157,7 +157,7 @@ def _describe_run(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
     task = str(artifact.manifest.numbers.get("task", "")).rpartition("/")[2]
     if not task or "model" not in inputs:
         return name
-    wish = f"{task}-{_read_model_name(inputs['model'])}"
+    wish = f"{task}-{find_model_stem(inputs['model'].paths[0])}"
     if not _is_suggested(name, wish) and name not in (BASE_RUNS[1], ADAPTED_RUNS[1]):
         return name
     return f"{task} · {_describe_input(inputs['model'], models)}{_find_number(name, wish)}"
@@ -169,7 +169,7 @@ def _describe_change(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
     if "before" not in inputs or "after" not in inputs:
         return name
     spaces = [inputs[role] for role in ("before", "after")]
-    wish = "-to-".join(map(_read_model_name, spaces))
+    wish = "-to-".join(find_model_stem(one.paths[0]) for one in spaces)
     if not _is_suggested(name, wish) and name != CHANGE[1]:
         return name
     return " → ".join(_describe_input(one, models) for one in spaces) + _find_number(name, wish)
@@ -177,15 +177,17 @@ def _describe_change(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
 
 def _describe_input(given: Input, models: Mapping[str, Artifact]) -> str:
     """Return the display name of an input that is a model or word vectors."""
-    name = _read_model_name(given)
+    name = find_model_stem(given.paths[0])
     if name in models and Path(given.paths[0]).parent.name != "vectors":
         return _describe_model(models[name], models)
     return name
 
 
-def _read_model_name(given: Input) -> str:
-    """Return the name of a model or word vectors without folders: bert-base for org/bert-base."""
-    return shown_model(given.paths[0]).rpartition("/")[2]
+def find_model_stem(model: str) -> str:
+    """Return the name of a model or word vectors without folders: bert-base for org/bert-base. The
+    suggested names of what is made from it contain it.
+    """
+    return shown_model(model).rpartition("/")[2]
 
 
 def _is_suggested(name: str, wish: str) -> bool:

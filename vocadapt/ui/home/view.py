@@ -1,5 +1,6 @@
 """Blocks of the part Home: the five steps of the walk, recent artifacts, and the demo."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -125,8 +126,7 @@ def draw_walk(workspace: Workspace) -> None:
     states = [find_state(step, workspace) for step in WALK]
     following = None
     if not is_empty(workspace):
-        is_open = [one.state in ("ready", "stale", "chance", COLLAPSED) for one in states]
-        following = [*is_open, True].index(True)  # after the last step: the lessons
+        following = find_next_step(states)
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
             _draw_step(workspace, place, step, state, place == following)
@@ -142,6 +142,20 @@ def draw_walk(workspace: Workspace) -> None:
         )
         with action:
             draw_link("studies", find_label("studies"))
+
+
+def find_next_step(states: Sequence[StepState]) -> int:
+    """Return the place of the step that comes next; the number of steps if all are done.
+
+    A step that is done in part comes no more once a later one is done: the rest was not needed.
+    """
+    last = max((place for place, one in enumerate(states) if one.state == "done"), default=-1)
+    for place, one in enumerate(states):
+        if one.state in ("stale", "chance", COLLAPSED):
+            return place
+        if one.state == "ready" and (place > last or not one.found):
+            return place
+    return len(states)
 
 
 def _draw_step(

@@ -127,9 +127,11 @@ def draw_if_running(workspace: Workspace, *specs: Spec) -> bool:
     if not specs or len(jobs) < len(specs):
         return False
     for job in jobs:
-        state = job.status().state
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{CHIPS[state]} {format_title(job)}", width="content")
+            # Not its state: this block is not drawn again when a waiting job starts.
+            st.markdown(
+                f":blue-badge[:material/sync: in progress] {format_title(job)}", width="content"
+            )
             draw_link(job, "Details")
     return True
 

@@ -42,7 +42,7 @@ from vocadapt.ui.components.number_formats import (
 )
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
-from vocadapt.ui.frame.names import label_of
+from vocadapt.ui.frame.names import find_model_stem, label_of
 from vocadapt.ui.jobs import panel
 
 BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
@@ -82,7 +82,7 @@ class PretrainingRequest:
     @property
     def suggested_name(self) -> str:
         """The suggested name of the result."""
-        return f"{pickers.shown_model(self.label)}-{self.further.stage}"
+        return f"{find_model_stem(self.label)}-{self.further.stage}"
 
     @property
     def spec(self) -> Spec:

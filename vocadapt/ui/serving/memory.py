@@ -98,9 +98,11 @@ def count_sessions() -> int:
     """Return the number of open tabs; forget the sessions of tabs that were closed a while ago."""
     from streamlit import runtime
 
-    if not runtime.exists():
+    manager: Any = None
+    if runtime.exists():
+        manager = getattr(runtime.get_instance(), "_session_mgr", None)
+    if manager is None:
         return 0
-    manager: Any = runtime.get_instance()._session_mgr
     with suppress(AttributeError, RuntimeError):  # changed meanwhile: at the next check
         manager._session_storage.list()
     return len(manager.list_active_sessions())

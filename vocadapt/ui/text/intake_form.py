@@ -29,7 +29,8 @@ def draw_text_form(workspace: Workspace, model: str) -> None:
 
 def _draw_text_form(workspace: Workspace, model: str) -> None:
     files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
-    if files and (same := find_same_text(workspace, files)):
+    same = find_same_text(workspace, files) if files else None
+    if same:
         st.markdown(
             f":material/info: This text is in the workspace already, as **{plain(same.name)}**."
         )
@@ -46,9 +47,16 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         spec = Spec("corpus", step, inputs)
-    wish, icon = intake.suggest_name(files), ":material/add:"
     name = panel.draw_start(
-        workspace, "corpora", spec, wish, "Import and count", "take_text", "corpus_name", icon
+        workspace,
+        "corpora",
+        spec,
+        wish=intake.suggest_name(files),
+        label="Import and count",
+        key="take_text",
+        name_key="corpus_name",
+        icon=":material/add:",
+        kind="secondary" if same else "primary",
     )
     if spec and name:
         panel.start(workspace, spec, name, form="text")

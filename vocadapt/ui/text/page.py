@@ -12,8 +12,10 @@ from vocadapt.ui.text.needed_size import describe_needed_text
 
 def draw(workspace: Workspace) -> NextPart | None:
     """Draw the selected text and how a model tokenizes it, and the form that imports one."""
-    # 1. Without a text: the form, and a text to try.
+    # 1. Without a text: its job while it runs, else the form, and a text to try.
     corpora = workspace.artifacts("corpora")
+    if not corpora and pickers.has_living_job():
+        return None
     if not corpora:
         st.markdown(
             "**There is no text in this workspace yet.** Import text from your field:"
