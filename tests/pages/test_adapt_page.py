@@ -19,11 +19,14 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.ui.adapt import plan
 from vocadapt.ui.adapt.model import describe_quality, describe_size
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 ADAPT = "adapt"
 WORDS = [f"word{i}" for i in range(500)]
@@ -198,8 +201,8 @@ def test_the_page_tells_what_an_adaptation_cost_and_on_which_basis(open_page, se
     footprint = Footprint.from_dict(seeded.artifact("models", "trials-model").manifest.footprint)
     assert footprint is not None
     app = open_page(ADAPT, seeded)
-    said = next(one for one in app.markdown if one.value.startswith("This adaptation cost"))
-    assert f"**{format_energy(footprint.kwh)}**" in said.value
+    said = next(one for one in app.markdown if "This adaptation took" in one.value)
+    assert format_energy(footprint.kwh) in said.value
     assert plain("PUE 1.58") in said.value and plain("kg CO2 per kWh (world)") in said.value
 
 
@@ -317,3 +320,12 @@ def test_a_forecast_stands_beside_a_measurement_of_its_own_method(
     assert not app.exception and not app.error
     shown = any("forecast by the advice" in block.value for block in app.markdown)
     assert shown is not normalized
+
+
+def test_the_added_words_are_listed_before_numbers_and_remnants(monkeypatch):
+    base = WordPieceVocabulary(("[UNK]", "a"), frozenset(["[UNK]"]))
+    added = [AddedWord(token, ("a",), 9) for token in ("001", "sd", "fever", "##itis", "x-ray")]
+    tables = []
+    monkeypatch.setattr(plan, "draw_table", lambda table, **_: tables.append(table))
+    plan.draw_added_words(VocabularyPlan(base, tuple(added)))
+    assert tables[0]["new token"] == ["fever", "##itis", "001", "sd", "x-ray"]

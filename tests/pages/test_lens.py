@@ -54,7 +54,7 @@ def test_an_adapted_model_is_shown_before_and_after(open_page, seeded):
     assert 'title="aspirin · id ' in body and "characters 0–7" in body
     assert body.count('"va-token va-chip va-new"') >= 1
     assert app.query_params["lens_text"] == "aspirin for the heart"
-    assert [metric.value for metric in app.metric] == ["2.50", ".750", "1.00", "1.000"]
+    assert [metric.value for metric in app.metric] == ["2.50", "75 %", "1.00", "100 %"]
 
 
 def test_a_default_selection_follows_a_new_adapted_model(open_page, seeded, make_workspace):
@@ -115,6 +115,22 @@ def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, voca
     assert any("has no word counts" in text for text in texts(app))
     assert any(button.key == "count" for button in app.button)
     assert "<small>cased" in markup(app)
+
+
+@pytest.mark.parametrize("part", [LENS, "text"])
+def test_a_model_that_does_not_state_its_casing_says_how_it_is_read(
+    open_page, make_workspace, tiny_bert, vocab, part
+):
+    workspace = make_workspace("cased")
+    folder = workspace.folder("models", "plain")
+    folder.mkdir(parents=True)
+    for file in (tiny_bert / "config.json", vocab):
+        shutil.copy(file, folder)
+    Manifest("models", "plain", {}).save(folder)
+    app = open_page(part, workspace)
+    assert not app.exception
+    [warning] = [one.value for one in app.warning if "casing" in one.value]
+    assert f"1 of its {len(TINY_TOKENS) + 1} tokens" in warning and "**plain**" in warning
 
 
 def test_a_model_that_is_not_there_is_a_message_and_the_others_stay(open_page, seeded):

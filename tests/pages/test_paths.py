@@ -8,11 +8,12 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame import cache
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.serving import paths
 from vocadapt.ui.serving.server import list_allowed_hosts
 
@@ -121,6 +122,14 @@ def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(ser
     assert not (workspace.root / "jobs").exists()
     paths.check_model("bert-base-uncased")
     paths.check_model("allenai/scibert_scivocab_uncased")
+
+
+def test_guards_of_a_page_read_no_other_path(served, tmp_path, long_text):
+    spec = Spec("pretrain", PretrainStep(), {"text": (str(long_text),)})
+    served("127.0.0.1")
+    assert guards.find_guards(Workspace(tmp_path / "w"), spec)
+    served("0.0.0.0")
+    assert not guards.find_guards(Workspace(tmp_path / "w"), spec)
 
 
 def test_hosts_that_lead_to_the_lab(monkeypatch):

@@ -67,6 +67,12 @@ def test_a_page_shows_its_running_job_instead_of_an_empty_state_and_a_live_butto
     assert "long-2" in [field.value for field in app.text_input]
 
 
+def test_a_form_without_its_inputs_is_a_disabled_button(open_page, make_workspace):
+    app = open_page("text", make_workspace("empty"))
+    assert app.button(key="take_text").disabled
+    assert not [one for one in app.text_input if (one.key or "").startswith("corpus_name")]
+
+
 def test_the_first_text_is_no_missing_text_while_it_is_imported(open_page, tmp_path):
     workspace = Workspace(tmp_path / "w")
     text = write_text(tmp_path / "long.txt", lines=40)

@@ -2,6 +2,8 @@
 
 from streamlit.testing.v1 import AppTest
 
+from vocadapt.ui.components.setting_inputs import KEYS
+
 
 def draw_form():
     from dataclasses import dataclass, field
@@ -48,3 +50,10 @@ def test_a_form_is_drawn_from_the_declarations():
     assert '"epochs":3' in app.json[0].value.replace(" ", "")
     assert '"seeds":[4,5,6]' in app.json[0].value.replace(" ", "")
     assert '"deep":true' in app.json[0].value.replace(" ", "")
+
+
+def test_a_change_needs_an_input_on_the_open_part(open_page, make_workspace):
+    elsewhere = {("FinetuneStep", "limit"): "limit_of_another_part"}
+    app = open_page("text", make_workspace("empty"), typed={KEYS: elsewhere})
+    drawn = app.session_state[KEYS]
+    assert ("CorpusSettings", "sample") in drawn and not elsewhere.keys() & drawn.keys()

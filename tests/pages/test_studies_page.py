@@ -328,7 +328,7 @@ def test_figures_are_drawn_of_imported_values(open_page, own, tmp_path):
     app = open_page("published", own, published_table="poerner-ner")
     assert not app.exception and len(app.get("plotly_chart")) == 1
     found = " ".join(texts(app))
-    assert "Mean of the fractions: 50%" in found and "Defined for 1 of 2 tasks" in found
+    assert "Mean of the fractions: 50 %" in found and "Defined for 1 of 2 tasks" in found
     assert "Not defined: there is no gap." in found
 
 

@@ -25,13 +25,16 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.housekeeping.renames import rename_artifact
-from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.jobs.queue import list_jobs, start
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models import language_model
 from vocadapt.models.checks.config_rules import read_config
 from vocadapt.training.callbacks import read_live, write_curve
 from vocadapt.training.estimates import (
@@ -245,6 +248,7 @@ def test_a_cell_of_the_confusion_gives_all_its_examples(open_page, runs):
         RESULTS, runs, results_confused="base · seed 1 · base", results_cell="D → (none)"
     )
     assert not app.exception and not app.error
+    assert ">62.5 %<" in markup(app)  # 5 of 8
     cases = table(app, "example")
     assert (
         len(cases) == 5
@@ -567,6 +571,58 @@ def test_a_run_has_the_same_color_in_the_scores_and_in_its_curves():
     assert tuple(plot_dev_scores({"a": [0.0, 0.0]}, "F1").layout.yaxis.range) == (0, 1)
     # A newer run changes no color.
     assert plot_scores(marks, "F1", ["a", "b", "c"]).data == scores.data
+
+
+def test_a_link_that_names_a_model_of_the_hub_downloads_nothing(open_page, tasked, monkeypatch):
+    offline = []
+
+    def refuse(name, is_offline=None, *_):
+        offline.append(is_offline)
+        raise InputError("not here")
+
+    monkeypatch.setattr(language_model, "download_model", refuse)
+    app = open_page(FINETUNE, tasked, finetune_models="org/model")
+    assert not app.exception and app.multiselect(key="finetune_models").value == ["org/model"]
+    assert offline and all(offline)
+
+
+def list_colors(chart):
+    """The color of each curve of a chart, by its label."""
+    return {line["name"]: line["line"]["color"] for line in json.loads(chart.proto.spec)["data"]}
+
+
+def test_a_run_has_the_same_color_on_fine_tune_as_on_results(open_page, runs):
+    losses, _ = [
+        list_colors(chart)
+        for chart in open_page(RESULTS, runs).get("plotly_chart")
+        if "green \\u00b7 seed 1" in chart.proto.spec
+    ]
+    [newest] = map(list_colors, open_page(FINETUNE, runs).get("plotly_chart"))
+    assert len(newest) == 3 and newest.items() <= losses.items()
+    assert len(set(losses.values())) == 2
+
+
+def test_a_running_job_has_a_color_that_no_earlier_run_has(open_page, tasked, tiny_bert):
+    task = tasked.folder("tasks", "toy") / "task.toml"
+    write_runs(tasked, "old", GOLD, {1: {"base": said(4)}})
+    manifest = tasked.artifact("runs", "old").manifest
+    given = {"task": Input((task.relative_to(tasked.root).as_posix(),), "")}
+    replace(manifest, inputs=given).save(tasked.folder("runs", "old"))
+    [chart] = open_page(FINETUNE, tasked).get("plotly_chart")
+    [old] = list_colors(chart).values()
+    inputs = {"model": (str(tiny_bert),), "task": (str(task),)}
+    (tasked.root / "jobs").mkdir()
+    with hold_lock(tasked.root / "jobs"):  # the job waits
+        job = start(tasked, Spec("finetune", FinetuneStep(seeds=(1, 2)), inputs), "new")
+        for seed in (1, 2):
+            folder = job.folder / CHECKPOINT / f"seed-{seed}"
+            folder.mkdir(parents=True)
+            write_curve(folder, [{"step": step, "loss": 1.0} for step in range(8)], 4, 8)
+        chart, _ = open_page(FINETUNE, tasked).get("plotly_chart")
+        job.cancel(grace=2)
+    colors = list_colors(chart)
+    assert list(colors) == ["new · seed 1", "new · seed 2"]
+    assert len(set(colors.values())) == 1 and old not in colors.values()
 
 
 def test_an_adapted_model_is_selected_together_with_its_base(open_page, tasked, tiny_bert):

@@ -147,7 +147,7 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
     assert not app.exception and not app.error
     assert figures_of(app)["Parameters saved"] == "–"
     (table,) = [frame.value for frame in app.dataframe if "tokens of" in frame.value.columns]
-    assert table.iloc[1, 1].startswith("1.000")
+    assert table.iloc[1, 1].startswith("100 %")
     assert any(
         "<img/src" not in text and "img" in text for text in texts(app)
     )  # never reached, and escaped

@@ -238,7 +238,8 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
         seeds, trials = choose_seeds(context, settings, space), settings.trials
         fewest = SearchStep().trials
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
-    for guard in find_finetune_guards(replace(context, spec=maker.spec)):
+    training = replace(maker.spec, offline=context.spec.offline)
+    for guard in find_finetune_guards(replace(context, spec=training)):
         if guard.code != "minutes":
             yield replace(guard, change=nest_change(guard.change, "training"))
 

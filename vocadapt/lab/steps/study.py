@@ -76,7 +76,7 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
     grid = expand(study, context.draft, settings.confirm, workspace)
     found: dict[str, Guard] = {}
     for (_, task), cell in {(cell.row, cell.task): cell for cell in grid.cells}.items():
-        spec = cell.step.spec
+        spec = replace(cell.step.spec, offline=cell.step.spec.offline or context.spec.offline)
         if cell.step.needs is not None:  # its model is not made yet
             spec = replace(spec, inputs={**spec.inputs, "model": find_source(cell).inputs["model"]})
         for guard in spec.find_guards(context.root):

@@ -67,9 +67,8 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         describe_quality(numbers),
         places=columns,
     )
-    draw_note(f"{plain(numbers['preset'])} · created in {duration(artifact.manifest.seconds)}")
+    draw_note(plain(numbers["preset"]))
     _draw_forecast(workspace, artifact)
-    draw_footprint(artifact)
     pickers.warn_if_stale(artifact, workspace)
     _draw_next_step(artifact)
     if numbers.get("verdict") == "chance":
@@ -106,6 +105,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
     with right:
         draw_certificate(record.get("certificate"), str(record.get("certified", "")))
         draw_deviations(numbers, FAMILIES[cache.model_of(str(artifact.folder)).vocabulary.family])
+    draw_footprint(artifact)
     draw_artifact_details(
         artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
     )
@@ -177,15 +177,16 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
 
 
 def draw_footprint(artifact: Artifact) -> None:
-    """Draw the energy and CO2 of making a model, with the basis of the estimate; nothing for a
+    """Draw the time, energy and CO2 of making a model, with the basis of the estimate; nothing for a
     model without a measurement.
     """
     footprint = Footprint.from_dict(artifact.manifest.footprint)
     if footprint is None:
         return
-    st.markdown(
-        f"This adaptation cost an estimated **{format_energy(footprint.kwh)}** and"
-        f" **{format_co2(footprint.kg_co2)}**. :small[:gray[Basis: {plain(format_basis(footprint))}.]]",
+    draw_note(
+        f"This adaptation took {duration(artifact.manifest.seconds)} and cost an estimated"
+        f" {format_energy(footprint.kwh)} and {format_co2(footprint.kg_co2)}. Basis:"
+        f" {plain(format_basis(footprint))}.",
         help=(
             "Enter your country, the power of a core and the PUE of your data center in a file"
             f" `{RATES}` in the folder of the workspace; they apply from the next step on."

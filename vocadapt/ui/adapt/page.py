@@ -61,9 +61,7 @@ def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
         kind = "secondary"
         draw_note("The advice for this text is not to change the vocabulary.")
     spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
-    wish, icon = chosen.suggested_name, ":material/library_add:"
-    target = panel.draw_start(
-        workspace, "models", spec, wish, "Adapt the model", "adapt", "model_name", icon, kind
-    )
+    wish = chosen.suggested_name
+    target = panel.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name", kind)
     if target:
         panel.start(workspace, spec, target)

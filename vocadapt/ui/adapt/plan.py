@@ -32,11 +32,12 @@ from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.pretraining import view
 from vocadapt.vocabulary.growth.growth import RARE
 from vocadapt.vocabulary.growth.plan_cost import PlanCost
-from vocadapt.vocabulary.plan.plan import KINDS, VocabularyPlan
+from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 Metric = tuple[str | None, ...]  # label, value, note, help
 FLOAT32 = 4  # bytes
+SHORTEST = 3  # letters of a token that is listed as a word
 LISTED = 1_000  # added words in the table; all are in the file
 IN_SAMPLE = "on the lines that chose"
 HELP = {
@@ -275,12 +276,17 @@ def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
 
 
 def draw_added_words(plan: VocabularyPlan) -> None:
-    """Draw the first LISTED added words, their wordpieces before, and their counts if known; and
-    the file of all.
+    """Draw LISTED added words, their wordpieces before, and their counts if known; and the file of
+    all. Words come first, numbers and two letters last.
     """
     if not plan.added:
         return
-    listed = plan.added[:LISTED]
+
+    def is_no_word(added: AddedWord) -> bool:
+        body = plan.base.body(added.token)
+        return len(body) < SHORTEST or not body.isalpha()
+
+    listed = sorted(plan.added, key=is_no_word)[:LISTED]
     table: dict[str, list[object]] = {
         "new token": [word.token for word in listed],
         "wordpieces before": [" ".join(word.pieces) for word in listed],
@@ -299,7 +305,7 @@ def draw_added_words(plan: VocabularyPlan) -> None:
         },
     )
     if len(listed) < len(plan.added):
-        draw_note(f"The first {count(len(listed))} of {count(len(plan.added))} added words.")
+        draw_note(f"{count(len(listed))} of {count(len(plan.added))} added words.")
         rows: list[tuple[object, ...]] = [
             (word.token, " ".join(word.pieces), word.count) for word in plan.added
         ]

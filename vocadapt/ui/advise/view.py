@@ -185,7 +185,7 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
         spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
         label, key = "Train word vectors", "advise_train"
-        name = panel.draw_start(workspace, "vectors", spec, corpus.name, label, key, kind=kind)
+        name = panel.draw_start(workspace, spec, corpus.name, label, key, kind=kind)
         if name:
             panel.start(workspace, spec, name)
         draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)

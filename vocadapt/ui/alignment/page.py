@@ -67,10 +67,8 @@ def draw(workspace: Workspace) -> None:
             to_evaluate = methods.list_feasible(spaces)
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
         spec = Spec("alignment", AlignmentStep(which, compare=compare), inputs)
-        wish, icon = f"{vectors.name}-{which.method}", ":material/balance:"
-        name = panel.draw_start(
-            workspace, "alignments", spec, wish, label, key, icon=icon, kind=kind
-        )
+        wish = f"{vectors.name}-{which.method}"
+        name = panel.draw_start(workspace, spec, wish, label, key, kind=kind)
         if name:
             panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, to_evaluate))
 

@@ -29,9 +29,10 @@ def draw_figure(figure: Any, key: str, alt: str) -> None:
 
 
 def draw_heading(title: str, place: Any = st, **options: Any) -> None:
-    """Draw the heading of a block; its help defines the glossary terms in the title.
+    """Draw the heading of a block, on the level below the title of the page; its help defines the
+    glossary terms in the title.
 
-    The level below the title of the page. options: other arguments of `st.header`.
+    options: other arguments of `st.header`.
     """
     place.header(title, help=explain(title), **options)
 

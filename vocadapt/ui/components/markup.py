@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -136,17 +136,19 @@ def draw_heat_map(
     rows: Sequence[tuple[str, str, Sequence[HeatCell]]],
     label: str,
     links: Links | None = None,
+    show: Callable[[float | None], str] = fraction,
 ) -> None:
     """Draw a table of cosines as a heat map, blue above 0 and orange below, with their numbers.
 
-    rows: name, note and cells of each. links: draws cells that select something as links.
+    rows: name, note and cells of each. links: draws cells that select something as links. show:
+    formats the numbers.
     """
     head = "".join(
         f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
     )
     body = "".join(
         f'<tr><th scope="row">{html.escape(escape_invisible(name))}<small>{html.escape(note)}</small></th>'
-        f"{''.join(_render_heat_cell(cell, links) for cell in cells)}</tr>"
+        f"{''.join(_render_heat_cell(cell, links, show) for cell in cells)}</tr>"
         for name, note, cells in rows
     )
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
@@ -567,9 +569,11 @@ def _render_concordance_line(line: Line, widest: str) -> str:
     )
 
 
-def _render_heat_cell(cell: HeatCell, links: Links | None) -> str:
+def _render_heat_cell(
+    cell: HeatCell, links: Links | None, show: Callable[[float | None], str]
+) -> str:
     """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
-    style, number = "", fraction(cell.value)
+    style, number = "", show(cell.value)
     if cell.value is not None:
         color = FILL["source"] if cell.value >= 0 else FILL["domain"]
         percent = 100 * HEAT_OPACITY * min(abs(cell.value), 1.0)

@@ -43,7 +43,8 @@ a.va-link:focus-visible{outline:2px solid light-dark(#0B6FB3,#58AEE6);outline-of
 [data-testid="stMetric"] :is([data-testid="stMetricLabel"],[data-testid="stMetricValue"],[data-testid="stMetricDelta"]) *{
  white-space:normal;
  overflow:visible;text-overflow:clip}
-.stMainBlockContainer[data-testid]{padding-top:4rem}
+.stMainBlockContainer[data-testid]{padding-top:4rem;padding-bottom:3rem}
+.stMainBlockContainer[data-testid] h1{padding-top:0}
 /* Names of jobs are shortened already: they wrap, and are not cut a second time. */
 [data-testid="stSidebarUserContent"] [data-testid="stPageLink"] :is(span:has(>[data-testid="stMarkdownContainer"]),
  [data-testid="stMarkdownContainer"],p){white-space:normal;overflow:visible;overflow-wrap:anywhere}

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from vocadapt.analysis.results.fair_pairs import Side
+from vocadapt.errors import InputError
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
@@ -17,7 +19,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.blocks import draw_link
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import (
@@ -37,7 +39,6 @@ from vocadapt.ui.frame.names import (
     spaces_of,
 )
 from vocadapt.ui.frame.pages import PARTS
-from vocadapt.ui.serving import paths
 
 __all__ = [
     "COMMON_MODELS",
@@ -167,7 +168,9 @@ def pick_or_type(
     chosen = draw_select_or_type(label, list(offered), key, first, placeholder, help, labels)
     shown = chosen or first
     address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
-    return resolve(workspace, shown, offered, kinds)
+    found = resolve(workspace, shown, offered, kinds)
+    _warn_of_casing(found)
+    return found
 
 
 def pick_several(
@@ -202,7 +205,9 @@ def pick_several(
     if TYPE in selected:
         _draw_path_field(key, lambda typed: [*chosen, typed])
     address.write(key, chosen, choice.allowed)
-    return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+    found = {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+    _warn_of_casing(*found.values())
+    return found
 
 
 def draw_select_or_type(
@@ -453,6 +458,19 @@ def warn_if_crowded(*names: str) -> None:
             )
 
 
+def _warn_of_casing(*names: str) -> None:
+    """Warn if a model does not state its casing, and what another reading would change.
+
+    names: folders or hub names; whatever cannot be opened is reported by the page that opens it.
+    """
+    for name in filter(None, names):
+        with suppress(InputError):
+            note = cache.model_of(name).casing_note
+            if note:
+                shown = plain(display_model(address.workspace(), name))
+                st.warning(f"**{shown}**: {format_sentence(note)}", icon=":material/match_case:")
+
+
 def list_demo_model(workspace: Workspace) -> dict[str, str]:
     """Return the model of the demo, display name → folder, for a workspace without a model; empty
     if the workspace has one, if `models_of` lists it, or if the demo is not installed.
@@ -482,7 +500,6 @@ def draw_name_input(
         "Name",
         value=free,
         key=f"{key}_{free}",  # a new default needs a new widget: the old one keeps its value
-        help=f"Saved to: {plain(paths.hide_server_paths(str(workspace.root / kind)))}",
     )
     return name.strip()
 

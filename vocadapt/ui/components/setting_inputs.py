@@ -21,6 +21,11 @@ LABELS = "setting_labels"  # session key: labels of the drawn inputs, for error 
 KEYS = "setting_keys"  # session key: (class, setting) → key of its drawn input
 
 
+def forget_inputs() -> None:
+    """Forget the inputs of the part that was drawn before."""
+    st.session_state[LABELS], st.session_state[KEYS] = {}, {}
+
+
 def draw_setting(
     place: Any,
     settings: Any,

@@ -1,7 +1,8 @@
 """Blocks of the part Fine-tune: the running job, and the newest runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
@@ -30,12 +31,19 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.setting_inputs import format_change
-from vocadapt.ui.frame import address
+from vocadapt.ui.frame import address, cache
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.results.curves import describe_last
+from vocadapt.ui.results.curves import (
+    LEGEND_LINE,
+    describe_last,
+    label_curve,
+    label_curves,
+    list_curves,
+)
 
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
 LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
+CURVE_HEIGHT = 240  # pixels of a figure of curves, without the legend
 REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 
@@ -44,19 +52,24 @@ def draw_running_job(job: Job, status: Status) -> None:
     line = f"{panel.CHIPS[status.state]} {panel.format_title(job)}"
     line += f" · {panel.describe_pace(job, status)}"
     panel.draw_running_job(job, status, line)
-    seeds = read_live_runs(job.folder / CHECKPOINT)
+    live_runs = read_live_runs(job.folder / CHECKPOINT)
     settings = job.spec.settings
-    if not seeds or not isinstance(settings, FinetuneStep):
+    if not live_runs or not isinstance(settings, FinetuneStep):
         draw_note("The curves appear here after the first steps.")
         return
-    newest = list(seeds)[-1]
-    live = seeds[newest]
+    newest = list(live_runs)[-1]
+    live = live_runs[newest]
     done, best = 0.0, "no dev score yet"
     if live.curve and live.epoch:
         done = live.curve[-1][0] / live.epoch
     if live.dev:
         best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
     st.markdown(f"**{newest}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
+    # The labels and colors that the runs will have on Results.
+    name = panel.find_target_name(job)
+    seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
+    among = _list_earlier_curves(job)
+    height = CURVE_HEIGHT + LEGEND_LINE * len(seeds)
     loss, dev = st.columns(2, gap="large")
     curves = {
         name: one.curve[: max(2, len(one.curve) // REDRAW_EVERY * REDRAW_EVERY)]
@@ -66,13 +79,31 @@ def draw_running_job(job: Job, status: Status) -> None:
         with loss:
             last = {name: curve[-1][1] for name, curve in curves.items() if curve}
             alt = describe_last("Training loss by step", last)
-            draw_figure(training.plot_losses(curves), f"loss_{job.id}", alt)
+            draw_figure(training.plot_losses(curves, height, among), f"loss_{job.id}", alt)
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
-            drawn = training.plot_dev_scores(scores, "score", among=list(seeds))
+            drawn = training.plot_dev_scores(scores, "score", height, among)
             last = {name: values[-1] for name, values in scores.items()}
             draw_figure(drawn, f"dev_{job.id}", describe_last("Score on the dev split", last))
+
+
+def _list_earlier_curves(job: Job) -> list[str]:
+    """Return the labels of the curves of earlier runs on the examples of a job, the oldest first."""
+    runs = cache.load_runs(job.workspace)
+    examples = _find_examples(job.workspace, job.spec.inputs)
+    for one in runs:
+        given = {role: entry.paths for role, entry in one.inputs.items()}
+        if _find_examples(job.workspace, given) == examples:
+            return list_curves(runs, one.task, pickers.list_display_names(job.workspace, "runs"))
+    return []
+
+
+def _find_examples(workspace: Workspace, inputs: Mapping[str, Sequence[str]]) -> set[Path]:
+    """Return the files of the examples among the inputs of a fine-tuning."""
+    return {
+        workspace.root / path for role, paths in inputs.items() if role != "model" for path in paths
+    }
 
 
 def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
@@ -97,7 +128,8 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     draw_link("results", "All results", link, results_task=shown.task)
     if pair is not None and pair.compared[0] == shown.name:
         _draw_baseline(workspace, runs, pair)
-    draw_runs(shown, workspace)
+    among = list_curves(runs, shown.task, pickers.list_display_names(workspace, "runs"))
+    draw_runs(shown, name, among, workspace)
 
 
 def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair) -> None:
@@ -147,11 +179,14 @@ def describe_training(workspace: Workspace, runs: RunSet) -> str:
     )
 
 
-def draw_runs(runs: RunSet, workspace: Workspace | None = None) -> None:
+def draw_runs(
+    runs: RunSet, name: str, among: Sequence[str], workspace: Workspace | None = None
+) -> None:
     """Draw runs of a model on a task: scores under each tokenization and findings on the left,
     learning curves on the right, details below.
 
-    workspace: where collapsed runs can be trained again with other settings; None: nowhere.
+    name: their display name. among: the labels of the curves of the task, as `list_curves` returns
+    them. workspace: where collapsed runs can be trained again with other settings; None: nowhere.
     """
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
@@ -169,17 +204,20 @@ def draw_runs(runs: RunSet, workspace: Workspace | None = None) -> None:
                 f"and {count(n_more)} more finding{'s' * (n_more > 1)} under *Details & export*"
             )
     with dev:
-        scores = {run.called: run.record["dev"] for run in runs.runs if run.record.get("dev")}
-        curves = {run.called: run.record["curve"] for run in runs.runs if run.record.get("curve")}
+        records = label_curves([runs], {runs.name: name})
+        height = CURVE_HEIGHT + LEGEND_LINE * len(records)
+        scores = {label: one["dev"] for label, one in records.items() if one.get("dev")}
+        curves = {label: one["curve"] for label, one in records.items() if one.get("curve")}
         if scores:
-            figure = training.plot_dev_scores(scores, format_metric_name(runs.metric))
+            metric = format_metric_name(runs.metric)
+            figure = training.plot_dev_scores(scores, metric, height, among)
             last = {name: values[-1] for name, values in scores.items()}
-            alt = describe_last(f"{format_metric_name(runs.metric)} on the dev split", last)
+            alt = describe_last(f"{metric} on the dev split", last)
             draw_figure(figure, "last_curve", alt=alt)
         elif curves:
             last = {name: points[-1][1] for name, points in curves.items()}
             alt = describe_last("Training loss by step", last)
-            draw_figure(training.plot_losses(curves), "last_curve", alt=alt)
+            draw_figure(training.plot_losses(curves, height, among), "last_curve", alt=alt)
     if runs.artifact:
         draw_artifact_details(runs.artifact)
 

@@ -287,12 +287,12 @@ def _task(path: str, fold: int, stamp: str) -> Task:
     return read_task(Path(path), fold)
 
 
-# A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _limited_task(path: str, fold: int, limit: int, stamp: str) -> Task:
     return limit_task(_task(path, fold, stamp), limit)[0]
 
 
+# A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
 @st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
 def _open_runs(artifact: Artifact) -> runs.RunSet:
     return runs.open_runs(artifact.folder)

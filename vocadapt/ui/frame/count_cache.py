@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, list_count_paths
+from vocadapt.lab.reports.growth_curves import GrowthCurves, load_or_measure_growth_curves
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, plan_adaptation
@@ -20,10 +21,8 @@ from vocadapt.text.words import WordCounts
 from vocadapt.ui.frame.cache import STAMPS, model_of, model_stamp, space_of
 from vocadapt.vocabulary.growth.growth import (
     ExtensionCurve,
-    Growth,
     Reducer,
     measure_extension_curve,
-    measure_growth_curves,
 )
 from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost, measure_savings
 from vocadapt.vocabulary.lens import (
@@ -265,19 +264,20 @@ def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Red
 
 
 def growth_curves_of(
-    corpus: Artifact, model: LanguageModel, reducer: Reducer
-) -> dict[str, tuple[Growth, ...]]:
+    corpus: Artifact, model: LanguageModel, reducer: Reducer, root: Path
+) -> GrowthCurves:
     """Return the growth under each heuristic, from the whole vocabulary to the smallest possible."""
-    return _growth_curves(corpus, model, reducer)
+    return _growth_curves(corpus, model, reducer, root)
 
 
 @st.cache_resource(
     max_entries=16, show_spinner="Reducing the vocabulary to many sizes …", hash_funcs=STAMPS
 )
 def _growth_curves(
-    corpus: Artifact, model: LanguageModel, _reducer: Reducer
-) -> dict[str, tuple[Growth, ...]]:
-    return measure_growth_curves(_reducer)
+    corpus: Artifact, model: LanguageModel, _reducer: Reducer, _root: Path
+) -> GrowthCurves:
+    text = read_corpus([corpus.folder])
+    return load_or_measure_growth_curves(_root, text, model, _reducer)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …", hash_funcs=STAMPS)

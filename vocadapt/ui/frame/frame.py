@@ -12,6 +12,7 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.ui.components import blocks, glossary
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.setting_inputs import forget_inputs
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.pages import PAGES, NextPart, Part, format_title
 from vocadapt.ui.jobs import overview, panel, results
@@ -72,6 +73,7 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
     lesson is open, a link to the next part.
     """
     address.enter(part.name)
+    forget_inputs()
     workspace = address.workspace()
     with mistakes.show_errors():
         address.follow_renames(workspace)

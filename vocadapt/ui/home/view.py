@@ -29,6 +29,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, count_noun, fraction
+from vocadapt.ui.errors.comparable import label_difference
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
@@ -240,7 +241,7 @@ def describe_pair(pair: FairPair) -> str:
     elif len(pair.seeds) < MIN_SEEDS:
         parts.append(f"no claim with fewer than {MIN_SEEDS}")
     if pair.baseline is not None and not pair.is_fair:
-        parts.append(f"they differ in {', '.join(pair.differences)}")
+        parts.append(f"they differ in {', '.join(map(label_difference, pair.differences))}")
     if pair.other_settings:
         parts.append(f"other settings: {count(len(pair.other_settings))}")
     return " · ".join(parts)

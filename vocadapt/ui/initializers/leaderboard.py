@@ -168,10 +168,8 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     st.markdown(f"{about}.")
     paths = {role: (path,) for role, path in inputs.items()}
     spec = Spec("leaderboard", LeaderboardStep(settings), paths)
-    wish, icon = Path(inputs.get("vectors") or inputs["target"]).stem, ":material/leaderboard:"
-    name = panel.draw_start(
-        workspace, "leaderboards", spec, wish, "Compare initializers", "compare", icon=icon
-    )
+    wish = Path(inputs.get("vectors") or inputs["target"]).stem
+    name = panel.draw_start(workspace, spec, wish, "Compare initializers", "compare")
     if name:
         if text in corpora:  # the masked loss is not part of the model of costs
             work = 0.0

@@ -3,6 +3,7 @@ that repair it to the form.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from vocadapt.training.tasks.task import list_task_files
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import format_sentence
 from vocadapt.ui.components.setting_inputs import can_change, change_inputs, format_change
+from vocadapt.ui.serving import paths
 
 MINUTES = "minutes"  # code of the guard of the time
 
@@ -40,10 +42,16 @@ def draw_guards(workspace: Workspace, *specs: Spec, has_estimate: bool = False) 
 
 
 def find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
-    """Return the guards of a step, cached until its settings or inputs change."""
+    """Return the guards of a step, cached until its settings or inputs change.
+
+    Nothing is downloaded, because a link may name any model; and a path that pages may not open is
+    not read.
+    """
     if spec.declaration.guards is None:
         return ()
+    spec = replace(spec, offline=True)
     try:
+        paths.check_inputs(spec)
         return _find_guards(spec.to_json(), _stamp_inputs(spec), spec, workspace.root)
     except InputError:  # an input cannot be read: the form or the job reports it
         return ()
@@ -73,8 +81,8 @@ def _draw_sentence(guard: Guard) -> None:
 def _stamp_inputs(spec: Spec) -> str:
     """Return a digest of sizes and times of all inputs; hub names do not change."""
     files = list[Path]()
-    for role, paths in spec.inputs.items():
-        for path in map(Path, paths):
+    for role, given in spec.inputs.items():
+        for path in map(Path, given):
             if role == "task":
                 files += list_task_files(path)
             elif os.path.exists(path):

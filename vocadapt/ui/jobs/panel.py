@@ -90,13 +90,11 @@ def launch(workspace: Workspace, spec: Spec, name: str, work: float = 0.0) -> qu
 
 def draw_start(
     workspace: Workspace,
-    makes: str,
     spec: Spec | None,
     wish: str,
     label: str,
     key: str,
     name_key: str = "",
-    icon: str = ":material/play_arrow:",
     kind: ButtonKind = "primary",
     has_estimate: bool = False,
 ) -> str:
@@ -104,18 +102,21 @@ def draw_start(
     else "". While a job with the same settings lives, draw that instead. The guards of its step stand
     above the button, which is quiet if they say that it takes very long.
 
-    makes: the kind of the result. spec: None while inputs are missing: the button is disabled. wish:
-    the name if it is free. name_key: key of the field of the name; without one, there is no field. has_estimate: whether
-    the page shows the time itself.
+    spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
+    is free. name_key: key of the field of the name; without one, there is no field. has_estimate:
+    whether the page shows the time itself.
     """
-    if spec and draw_if_running(workspace, spec):
-        return ""
-    if name_key:
-        name = pickers.draw_name_input(workspace, makes, wish, name_key)
-    else:
-        name = workspace.find_free_name(makes, wish, queue.list_promised_names(workspace, makes))
-    if spec and guards.draw_guards(workspace, spec, has_estimate=has_estimate):
-        kind = "secondary"
+    name, icon = "", ":material/play_arrow:"
+    if spec is not None:
+        if draw_if_running(workspace, spec):
+            return ""
+        if name_key:
+            name = pickers.draw_name_input(workspace, spec.kind, wish, name_key)
+        else:
+            taken = queue.list_promised_names(workspace, spec.kind)
+            name = workspace.find_free_name(spec.kind, wish, taken)
+        if guards.draw_guards(workspace, spec, has_estimate=has_estimate):
+            kind = "secondary"
     pressed = st.button(label, type=kind, icon=icon, key=key, disabled=spec is None)
     return name if pressed else ""
 

@@ -290,9 +290,7 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
         spec = None
         if all(inputs[role.name] for role in step.needs):
             spec = Spec(step.name, settings, inputs)
-        name = panel.draw_start(
-            workspace, step.makes, spec, step.name, "Start", f"{key}_start", f"{key}_name"
-        )
+        name = panel.draw_start(workspace, spec, step.name, "Start", f"{key}_start", f"{key}_name")
         if spec and name:
             panel.start(workspace, spec, name)
 

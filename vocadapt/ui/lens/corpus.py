@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note, draw_table
-from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.number_formats import count, percent, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
 from vocadapt.ui.text.counting import offer_counting
@@ -44,7 +44,7 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -
         if counted:
             _draw_table(counted)
             fractions = {row.model: row.shares() for row in counted}
-            whole = [f"{row.model} {fraction(row.one_piece)}" for row in counted]
+            whole = [f"{row.model} {percent(row.one_piece)}" for row in counted]
             alt = f"Words by their number of wordpieces. Whole words: {', '.join(whole)}."
             draw_figure(
                 figures.plot_wordpieces_per_word(fractions), "pieces", markup.escape_invisible(alt)
@@ -148,8 +148,8 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
             "wordpieces per word": [round(row.fertility, 3) for row in rows],
             "vs. the first": differences,
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
-            "whole words": [row.one_piece for row in rows],
-            "unknown": [fraction(row.unknown) for row in rows],
+            "whole words": [100 * row.one_piece for row in rows],
+            "unknown": [percent(row.unknown) for row in rows],
         },
         key="fertility",
         column_config={
@@ -159,7 +159,7 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
                 for name in ("wordpieces per word", "per distinct word")
             },
             "whole words": st.column_config.ProgressColumn(
-                format="%.3f", min_value=0, max_value=1, width="small"
+                format="%.1f %%", min_value=0, max_value=100, width="small"
             ),
             "vs. the first": st.column_config.TextColumn(alignment="right"),
             "unknown": st.column_config.TextColumn(width="small", alignment="right"),

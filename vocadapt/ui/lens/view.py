@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from tokenizers import Tokenizer
 
+from vocadapt.analysis.results.tables import format_points
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.example_words import find_example_line
 from vocadapt.lab.workspace.manifest import MANIFEST
@@ -19,7 +20,7 @@ from vocadapt.models.language_model import LanguageModel, filter_cached, open_mo
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.number_formats import count, fraction, percent, signed
 from vocadapt.ui.frame import cache, mistakes
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.lens import (
@@ -329,16 +330,20 @@ def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
                 )
                 right.metric(
                     "Whole words",
-                    fraction(row.one_piece),
-                    _format_difference(row.one_piece, first.one_piece),
+                    percent(row.one_piece),
+                    _format_difference(row.one_piece, first.one_piece, is_share=True),
                     help=explain("Whole words", HELP["one piece"]),
                 )
 
 
-def _format_difference(value: float, first: float) -> str | None:
-    """Format the difference to the first model; None if it is too small to show."""
+def _format_difference(value: float, first: float, is_share: bool = False) -> str | None:
+    """Format the difference to the first model, of shares in points; None if it is too small to
+    show.
+    """
     if abs(value - first) < MIN_SHOWN_DIFFERENCE:
         return None
+    if is_share:
+        return f"{format_points(value - first)} points"
     return signed(value - first)
 
 

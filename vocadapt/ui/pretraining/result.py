@@ -114,19 +114,17 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
     loss = numbers["loss_per_character"]
     change = (loss["after"] - loss["before"]) / loss["before"]
     before_after = f"{fraction(loss['before'])} → {fraction(loss['after'])}"
-    first, *others = st.columns(5)
+    first, *others = st.columns(4)
     verdict = numbers.get("loss_change", {}).get("verdict")
     if verdict in (LOWER, HIGHER, None):  # None: a report without a verdict
         first.metric(LOSS_LABEL, before_after, f"{100 * change:+.1f} %", "inverse")
     else:
         draw_metrics((LOSS_LABEL, before_after, f"{100 * change:+.1f} %"), places=[first])
     # 2. The figures of the training.
-    speed = f"{count(round(numbers['tokens_per_second']))} wordpieces/s"
     draw_metrics(
         ("Stage", numbers["stage"], plain(model) or None),
         ("Trained parameters", count(numbers["trainable"]), f"{count(numbers['frozen'])} frozen"),
         ("Wordpieces", count(numbers["tokens"]), count_noun(numbers["steps"], "step")),
-        ("Time", duration(numbers["seconds"]), speed),
         places=others,
     )
     # 3. Sentences that interpret the change and state how it was measured.
@@ -144,7 +142,8 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
         f" {count_noun(numbers['held_out_words'], 'masked word')} of held-out lines,"
         f" before and after training.{excluded} A unigram model has"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
-        " vocabularies; lower is better."
+        f" vocabularies; lower is better. It took {duration(numbers['seconds'])}, at"
+        f" {count(round(numbers['tokens_per_second']))} wordpieces/s."
     )
     if one.checkpoints:
         with st.expander(

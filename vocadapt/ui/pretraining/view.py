@@ -38,7 +38,7 @@ from vocadapt.ui.components.number_formats import (
     count_noun,
     duration,
     format_estimate_bold,
-    fraction,
+    percent,
 )
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
@@ -153,7 +153,7 @@ def describe_model(model: LanguageModel, name: str) -> None:
     kind = "a model without extension modules"
     if is_extended(model.config):
         added = count(int(model.config.get("extension_vocab_size", 0)))
-        kind = f"an exBERT: modules of {fraction(size.share)} of a layer, {added} added tokens"
+        kind = f"an exBERT: modules of {percent(size.share)} of a layer, {added} added tokens"
     draw_note(f"{plain(name)}: {kind}; {layers} layers with hidden size {size.layer_hidden}")
 
 
@@ -320,7 +320,6 @@ def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None
     wish, key = request.suggested_name, "start_pretraining"
     target = panel.draw_start(
         workspace,
-        "models",
         request.spec,
         wish,
         "Start",

@@ -335,9 +335,7 @@ def draw_form(
     inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
     spec = Spec("projection", ProjectionStep(selected.choice, settings), inputs)
     wish, label = f"{suggested_name}-{method}", "Create projection"
-    name = panel.draw_start(
-        workspace, "projections", spec, wish, label, "make_map", "projection_name"
-    )
+    name = panel.draw_start(workspace, spec, wish, label, "make_map", "projection_name")
     if name:
         _start(workspace, spec, name)
 
@@ -369,10 +367,8 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     wish = intake.suggest_name(files)
     inputs = {"space": (space.name,), "layout": (str(files[0]),)}
     spec = Spec("import-layout", ImportLayoutStep(), inputs)
-    key, name_key, icon = "import_layout", "projection_layout_name", ":material/upload:"
-    name = panel.draw_start(
-        workspace, "projections", spec, wish, "Import layout", key, name_key, icon
-    )
+    key, name_key = "import_layout", "projection_layout_name"
+    name = panel.draw_start(workspace, spec, wish, "Import layout", key, name_key)
     if name:
         _start(workspace, spec, name, LAYOUT_FORM)
 

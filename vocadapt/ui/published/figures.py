@@ -26,7 +26,7 @@ from vocadapt.published.model_sizes import (
 )
 from vocadapt.published.tables import PLOTS, PublishedTable
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, percent
 
 # Name of a plot → the points of its lines, and the title of its axis.
 LINES = {
@@ -91,7 +91,7 @@ def draw_coverage(found: MeanCoverage, key: str) -> None:
     reasons = sorted({one.why for one in found.tasks.values() if one.why})
     text = f"Defined for {count(found.n_defined)} of {count(found.n_tasks)} tasks."
     if found.fraction is not None:
-        text = f"Mean of the fractions: {found.fraction:.0%} (dotted). {text}"
+        text = f"Mean of the fractions: {percent(found.fraction)} (dotted). {text}"
     draw_note(" ".join([text, *(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons)]))
 
 

@@ -5,7 +5,6 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.footprint import STRUBELL_LBS_PER_KWH, STRUBELL_PUE
 from vocadapt.published.costs import apply_strubell, has_costs
 from vocadapt.published.styles import GREEN, CellStyle, style_cells
@@ -13,7 +12,7 @@ from vocadapt.published.tables import KINDS, PublishedCell, PublishedTable
 from vocadapt.ui.components import blocks, markup
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
 from vocadapt.ui.components.markup import PublishedMark, plain
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, percent
 
 # The colors of an increase and a decrease, as red, green and blue; the depth is their opacity.
 INCREASE, DECREASE = "0 158 115", "204 60 60"
@@ -125,7 +124,7 @@ def draw_costs(table: PublishedTable) -> None:
                 "kWh": [row.kwh for row in rows],
                 "lbs CO2": [row.lbs for row in rows],
                 "lbs CO2, published": [row.lbs_published for row in rows],
-                "relative to first row": [format_fraction(row.fraction) for row in rows],
+                "relative to first row": [percent(row.fraction) for row in rows],
             }
         )
     draw_note(

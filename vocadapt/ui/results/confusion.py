@@ -18,7 +18,7 @@ from vocadapt.ui.components.markup import (
     escape_invisible,
     plain,
 )
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, percent
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
 from vocadapt.ui.errors.comparable import find_baseline_name
 from vocadapt.ui.errors.filters import format_cell
@@ -91,7 +91,9 @@ def _draw_matrix(found: ConfusionMatrix, selected: str) -> None:
         rows.append((gold, f"gold, {count(totals[gold])}", cells))
     if rows:
         label = "Confusion matrix: gold labels as rows, predicted labels as columns"
-        draw_heat_map(list(found.predicted), rows, label, word_links.build_links(CELL))
+        draw_heat_map(
+            list(found.predicted), rows, label, word_links.build_links(CELL), show=percent
+        )
     draw_note(
         f"{count(int(whole.counts.sum()))} {found.unit}. **Rows: gold, columns: predicted.** Each"
         " cell: fraction of its row, and count; click one for its examples."

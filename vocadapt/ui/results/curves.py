@@ -55,7 +55,7 @@ def draw_curves(
     draw_note(f"{count(len(chosen))} of {count(len(every))} runs.")
     # 2. Losses and dev scores side by side, with the same color for a run in both.
     left, right = st.columns(2, gap="large")
-    among = list(label_curves(runs[::-1], names))  # oldest first: a new run changes no color
+    among = list_curves(runs, runs[0].task, names)
     height = HEIGHT + LEGEND_LINE * len(chosen)
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
@@ -85,10 +85,26 @@ def label_curves(runs: Sequence[RunSet], names: Mapping[str, str]) -> dict[str, 
     names: display names of runs.
     """
     return {
-        f"{escape_invisible(names.get(one.name, one.name))} · {run.called}": run.record
+        label_curve(names.get(one.name, one.name), run.called): run.record
         for one in runs
         for run in one.runs
     }
+
+
+def label_curve(name: str, seed: str) -> str:
+    """Return the label of the curve of a run: "green · seed 1"."""
+    return f"{escape_invisible(name)} · {seed}"
+
+
+def list_curves(runs: Sequence[RunSet], task: str, names: Mapping[str, str]) -> list[str]:
+    """Return the labels of the curves of a task, the oldest first, by which figures assign colors: a
+    new run changes no color.
+
+    runs: newest first; those without scores are not on Results, so they are left out. names: display
+    names of runs.
+    """
+    own = [one for one in reversed(runs) if one.task == task and one.tokenizations]
+    return list(label_curves(own, names))
 
 
 def describe_last(what: str, last: Mapping[str, float]) -> str:

@@ -38,8 +38,8 @@ def draw(workspace: Workspace) -> None:
 
     if merged.is_study(workspace):
         _draw_study_link(workspace)
-        _draw_cell(workspace, runs)
-        runs = merged.merge_seeds(runs)
+        cells, runs = runs, merged.merge_seeds(runs)
+        _draw_cell(workspace, cells, runs)
     # 1. Task, baseline and score.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = view.pick_task(runs)
@@ -73,12 +73,12 @@ def draw(workspace: Workspace) -> None:
     view.draw_details(workspace, board, scorer)
 
 
-def _draw_cell(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+def _draw_cell(workspace: Workspace, cells: Sequence[RunSet], rows: Sequence[RunSet]) -> None:
     """Draw the run of one cell of a study, selected in the grid of the study or here.
 
-    runs: runs of all cells.
+    cells: runs of all cells. rows: the same, merged by variant and task.
     """
-    labels = {one.name: merged.describe_cell(one.name, one.seeds) for one in runs}
+    labels = {one.name: merged.describe_cell(one.name, one.seeds) for one in cells}
     with st.container(border=True):
         chosen = pickers.pick_name(
             "Run of one cell",
@@ -88,10 +88,11 @@ def _draw_cell(workspace: Workspace, runs: Sequence[RunSet]) -> None:
             help="Shows the scores, the learning curve and the manifest of one cell of the study.",
             labels=labels,
         )
-        for one in runs:
+        for one in cells:
             if one.name == chosen:
                 st.markdown(describe_training(workspace, one))
-                draw_runs(one)
+                row = next(row for row in rows if one.runs[0] in row.runs)
+                draw_runs(one, row.name, curves.list_curves(rows, one.task, {}))
 
 
 def _draw_study_link(workspace: Workspace) -> None:

@@ -20,7 +20,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import blocks
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, percent
 from vocadapt.ui.components.setting_inputs import SMALL
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.jobs import panel
@@ -170,7 +170,7 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
         return
     declared = declare_searched()
     named = {declared[key].label: value for key, value in importance.items()}
-    shares = ", ".join(f"{name} {value:.0%}" for name, value in named.items())
+    shares = ", ".join(f"{name} {percent(value)}" for name, value in named.items())
     draw_figure(
         plot_importance(named),
         "search_figure_importance",

@@ -1,4 +1,6 @@
-"""The part Workspace: everything that the workspace holds, unused uploads, the trash, and copies of the workspace."""
+"""The part Workspace: everything that the workspace holds, unused uploads, the trash, and copies of
+the workspace.
+"""
 
 import streamlit as st
 

@@ -47,17 +47,9 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         spec = Spec("corpus", step, inputs)
-    name = panel.draw_start(
-        workspace,
-        "corpora",
-        spec,
-        wish=intake.suggest_name(files),
-        label="Import and count",
-        key="take_text",
-        name_key="corpus_name",
-        icon=":material/add:",
-        kind="secondary" if same else "primary",
-    )
+    wish, key = intake.suggest_name(files), "take_text"
+    kind: panel.ButtonKind = "secondary" if same else "primary"
+    name = panel.draw_start(workspace, spec, wish, "Import and count", key, "corpus_name", kind)
     if spec and name:
         panel.start(workspace, spec, name, form="text")
 

@@ -10,8 +10,6 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import get_settings
-from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.display import shorten_text
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import markup, pickers, word_links
@@ -22,7 +20,6 @@ from vocadapt.ui.components.blocks import (
     draw_note,
 )
 from vocadapt.ui.components.number_formats import count, fraction, percent
-from vocadapt.ui.components.setting_inputs import describe
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.text.counting import offer_counting
@@ -101,19 +98,15 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
             width="stretch",
         )
         text = read_corpus([corpus.folder])
-        if st.button(
-            "Import without copies",
-            icon=":material/filter_alt:",
-            key="drop_copies",
-            help=describe(get_settings(CorpusSettings)["drop_copies"]),
-        ):
-            step = CorpusStep(
-                copy=bool(corpus.manifest.settings.get("copy")),
-                corpus=replace(text.settings, drop_copies=True),
-            )
-            inputs = {"text": tuple(map(str, text.files)), "model": (model,)}
-            name = workspace.find_free_name("corpora", f"{corpus.name}-distinct")
-            panel.start(workspace, Spec("corpus", step, inputs), name)
+        step = CorpusStep(
+            copy=bool(corpus.manifest.settings.get("copy")),
+            corpus=replace(text.settings, drop_copies=True),
+        )
+        spec = Spec("corpus", step, {"text": tuple(map(str, text.files)), "model": (model,)})
+        wish, label = f"{corpus.name}-distinct", "Import without copies"
+        name = panel.draw_start(workspace, spec, wish, label, "drop_copies", kind="secondary")
+        if name:
+            panel.start(workspace, spec, name)
 
 
 def _draw_sample(corpus: Artifact) -> None:

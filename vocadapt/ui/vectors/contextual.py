@@ -71,7 +71,7 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         spec = Spec("contextual", ContextualStep(contextual=settings), inputs)
         label = "Make contextual vectors"
         artifact_name = panel.draw_start(
-            workspace, "vectors", spec, wish, label, "make_contextual", "contextual_name"
+            workspace, spec, wish, label, "make_contextual", "contextual_name"
         )
         if artifact_name:
             panel.start(workspace, spec, artifact_name)

@@ -258,7 +258,7 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
         spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
         name = panel.draw_start(
-            workspace, "vectors", spec, corpus.name, "Train word vectors", "train", "vectors_name"
+            workspace, spec, corpus.name, "Train word vectors", "train", "vectors_name"
         )
         if name:
             panel.start(workspace, spec, name)
@@ -348,15 +348,6 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
         inputs = {role: (path,) for role, path in candidates.items() if path}
         spec = Spec("import", ImportStep(limit=limit, fold=fold), inputs)
     wish = intake.suggest_name(files)
-    name = panel.draw_start(
-        workspace,
-        "vectors",
-        spec,
-        wish,
-        "Import vectors",
-        "import",
-        "import_name",
-        ":material/download:",
-    )
+    name = panel.draw_start(workspace, spec, wish, "Import vectors", "import", "import_name")
     if spec and name:
         panel.start(workspace, spec, name, form="vectors_file")

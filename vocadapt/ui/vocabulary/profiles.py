@@ -9,7 +9,7 @@ from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, percent
 from vocadapt.ui.frame import count_cache
 from vocadapt.ui.lens.view import ModelEntry
 from vocadapt.vocabulary.overlap import (
@@ -65,7 +65,7 @@ def _draw_overlap(models: Sequence[ModelEntry]) -> None:
     columns: dict[str, list[str]] = {"tokens of": [entry.label for entry in models]}
     for k, entry in enumerate(models):
         columns[f"also in {entry.label}"] = [
-            f"{fraction(fractions[k])} · {count(commons[k])}"
+            f"{percent(fractions[k])} · {count(commons[k])}"
             for fractions, commons in zip(found.share, found.common, strict=True)
         ]
     draw_table(

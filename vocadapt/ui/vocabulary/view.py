@@ -107,7 +107,7 @@ def draw_reduction(
             selected = _draw_token_table(reducer, chosen.removed)
         # The curves last: the first time they take seconds.
         with curves:
-            _draw_curves(corpus, entry, reducer, chosen.growth)
+            _draw_curves(workspace, corpus, entry, reducer, chosen.growth)
         if selected is not None:
             _draw_token(workspace, corpus, entry, reducer, chosen.removed, selected)
 
@@ -142,9 +142,9 @@ def _draw_start_button(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
         spec = Spec("model", ModelStep(recipe=recipe), inputs)
-        key, name_key, icon = "vocabulary_make", "vocabulary_name", ":material/compress:"
+        key, name_key = "vocabulary_make", "vocabulary_name"
         name = panel.draw_start(
-            workspace, "models", spec, wish, "Make this model", key, name_key, icon, "secondary"
+            workspace, spec, wish, "Make this model", key, name_key, "secondary"
         )
         if name:
             panel.start(workspace, spec, name)
@@ -293,7 +293,9 @@ def _draw_basis(workspace: Workspace, corpus: Artifact, entry: ModelEntry) -> No
         draw_note(group_digits(describe_held_out(counts.held_out_lines, counts.lines)))
 
 
-def _draw_curves(corpus: Artifact, entry: ModelEntry, reducer: Reducer, grown: Growth) -> None:
+def _draw_curves(
+    workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer, grown: Growth
+) -> None:
     """Draw the growth by size for all heuristics, with a ring at the current setting."""
     if not _may_draw_curves(reducer):
         return
@@ -304,7 +306,8 @@ def _draw_curves(corpus: Artifact, entry: ModelEntry, reducer: Reducer, grown: G
     # 1. The curves; the current setting is one more point on that of its heuristic.
     held_out: dict[str, dict[float, float]] = {}
     in_sample: dict[str, dict[float, float]] = {}
-    for name, sizes in count_cache.growth_curves_of(corpus, entry.model, reducer).items():
+    curves = count_cache.growth_curves_of(corpus, entry.model, reducer, workspace.root)
+    for name, sizes in curves.items():
         points = [*sizes, grown] if name == grown.heuristic else sizes
         points = sorted(points, key=lambda point: -point.keep)
         title = name_heuristic(name)

@@ -1,0 +1,28 @@
+"""Growth curves are measured once for a text and a tokenizer."""
+
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.reports import growth_curves
+from vocadapt.lab.reports.growth_curves import (
+    build_curves_path,
+    load_or_measure_growth_curves,
+)
+from vocadapt.models.language_model import open_model
+from vocadapt.vocabulary.growth.growth import Reducer
+
+
+def test_growth_curves_are_kept_by_content(long_text, tiny_bert, tmp_path, monkeypatch):
+    text, model = read_corpus([long_text]), open_model(tiny_bert)
+    counts = load_or_count_words(None, text, model.splitter)
+    reducer = Reducer(model.vocabulary, counts.choosing, counts.held_out)
+    measured = load_or_measure_growth_curves(tmp_path, text, model, reducer)
+    path = build_curves_path(tmp_path, text, model)
+    path.write_text(path.read_text().replace('"tokens": ', '"tokens": 1'))
+    kept = load_or_measure_growth_curves(tmp_path, text, model, reducer)
+    assert kept["freq"][0].tokens == int(f"1{measured['freq'][0].tokens}")  # read
+    assert kept["freq"][3].growth == measured["freq"][3].growth
+    path.write_text('{"freq": [')  # damaged: measured anew
+    assert load_or_measure_growth_curves(tmp_path, text, model, reducer) == measured
+    # A read-only lab writes nothing.
+    monkeypatch.setattr(growth_curves, "is_read_only", lambda: True)
+    assert load_or_measure_growth_curves(tmp_path / "new", text, model, reducer) == measured
+    assert not (tmp_path / "new").exists()

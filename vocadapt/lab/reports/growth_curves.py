@@ -1,0 +1,47 @@
+"""Growth of a text by the size of a smaller vocabulary, under each heuristic, cached in the workspace."""
+
+import logging
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.limits import is_read_only
+from vocadapt.lab.workspace.records import COUNTS
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.text.corpus import Corpus
+from vocadapt.vocabulary.growth.growth import SEEDS, SIZES, Growth, Reducer, measure_growth_curves
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+
+GROWTH_VERSION = "1"  # part of the name of cached curves; another one makes them anew
+GrowthCurves = dict[str, tuple[Growth, ...]]
+
+
+def load_or_measure_growth_curves(
+    root: Path, corpus: Corpus, model: LanguageModel, reducer: Reducer
+) -> GrowthCurves:
+    """Return the growth under each heuristic, from the whole vocabulary to the smallest possible,
+    cached in the workspace at `root` by content; a read-only lab writes no cache.
+    """
+    path = build_curves_path(root, corpus, model)
+    with suppress(InputError, OSError, TypeError):  # missing or damaged: measured anew
+        kept = strict_json.read(path)
+        return {name: tuple(Growth(**point) for point in kept[name]) for name in REDUCTIONS}
+    curves = measure_growth_curves(reducer)
+    if not is_read_only():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            strict_json.write(path, curves)
+        except OSError as error:  # not fatal: they will be measured again
+            logging.getLogger(__name__).warning("cannot save the growth curves: %s", error)
+    return curves
+
+
+def build_curves_path(root: Path, corpus: Corpus, model: LanguageModel) -> Path:
+    """Return the path of the cached curves of this text and this tokenizer."""
+    special = sorted(model.vocabulary.special)
+    measured = (SIZES, SEEDS, *REDUCTIONS)
+    parts = (GROWTH_VERSION, corpus.digest(), model.fast_tokenizer.to_str(), special, measured)
+    key = "\0".join(map(str, parts))
+    return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.growth.json"
