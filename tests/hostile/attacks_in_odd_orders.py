@@ -18,6 +18,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from tests.material import counting_step
 from tests.material.counting_step import CountStep
 from tests.material.hostile import BIDI, LOUSY_NAME
@@ -368,7 +370,11 @@ def remove_the_folder_of_a_running_job(lab: Lab) -> None:
     shutil.rmtree(job.folder)
     assert queue.list_jobs(lab.workspace) == []
     refuse(lambda: queue.find_job(lab.workspace, job.id))
-    os.kill(pid, signal.SIGTERM)
+    psutil.Process(pid).terminate()
+    end = time.monotonic() + SECONDS
+    while psutil.pid_exists(pid):
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @order
