@@ -20,7 +20,6 @@ from vocadapt.models.certificate.certificate import CHECKS, Certificate, Check, 
 from vocadapt.models.certificate.comparisons import (
     compare_free_rows,
     compare_named_tokens,
-    describe_id,
     describe_tie,
     draw_sequences,
     find_padding_token,
@@ -39,6 +38,7 @@ from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings, get_output_bias
 from vocadapt.models.loaders.loader import LoadResult
+from vocadapt.models.model_folder import describe_id
 
 # The tiny model has 151 tokens, 40 tensors without a row for each token, and a tied head. Words are
 # added: tachycardia, euthymia, hypertension; a replacing plan also renews heart and blood.
@@ -458,8 +458,8 @@ def make_model(tokens: tuple[str, ...], rows: int, **config: object) -> Any:
 @pytest.mark.parametrize(
     ("value", "described"),
     [
-        (0, "token a"),
-        (1, "token b"),
+        (0, "a"),
+        (1, "b"),
         (2, "row 0 after the tokens"),
         (3, "row 1 after the tokens"),
         (4, "id 4"),

@@ -25,6 +25,7 @@ from vocadapt.models.loading import load_network
 from vocadapt.models.packs.apply import apply_pack, remove_pack
 from vocadapt.models.packs.make import identify_base, make_pack
 from vocadapt.models.packs.pack import EMBEDDINGS, OUTPUT, OUTPUT_BIAS, VocabularyPack, load_pack
+from vocadapt.vocabulary.families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 TRAINING = {"stage": "whole", "tokens": 100}  # as reported by a training
@@ -495,6 +496,8 @@ def test_byte_level_models_with_two_packs(tmp_path: Path, name: str, padded_to: 
     edit = Edit(open_model(base), open_model(tmp_path / "two"))
     results = {check: CHECKS[check](edit) for check in CHECKS if check != "reload"}
     assert {check: detail for check, (passed, detail) in results.items() if not passed} == {}
+    card = (tmp_path / "two" / "README.md").read_text("utf-8")
+    assert FAMILIES["byte-level-bpe"].exceptions in card
     encode = edit.after.fast_tokenizer.encode
     assert encode("a benzene", add_special_tokens=False).tokens[-1] == "Ġbenzene"
     remove_pack(edit.after, "medical", tmp_path / "left")

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tests.material.lab import write_text
+from tests.material.lab import wait_for, write_text
+from vocadapt.lab.housekeeping.trash import delete_artifact
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
@@ -105,6 +106,23 @@ def test_the_same_settings_twice_are_one_job_from_any_page(open_page, workspace)
     press(second, "Train word vectors")
     assert not second.exception and not second.error
     assert len(queue.list_jobs(workspace)) == 1
+
+
+def test_what_is_made_already_is_no_longer_the_blue_button(open_page, workspace):
+    app = open_page("vectors", workspace)
+    set_epochs(app, 1)
+    press(app, "Train word vectors")
+    [job] = queue.list_jobs(workspace)
+    wait_for(job, "done")
+    app = open_page("vectors", workspace)
+    for epochs, kind in ((1, "secondary"), (2, "primary")):
+        set_epochs(app, epochs)
+        [button] = [one for one in app.button if one.label == "Train word vectors"]
+        assert button.proto.type == kind
+        assert ("Made already: **long**." in read_text(app)) is (epochs == 1)
+    assert queue.find_made(workspace, job.spec).name == "long"
+    delete_artifact(workspace, workspace.artifact("vectors", "long"))
+    assert queue.find_made(workspace, job.spec) is None
 
 
 def test_two_orders_of_the_same_are_one_job(workspace, tiny_bert):

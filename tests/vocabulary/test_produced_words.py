@@ -2,24 +2,32 @@
 with its reason, although the vocabulary has it.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.conftest import TINY_TOKENS, build_tiny_bert
 from tests.material.architectures import build_tiny_model
+from tests.material.packs import adapt_words
+from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.language_model import open_model
+from vocadapt.models.packs.apply import apply_pack
+from vocadapt.models.packs.make import make_pack
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.vocabulary import ERASED, NEVER_PRODUCED, TOO_LONG, Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily, build_tokenizer
-from vocadapt.vocabulary.initializers.initialize import Materials
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials
+from vocadapt.vocabulary.initializers.outputs import initialize_output_rows
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import plan_from_words, split_addable_words
+from vocadapt.vocabulary.plan.tokenizer import measure_departures
 
 TOKENS = (*TINY_TOKENS, "covid-19", "Aspirin", "[unused7]")
 NEVER = ("covid-19", "Aspirin", "[unused7]")
@@ -59,6 +67,13 @@ def test_nor_do_they_give_their_embedding_to_others() -> None:
     words = build_space((*SHARED, *NEVER, "tachycardia"))
     materials = Materials(VocabularyPlan(vocabulary, ()), build_pieces(), target=words)
     assert set(materials.donors) == set(SHARED)
+    # Nor their rows of an output layer.
+    plan = VocabularyPlan(vocabulary, (AddedWord("tachycardia", ("[UNK]",)),))
+    materials = Materials(plan, build_pieces(), target=words)
+    output = np.array([[token in NEVER, 1] for token in vocabulary.tokens], np.float32)
+    settings = InitializerSettings("common-mean")
+    rows = initialize_output_rows(materials, settings, EmbeddingSpace(vocabulary.tokens, output))
+    assert rows.tolist() == [[0, 1]]
 
 
 def test_a_listed_word_that_stands_in_the_vocabulary_is_counted_as_left_out() -> None:
@@ -68,7 +83,8 @@ def test_a_listed_word_that_stands_in_the_vocabulary_is_counted_as_left_out() ->
     )
     assert reachable == ("tachycardia",)
     assert refused[NEVER_PRODUCED] == ("covid-19",)
-    plan = plan_from_words(vocabulary, splitter, build_space(("blood", "covid-19", "tachycardia")))
+    words = build_space(("blood", "covid-19", "tachycardia"))
+    plan = plan_from_words(vocabulary, splitter, words, exact=False)
     assert plan.added_tokens == ("tachycardia",)
     assert plan.summary()["left_out"] == {NEVER_PRODUCED: 1}
 
@@ -92,3 +108,49 @@ def test_words_that_are_erased_or_too_long_are_refused_with_the_reason() -> None
         assert reachable == ("tachycardia",)
         assert refused == {ERASED: ("\u200c", "\u200b\u200d"), TOO_LONG: (long,)}
     assert vocabulary.tokenize(long) == ("[UNK]",)
+
+
+EXACT = (*SHARED, "covid-19", "Aspirin", "[unused7]", "##e", "covid", "tachycardia")
+
+
+def test_exact_words_make_such_a_word_reachable_with_its_row_and_id(tmp_path: Path) -> None:
+    """The normalizer of an uncased model never writes Aspirin; nothing else keeps covid-19 away."""
+    folder = build_tiny_bert(tmp_path / "before", tokens=list(TOKENS))
+    before = open_model(folder)
+    after = open_model(adapt_words(folder, EXACT, tmp_path / "after"))
+    i = TOKENS.index("covid-19")
+    assert after.vocabulary.ids["covid-19"] == before.vocabulary.ids["covid-19"] == i
+    assert np.array_equal(after.space.matrix[i], before.space.matrix[i])
+    assert after.vocabulary.tokens[len(TOKENS) :] == ("covid", "tachycardia")
+    encoded = encode(after.fast_tokenizer, "The COVID-19, covid heart", add_special_tokens=False)
+    assert encoded.tokens == ["the", "covid-19", ",", "covid", "heart"]
+
+    # The plan, the certificate and the counts of departures know it.
+    record = json.loads((after.path / "vocadapt.json").read_text("utf-8"))["plan"]
+    assert record["activated"] == 1 and "covid-19" in record["note"]
+    assert record["left_out"] == {NEVER_PRODUCED: 2}
+    certificate = certify(before, after)
+    assert certificate.passed
+    reachable = next(one for one in certificate.checks if one.name == "added tokens reachable")
+    assert "and 1 of 1 old tokens that are exact words now" in reachable.detail
+    pieces = {"covid-19": 3, "(covid-19)": 1, "covid": 2, "heart": 4}
+    found = measure_departures(before.vocabulary, after.fast_tokenizer, before.splitter, pieces)
+    assert (found.added_words, found.total) == (10, 0)
+    assert find_anchors(build_space(("covid-19",)), after.word_space).words == ("covid-19",)
+
+
+def test_it_can_be_the_only_word_and_is_kept_by_packs_and_by_every_removal(tmp_path: Path) -> None:
+    folder = build_tiny_bert(tmp_path / "before", tokens=list(TOKENS))
+    before, only = open_model(folder), ("the", "covid-19")
+    alone = open_model(adapt_words(folder, only, tmp_path / "alone"))
+    assert alone.vocabulary.tokens == before.vocabulary.tokens and certify(before, alone).passed
+    card = (alone.path / "README.md").read_text("utf-8")
+    assert "with 1 more exact words" in card and "; 1 old tokens, which the tokenizer" in card
+    after = open_model(adapt_words(folder, EXACT, tmp_path / "after"))
+    apply_pack(before, make_pack(before, after, "medicine"), tmp_path / "packed")
+    packed = open_model(tmp_path / "packed")
+    assert packed.fast_tokenizer.to_str() == after.fast_tokenizer.to_str()
+    assert "covid-19" in after.vocabulary.fixed_tokens
+    # Without exact words, nothing changes.
+    plan = plan_from_words(before.vocabulary, before.splitter, build_space(EXACT), exact=False)
+    assert plan.activated == () and set(plan.left_out[NEVER_PRODUCED]) == set(NEVER)

@@ -19,7 +19,7 @@ from vocadapt import __version__
 from vocadapt.footprint import Footprint
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.card import render_model_card
-from vocadapt.models.config_ids import Rename, describe_dropped_ids, make_renaming
+from vocadapt.models.config_ids import Rename, make_renaming, read_config_files, rename_ids
 from vocadapt.models.config_sizes import count_layers
 from vocadapt.models.embedding_matrix.change import change_network, change_unused_outputs
 from vocadapt.models.embedding_matrix.padding import MatrixRows
@@ -29,6 +29,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.model_files import INDEX, list_weight_files
+from vocadapt.models.model_folder import describe_id
 from vocadapt.models.saving import save_network, write_json
 from vocadapt.models.sentence_modules import copy_sentence_modules
 from vocadapt.models.transformers_tokenizer import save_tokenizer
@@ -125,7 +126,11 @@ class AdaptedModel(Summarized):
         """The removed tokens whose ids are dropped from config.json and generation_config.json, by
         file and key.
         """
-        return describe_dropped_ids(self.base, self.base.vocabulary.tokens, self._rename_id)
+        found = {}
+        for file, content in read_config_files(self.base).items():
+            for path, ids in rename_ids(content, self._rename_id).dropped.items():
+                found[f"{file}: {'.'.join(path)}"] = [describe_id(self.base, i) for i in ids]
+        return found
 
     @cached_property
     def _rename_id(self) -> Rename:

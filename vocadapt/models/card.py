@@ -235,6 +235,8 @@ def _format_title(plan: Mapping[str, Any]) -> str:
         return f"with {plan['replaced']:,} embeddings replaced"
     if plan["added"]:
         return f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
+    if plan.get("activated"):
+        return f"with {plan['activated']:,} more exact words"
     if plan["tokens_after"] == plan["tokens_before"]:
         return "with its tokens in another order"
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
@@ -246,6 +248,11 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
     replaced = examples = ""
     if plan["replaced"]:
         replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
+    if plan.get("activated"):
+        replaced += (
+            f"; {plan['activated']:,} old tokens, which the tokenizer never produced, became exact"
+            " words"
+        )
     words = ", ".join(map(format_code, list_new_words(record, MAX_EXAMPLES)))
     if words:
         examples = f" Examples: {words}."

@@ -174,25 +174,6 @@ def find_named_tokens(
     return frozenset(named)
 
 
-def describe_dropped_ids(
-    model: ModelFiles, tokens: tuple[str, ...], rename: Rename
-) -> dict[str, list[str]]:
-    """Return the tokens whose ids are dropped from the config files of a model, by file and key.
-
-    tokens: of the model, by id.
-    """
-    found = {}
-    for file, content in read_config_files(model).items():
-        for path, ids in rename_ids(content, rename).dropped.items():
-            found[f"{file}: {'.'.join(path)}"] = [name_id(i, tokens) for i in ids]
-    return found
-
-
-def name_id(i: int, tokens: tuple[str, ...]) -> str:
-    """Return the token with an id, or the number of a row without a token."""
-    return tokens[i] if 0 <= i < len(tokens) else f"row {i - len(tokens)} after the tokens"
-
-
 def make_renaming(plan: VocabularyPlan, rows: MatrixRows) -> Rename:
     """Return the function from an old id to the new one, None for a removed token.
 

@@ -35,6 +35,7 @@ from vocadapt.vocabulary.families import (
     read_tokenizer,
     vocabulary_of,
 )
+from vocadapt.vocabulary.families.files.tokenizer_checks import TOKENIZER
 
 LOG = logging.getLogger(__name__)
 GENERIC_NAMES = ("model", "checkpoint", "final", "output")  # folder names that identify no model
@@ -78,6 +79,13 @@ class ModelFolder(Summarized):
         if self.casing_note:
             LOG.warning("%s: %s", self.name, self.casing_note)
         return tokenizer
+
+    @cached_property
+    def limits(self) -> Mapping[str, Any]:
+        """The truncation and the padding in tokenizer.json, which are off while a text is read."""
+        file = self.path / TOKENIZER
+        stored = read_json_object(file) if file.is_file() else {}
+        return {name: stored[name] for name in ("truncation", "padding") if stored.get(name)}
 
     @cached_property
     def casing_note(self) -> str:
@@ -174,6 +182,18 @@ class ModelFolder(Summarized):
     def positions(self) -> int | None:
         """Largest number of tokens of an input, special tokens included; None if there is no limit."""
         return count_positions(self.config)
+
+
+def describe_id(model: ModelFolder, i: int) -> str:
+    """Describe an id: by its token; by its row after the tokens if the embedding has no token; or by
+    the id itself if there is no embedding.
+    """
+    tokens, n_rows = model.vocabulary.tokens, model.config.get("vocab_size", 0)
+    if 0 <= i < len(tokens):
+        return tokens[i]
+    if len(tokens) <= i < n_rows:
+        return f"row {i - len(tokens)} after the tokens"
+    return f"id {i}"
 
 
 def name_of(path: Path) -> str:

@@ -11,6 +11,7 @@ tokenizer_config.json, chat templates, declared special tokens, truncation and p
 
 import json
 import shutil
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +22,14 @@ from vocadapt.models.model_files import ADDED_TOKENS, CONFIG, SETTINGS, list_cha
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import SAFE, convert_library_errors, run_quietly
 from vocadapt.models.saving import write_json
-from vocadapt.vocabulary.families import Vocabulary, family_of, vocabulary_of
+from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.family import DEFAULT
-from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER
+from vocadapt.vocabulary.families.files.tokenizer_json import read_flags
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-FILE = "tokenizer.json"
 EXACT_CLASS = "TokenizersBackend"  # reads tokenizer.json without changes
 PARTS = ("normalizer", "pre_tokenizer", "model")
 # For some model types (Qwen2), AutoTokenizer of transformers 5 ignores the class in
@@ -45,7 +46,6 @@ ATTRIBUTES = (
     "split_special_tokens",
     "truncation_side",
 )
-LIMITS = ("truncation", "padding")  # parts of tokenizer.json that are off while a text is read
 
 
 def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
@@ -56,10 +56,9 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
 
     # 1. Load it with the class that the folder names. Exception: to convert the files of an older
     #    model that is not a BERT, transformers needs additional packages.
-    stored = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
         _ = model.config  # raises InputError for an invalid config.json
-    has_file = (model.path / FILE).is_file()
+    has_file = (model.path / TOKENIZER).is_file()
     if not has_file and family_of(model.fast_tokenizer).name != DEFAULT:
         return _wrap_tokenizer(model)
     options: dict[str, Any] = dict(SAFE)
@@ -69,8 +68,7 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
         tokenizer = run_quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
     # 2. That class may rebuild parts of the tokenizer, as transformers 5 does for BERT. If a part
     #    differs from the stored one, use the generic class, which keeps all parts.
-    loaded = json.loads(tokenizer.backend_tokenizer.to_str())
-    if any(loaded[part] != stored[part] for part in PARTS):
+    if not _have_equal_parts(tokenizer.backend_tokenizer, model.fast_tokenizer):
         options = {name: getattr(tokenizer, name) for name in ATTRIBUTES}
         options |= dict(tokenizer.special_tokens_map)
         if has_file:
@@ -89,8 +87,7 @@ def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     """Build the transformers tokenizer of a folder without a tokenizer.json."""
     from transformers import PreTrainedTokenizerFast
 
-    path = model.path / SETTINGS
-    settings = read_json_object(path) if path.is_file() else {}
+    settings = read_settings(model.path, SETTINGS)
     options: dict[str, Any] = {
         f"{role}_token": model.vocabulary.roles[role] for role in model.vocabulary.role_ids
     }
@@ -119,12 +116,12 @@ def save_tokenizer(
         content["tokenizer_class"] = EXACT_CLASS
 
     # 2. The tokenizer, with truncation and padding.
-    vocabulary = vocabulary_of(tokenizer)
-    write_tokenizer_file(model, tokenizer, vocabulary, folder / FILE)
+    write_tokenizer_file(model, tokenizer, folder / TOKENIZER)
 
     # 3. The entries and the files of the model.
+    after = tokenizer.get_vocab(with_added_tokens=True)
     stored = {
-        name: keep_tokens(value, model.vocabulary, vocabulary)
+        name: keep_tokens(value, model.vocabulary, after)
         for name, value in read_settings(model.path, SETTINGS).items()
     }
     if ADDED_TOKENS in stored:
@@ -136,7 +133,7 @@ def save_tokenizer(
     write_json(folder / SETTINGS, content | stored)
     special = read_settings(model.path, SPECIAL_MAP)
     if special:
-        write_json(folder / SPECIAL_MAP, keep_tokens(special, model.vocabulary, vocabulary))
+        write_json(folder / SPECIAL_MAP, keep_tokens(special, model.vocabulary, after))
     for file in list_chat_templates(model.path):
         target = folder / file.relative_to(model.path)
         target.parent.mkdir(exist_ok=True)
@@ -147,26 +144,21 @@ def save_tokenizer(
         write_json(folder / SETTINGS, content | stored | {"auto_map": NO_OTHER_CLASS})
 
 
-def write_tokenizer_file(
-    model: ModelFolder, tokenizer: Tokenizer, vocabulary: Vocabulary, file: Path
-) -> None:
+def write_tokenizer_file(model: ModelFolder, tokenizer: Tokenizer, file: Path) -> None:
     """Write a tokenizer.json with the truncation and the padding of a model's own, whose padding id
     follows its token.
-
-    vocabulary: of the tokenizer.
     """
-    own = model.path / FILE
-    stored = read_json_object(own) if own.is_file() else {}
-    limits = {name: stored[name] for name in LIMITS if stored.get(name)}
+    limits = dict(model.limits)
     if not limits:
         tokenizer.save(str(file))
         return
     if "padding" in limits:
         tokens, i = model.vocabulary.tokens, limits["padding"]["pad_id"]
-        if 0 <= i < len(tokens):
-            limits["padding"] = {**limits["padding"], "pad_id": vocabulary.ids.get(tokens[i], i)}
+        new = tokenizer.token_to_id(tokens[i]) if 0 <= i < len(tokens) else None
+        if new is not None:
+            limits["padding"] = {**limits["padding"], "pad_id": new}
     content = json.loads(tokenizer.to_str()) | limits
-    file.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+    file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
 def read_settings(folder: Path, name: str) -> dict[str, Any]:
@@ -175,7 +167,7 @@ def read_settings(folder: Path, name: str) -> dict[str, Any]:
     return read_json_object(file) if file.is_file() else {}
 
 
-def keep_tokens(value: Any, before: Vocabulary, after: Vocabulary) -> Any:
+def keep_tokens(value: Any, before: Container[str], after: Container[str]) -> Any:
     """Return a value of a tokenizer's settings without the tokens that were removed from lists of
     special tokens: transformers would add them again.
     """
@@ -193,8 +185,10 @@ def keep_tokens(value: Any, before: Vocabulary, after: Vocabulary) -> Any:
 
 def _list_added_tokens(tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
     """Return the added tokens of a tokenizer by id, as in `added_tokens_decoder`."""
-    content = json.loads(tokenizer.to_str())["added_tokens"]
-    return {str(one.pop("id")): one for one in content}
+    return {
+        str(i): {"content": token.content, **read_flags(token)}
+        for i, token in tokenizer.get_added_tokens_decoder().items()
+    }
 
 
 def _loads_exactly(folder: Path, tokenizer: Tokenizer) -> bool:
@@ -202,6 +196,17 @@ def _loads_exactly(folder: Path, tokenizer: Tokenizer) -> bool:
     from transformers import AutoTokenizer
 
     loaded = run_quietly(lambda: AutoTokenizer.from_pretrained(folder, **SAFE))
-    loaded_parts = json.loads(loaded.backend_tokenizer.to_str())
-    parts = json.loads(tokenizer.to_str())
-    return all(loaded_parts[part] == parts[part] for part in PARTS)
+    return _have_equal_parts(loaded.backend_tokenizer, tokenizer)
+
+
+def _have_equal_parts(loaded: Tokenizer, stored: Tokenizer) -> bool:
+    """Return whether two tokenizers split a text into the same tokens. Truncation and padding of the
+    loaded one are switched off.
+    """
+    loaded.no_truncation()
+    loaded.no_padding()
+    texts = loaded.to_str(), stored.to_str()
+    if texts[0] == texts[1]:  # in most cases, and parsing a large vocabulary is slow
+        return True
+    one, other = map(json.loads, texts)
+    return all(one[part] == other[part] for part in PARTS)

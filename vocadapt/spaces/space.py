@@ -51,10 +51,8 @@ class TokenKinds:
 
 
 NO_KINDS = TokenKinds()
-MIN_VALUE, MAX_VALUE = (
-    1e-15,
-    1e15,
-)  # largest value of a vector: sums of its squares fit into float32
+# The largest value of a vector: sums of its squares fit into float32.
+MIN_VALUE, MAX_VALUE = 1e-15, 1e15
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -188,10 +188,12 @@ class Splitter:
         An added token that matches whole words needs this: it is matched in the normalized text,
         spaces included.
         """
+        return self.can_output(word) and self.is_normalized(word)
+
+    def is_normalized(self, text: str) -> bool:
+        """Return whether the normalizer leaves a text as it is."""
         normalizer = self._tokenizer.normalizer
-        if not self.can_output(word):
-            return False
-        return normalizer is None or normalizer.normalize_str(word) == word
+        return normalizer is None or normalizer.normalize_str(text) == text
 
     def _split(self, text: str, pre_tokenizer: PreTokenizer | None) -> list[str]:
         """Normalize a text, and split it by a pre-tokenizer of the tokenizers library."""

@@ -368,7 +368,7 @@ def subtract_counts(counts: Mapping[str, int], part: Mapping[str, int]) -> Mappi
     if not part:
         return counts
     left = {word: count - part.get(word, 0) for word, count in counts.items()}
-    return order_by_count({word: count for word, count in left.items() if count})
+    return order_by_count({word: count for word, count in left.items() if count > 0})
 
 
 def describe_held_out(held_out_lines: int, lines: int) -> str:

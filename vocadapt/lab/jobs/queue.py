@@ -38,9 +38,10 @@ from vocadapt.lab.workspace.drafts import (
 )
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.workspace import TRASH, Workspace, check_name
+from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, check_name
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-([\w-]+)")  # group 1: the step
+MAX_RECENT = 12  # newest jobs among which a result is looked for
 # Arguments of Python, followed by the job's folder. -P: no module is imported from the working folder.
 WORKER = ("-P", "-m", "vocadapt", "job")
 
@@ -185,6 +186,19 @@ def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
     """
     wanted = spec.absolute()
     return next((job for job in list_living_jobs(workspace) if job.spec == wanted), None)
+
+
+def find_made(workspace: Workspace, spec: Spec) -> Artifact | None:
+    """Return what one of the newest jobs has made by the step, settings and inputs of `spec`, unless it
+    was removed or is out of date; None if there is nothing.
+    """
+    wanted = spec.absolute()
+    for job in list_jobs(workspace, MAX_RECENT):
+        if job.spec == wanted and job.finished:
+            made = workspace.artifact(spec.kind, job.target.name)
+            if not made.explain_staleness(workspace):
+                return made
+    return None
 
 
 def remove_remains(workspace: Workspace) -> None:

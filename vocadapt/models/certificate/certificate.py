@@ -12,7 +12,6 @@ not count for the verdict.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -50,9 +49,6 @@ from vocadapt.progress import Progress, parts, silent
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.text.tokenization import encode, encode_batch
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
 
@@ -295,7 +291,8 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
 
 def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     """Check that the tokenizer produces the token of each added word, alone and before another
-    word, and that each added continuation is reachable.
+    word, and that each added continuation is reachable. Old tokens that it never produced before,
+    and that became exact words, are checked as added words are.
 
     Unreachable tokens of a vocabulary that was taken over from a target model are listed in the
     record, and accepted.
@@ -307,6 +304,8 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
         for token in edit.added
         if not vocabulary.continues(token) and (text := _find_text(token, splitter)) is not None
     }
+    activated = edit.before.vocabulary.find_activated(vocabulary)
+    words.update({token: token for token in activated})
     lines = [text + (text if text.startswith(" ") else f" {text}") for text in words.values()]
     encoded = encode_batch(
         edit.after.fast_tokenizer, [*words.values(), *lines], add_special_tokens=False
@@ -324,9 +323,12 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     unreachable |= set(vocabulary.find_unreachable(splitter, others))
     # 3. Accept the tokens that are unreachable in the vocabulary of the target, too.
     unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
-    faults = [token for token in edit.added if token in unexpected]
-    n_reachable = len(edit.added) - len(unreachable)
+    faults = [token for token in (*edit.added, *activated) if token in unexpected]
+    n_reachable = len(edit.added) - len(unreachable - activated)
     detail = f"{n_reachable:,} of {len(edit.added):,} added tokens are reachable"
+    if activated:
+        n_now = len(activated - unreachable)
+        detail += f", and {n_now:,} of {len(activated):,} old tokens that are exact words now"
     if known := len(unreachable) - len(faults):
         detail += f", {known:,} are unreachable in the target's vocabulary, too"
     if faults:

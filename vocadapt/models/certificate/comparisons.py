@@ -13,6 +13,7 @@ from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import CONFIG
+from vocadapt.models.model_folder import describe_id
 
 if TYPE_CHECKING:
     import torch
@@ -77,22 +78,10 @@ def _get_value(content: Any, path: tuple[str, ...]) -> Any:
     return content
 
 
-def describe_id(model: LanguageModel, i: int) -> str:
-    """Describe an id: by its token; by its row after the tokens if the embedding has no token; or by
-    the id itself if there is no embedding.
-    """
-    tokens, rows = model.vocabulary.tokens, model.config.get("vocab_size", 0)
-    if 0 <= i < len(tokens):
-        return f"token {tokens[i]}"
-    if len(tokens) <= i < rows:
-        return f"row {i - len(tokens)} after the tokens"
-    return f"id {i}"
-
-
 def find_padding_token(model: LanguageModel) -> str:
     """Return the token at the padding index of the embedding layer; "none" if there is none."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
-    return "none" if row is None else describe_id(model, row).removeprefix("token ")
+    return "none" if row is None else describe_id(model, row)
 
 
 def describe_tie(network: Any) -> str:

@@ -10,15 +10,11 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_files import ADDED_TOKENS, SETTINGS, list_chat_templates
 from vocadapt.models.transformers_tokenizer import (
     CLASS_ENTRIES,
-    FILE,
-    LIMITS,
     keep_tokens,
     read_settings,
 )
 from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
-
-FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
-EXACT_WORD = (False, False, True, True, False)  # the flags of an exact word
+from vocadapt.vocabulary.families.files.tokenizer_json import EXACT_WORD, read_flags
 
 
 def compare_tokenizer_settings(edit: Edit) -> tuple[int, list[str]]:
@@ -47,10 +43,8 @@ def _list_entries(model: LanguageModel) -> dict[str, Any]:
                 entries[f"{key} in {name}"] = value
     for file in list_chat_templates(model.path):
         entries[file.relative_to(model.path).as_posix()] = file.read_bytes()
-    stored = read_settings(model.path, FILE)
-    for name in LIMITS:
-        if stored.get(name):
-            entries[name] = _name_padding(model, stored[name])
+    for name, value in model.limits.items():
+        entries[name] = _name_padding(model, value)
 
     # 2. The loaded tokenizer.
     tokenizer = model.tokenizer
@@ -77,9 +71,9 @@ def compare_added_tokens(edit: Edit) -> list[str]:
     ]
 
 
-def _list_flags(model: LanguageModel) -> dict[str, tuple[bool, ...]]:
-    decoder = model.fast_tokenizer.get_added_tokens_decoder().values()
-    return {token.content: tuple(getattr(token, flag) for flag in FLAGS) for token in decoder}
+def _list_flags(model: LanguageModel) -> dict[str, dict[str, bool]]:
+    added = model.fast_tokenizer.get_added_tokens_decoder().values()
+    return {token.content: read_flags(token) for token in added}
 
 
 def _name_padding(model: LanguageModel, value: Any) -> Any:

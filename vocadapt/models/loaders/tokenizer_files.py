@@ -7,8 +7,8 @@ from vocadapt.models.loaders.loader import Finding
 from vocadapt.models.loaders.states import DIFFERS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.models.loaders.trial_texts import compare_ids, list_texts
 from vocadapt.models.network_class import SAFE, run_quietly
-from vocadapt.models.transformers_tokenizer import FILE
 from vocadapt.text.tokenization import encode_batch, is_library_error, summarize_error
+from vocadapt.vocabulary.families.files.tokenizer_checks import TOKENIZER
 
 SENTENCEPIECE = "*.model"  # pattern of the files of SentencePiece
 
@@ -20,11 +20,11 @@ def try_tokenizers(edit: Edit) -> Finding:
     from transformers import AutoTokenizer
 
     folder, texts = edit.after.path, list_texts(edit)
-    if not (folder / FILE).is_file():
-        return NOT_APPLICABLE, f"the folder has no {FILE}"
+    if not (folder / TOKENIZER).is_file():
+        return NOT_APPLICABLE, f"the folder has no {TOKENIZER}"
     try:
         loaded = run_quietly(lambda: AutoTokenizer.from_pretrained(folder, **SAFE))
-        stored = Tokenizer.from_file(str(folder / FILE))
+        stored = Tokenizer.from_file(str(folder / TOKENIZER))
         stored.no_truncation()  # a call of AutoTokenizer switches both off, too
         stored.no_padding()
     except BaseException as error:
@@ -40,7 +40,7 @@ def try_sentencepiece(edit: Edit) -> Finding:
     """Check that the folder has no file of SentencePiece: it would lack the new tokens."""
     files = ", ".join(sorted(path.name for path in edit.after.path.glob(SENTENCEPIECE)))
     if not files:
-        return NOT_APPLICABLE, f"the tokenizer is stored only in {FILE}"
+        return NOT_APPLICABLE, f"the tokenizer is stored only in {TOKENIZER}"
     if edit.added or edit.rearranged:
         return DIFFERS, f"{files} has the tokens of the original model: remove it"
     return NOT_TRIED, f"{files} was not compared"

@@ -42,10 +42,10 @@ from vocadapt.models.packs.token_rows import (
 from vocadapt.models.packs.tokenizer_patch import apply_patch
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.files.tokenizer_checks import TOKENIZER
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
-TOKENIZER = "tokenizer.json"
 EXACT_WORD = "exact-word"  # the tokenizer mode
 # Files of the base that are copied unchanged; the index still lists the same weight files.
 COPIED = (GENERATION, SEEN, INDEX)

@@ -74,6 +74,7 @@ def build_record(
         "vocadapt": __version__,
         "base_model": result.base.name,
         "on_hub": result.base.on_hub,
+        "family": base.vocabulary.family,
         "tokenizer_mode": " and ".join(modes),
         "recipe": None,
         "plan": _merge_plans(base, chosen, result),

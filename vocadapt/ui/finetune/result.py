@@ -124,7 +124,10 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     badge = pickers.NEW_BADGE if is_new else ""
     name = pickers.display_name(workspace, "runs", shown.name)
-    words.markdown(f"{badge} **{plain(name)}** · {describe_training(workspace, shown)}")
+    facts = [f"{badge} **{plain(name)}**", describe_training(shown)]
+    if name == shown.name:  # one that the user chose: it does not say the model and the task
+        facts.insert(1, describe_model_and_task(workspace, shown))
+    words.markdown(" · ".join(facts))
     draw_link("results", "All results", link, results_task=shown.task)
     if pair is not None and pair.compared[0] == shown.name:
         _draw_baseline(workspace, runs, pair)
@@ -166,17 +169,19 @@ def _draw_again(workspace: Workspace, runs: RunSet) -> None:
         panel.start(workspace, again, workspace.find_free_name("runs", runs.name, taken))
 
 
-def describe_training(workspace: Workspace, runs: RunSet) -> str:
-    """Describe what was trained: model, task, tokenization, number of runs and speed (Markdown)."""
+def describe_model_and_task(workspace: Workspace, runs: RunSet) -> str:
+    """Return the model and the task of runs (Markdown)."""
+    return f"{plain(pickers.display_model(workspace, runs.model))} on {plain(runs.task)}"
+
+
+def describe_training(runs: RunSet) -> str:
+    """Describe a training: its tokenization, number of runs and speed."""
     n = len(runs.seeds)
     runs_of_model = f"{n} seed{'s' * (n > 1)}"
     if runs.folds > 1:
         runs_of_model += f" × {runs.folds} folds"
-    model = pickers.display_model(workspace, runs.model)
-    return (
-        f"{plain(model)} on {plain(runs.task)} · {runs.tokenization} · {runs_of_model} ·"
-        f" {count(round(runs.examples_per_second))} examples/s"
-    )
+    speed = count(round(runs.examples_per_second))
+    return f"{runs.tokenization} · {runs_of_model} · {speed} examples/s"
 
 
 def draw_runs(

@@ -422,10 +422,11 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     # 2. What is known before they start; the button, and the jobs that run before these.
     specs = [request.spec(model) for model in request.models.values()]
     is_long = guards.draw_guards(workspace, *specs, has_estimate=True)
+    is_quiet = is_long or panel.draw_if_made(workspace, *specs)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             f"Start {count_noun(n, 'job')}",
-            type="secondary" if is_long else "primary",
+            type="secondary" if is_quiet else "primary",
             icon=":material/play_arrow:",
             key="start_finetune",
             disabled=bool(missing),

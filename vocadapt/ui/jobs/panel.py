@@ -100,7 +100,7 @@ def draw_start(
 ) -> str:
     """Draw the name of a result and the button that starts its job; return the name if it was pressed,
     else "". While a job with the same settings lives, draw that instead. The guards of its step stand
-    above the button, which is quiet if they say that it takes very long.
+    above the button, which is quiet if they say that it takes very long, or if there is such a result.
 
     spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
     is free. name_key: key of the field of the name; without one, there is no field. has_estimate:
@@ -116,6 +116,8 @@ def draw_start(
             taken = queue.list_promised_names(workspace, spec.kind)
             name = workspace.find_free_name(spec.kind, wish, taken)
         if guards.draw_guards(workspace, spec, has_estimate=has_estimate):
+            kind = "secondary"
+        if kind == "primary" and draw_if_made(workspace, spec):
             kind = "secondary"
     pressed = st.button(label, type=kind, icon=icon, key=key, disabled=spec is None)
     return name if pressed else ""
@@ -134,6 +136,16 @@ def draw_if_running(workspace: Workspace, *specs: Spec) -> bool:
                 f":blue-badge[:material/sync: in progress] {format_title(job)}", width="content"
             )
             draw_link(job, "Details")
+    return True
+
+
+def draw_if_made(workspace: Workspace, *specs: Spec) -> bool:
+    """Return whether jobs have made all of this already; if so, draw the names of the results."""
+    made = [queue.find_made(workspace, spec) for spec in specs]
+    names = [f"**{plain(display_name(workspace, one.kind, one.name))}**" for one in made if one]
+    if not specs or len(names) < len(specs):
+        return False
+    st.markdown(f":material/info: Made already: {', '.join(names)}.")
     return True
 
 

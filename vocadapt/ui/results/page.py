@@ -15,7 +15,11 @@ from vocadapt.lab.studies import merged
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note, draw_task_remark
-from vocadapt.ui.finetune.result import describe_training, draw_runs
+from vocadapt.ui.finetune.result import (
+    describe_model_and_task,
+    describe_training,
+    draw_runs,
+)
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.results import compared_settings, confusion, curves, view
 
@@ -90,7 +94,7 @@ def _draw_cell(workspace: Workspace, cells: Sequence[RunSet], rows: Sequence[Run
         )
         for one in cells:
             if one.name == chosen:
-                st.markdown(describe_training(workspace, one))
+                st.markdown(f"{describe_model_and_task(workspace, one)} · {describe_training(one)}")
                 row = next(row for row in rows if one.runs[0] in row.runs)
                 draw_runs(one, row.name, curves.list_curves(rows, one.task, {}))
 

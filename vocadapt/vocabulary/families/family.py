@@ -145,7 +145,8 @@ class TokenizerFamily(ABC):
     @abstractmethod
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole word, is one token with the next
-        free id, and every other word is tokenized as before.
+        free id, and every other word is tokenized as before. A token that `can_activate` accepts
+        keeps its id.
         """
 
     @abstractmethod

@@ -393,6 +393,16 @@ class Vocabulary(Summarized, ABC):
             return True
         return splitter.can_output(token) and self.tokenize_token(token) == (token,)
 
+    def can_activate(self, token: str, splitter: Splitter) -> bool:
+        """Return whether a token that the tokenizer never produces can become an exact word."""
+        return False
+
+    def find_activated(self, after: "Vocabulary") -> frozenset[str]:
+        """Return the tokens that are exact words in another vocabulary and were never produced in
+        this one: they are matched before a text is split.
+        """
+        return (after.added - self.added) & self.ids.keys()
+
     def find_words_with(self, token: str, pretokens: Iterable[str]) -> list[str]:
         """Return the pre-tokens whose tokens include `token`: "##chy" → ["tachycardia"]."""
         own = self.mark_of(token)

@@ -34,9 +34,11 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
 from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, Json, check_wordpiece_model
 from vocadapt.vocabulary.families.files.tokenizer_json import (
+    EXACT_WORD,
     fill_id_gaps,
     from_json,
     list_tokens,
+    read_flags,
     renumber_special,
     split_added_tokens,
     to_json,
@@ -77,13 +79,6 @@ PLACEHOLDER = re.compile(r"\[unused\d+\]")
 # letters from digits.
 STEMS = "a0"
 MAX_CARRIERS = 8  # word starts to try before a continuation counts as unreachable
-EXACT_WORD = {
-    "single_word": True,
-    "lstrip": False,
-    "rstrip": False,
-    "normalized": True,
-    "special": False,
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,6 +265,12 @@ class WordPieceVocabulary(Vocabulary):
         carriers.sort(key=lambda token: (not token.isascii(), len(token), token))
         return tuple(carriers[:MAX_CARRIERS])
 
+    def can_activate(self, token: str, splitter: Splitter) -> bool:
+        """Return whether a token that the tokenizer never produces can become an exact word: an
+        added token, which matches the normalized text before it is split ("covid-19").
+        """
+        return self.position(token) == "word start" and splitter.is_normalized(token)
+
     def find_parts(self, tokens: Collection[str]) -> frozenset[str]:
         """Return the wordpieces of the exact words among these tokens: next to symbols, these words
         are split into wordpieces.
@@ -317,7 +318,7 @@ class WordPieceFamily(TokenizerFamily):
         added = {
             token.content
             for token in tokenizer.get_added_tokens_decoder().values()
-            if not _is_exact_word(token) or not splitter.leaves_unchanged(token.content)
+            if read_flags(token) != EXACT_WORD or not splitter.leaves_unchanged(token.content)
         }
         return WordPieceVocabulary(
             list_tokens(tokenizer),
@@ -392,8 +393,9 @@ class WordPieceFamily(TokenizerFamily):
         return WordPieceVocabulary((), frozenset()).find_kinds(likely, likely)
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
-        """Return a copy in which each of `tokens`, as a whole word, is one token with the next
-        free id: an added token that matches single words.
+        """Return a copy in which each of `tokens`, as a whole word, is one token: an added token
+        that matches single words. An entry of the vocabulary keeps its id, others get the next free
+        ones.
         """
         vocabulary = self.read_vocabulary(tokenizer)
         within = [token for token in tokens if vocabulary.continues(token)]
@@ -404,9 +406,7 @@ class WordPieceFamily(TokenizerFamily):
                 "Choose insertion.",
             )
         changed = from_json(fill_id_gaps(tokenizer))
-        changed.add_tokens(
-            [AddedToken(token, single_word=True, normalized=True) for token in tokens]
-        )
+        changed.add_tokens([AddedToken(token, **EXACT_WORD) for token in tokens])
         return changed
 
     def insert_tokens(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
@@ -502,11 +502,6 @@ def build_tokenizer(
             ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
         )
     return tokenizer
-
-
-def _is_exact_word(token: AddedToken) -> bool:
-    """Return whether an added token matches as those of `add_exact_words` do."""
-    return all(getattr(token, name) == value for name, value in EXACT_WORD.items())
 
 
 def _read_flags(folder: Path) -> dict[str, bool]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.growth.growth import MeasuredText
 from vocadapt.vocabulary.growth.word_tokenizations import compute_saved_fraction, tokenize_text
 from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -115,12 +116,6 @@ def _measure(plan: VocabularyPlan, counts: Mapping[str, int]) -> tuple[int, int,
     """Return the number of tokens of a text before and after a plan, and of the running words that
     become unknown.
     """
-    before_table = plan.base.build_word_table(counts)
-    after_table = plan.after.build_word_table(counts)
-    before, after = before_table.tokenize(), after_table.tokenize()
-    newly_unknown = after.unknown & ~before.unknown
-    return (
-        round(float(before_table.counts @ before.pieces)),
-        round(float(after_table.counts @ after.pieces)),
-        round(float(after_table.counts @ newly_unknown)),
-    )
+    before, after = (MeasuredText.tokenize(one, counts) for one in (plan.base, plan.after))
+    newly_unknown = after.tokenization.unknown & ~before.tokenization.unknown
+    return before.tokens, after.tokens, round(float(after.table.counts @ newly_unknown))

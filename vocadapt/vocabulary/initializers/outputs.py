@@ -32,6 +32,8 @@ def initialize_output_rows(
     """
     if not INITIALIZERS[settings.method].reads_rows:
         return average_output_rows(materials.plan, output, materials.plan.new_embeddings)
+    # The kinds tell which tokens are trained: only these are donors and anchors.
+    output = replace(output, kinds=materials.model.kinds)
     own, source = replace(materials, model=output), materials.domain
     if source is None:
         source = materials.target

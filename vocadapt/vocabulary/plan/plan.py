@@ -26,14 +26,15 @@ Ids = NDArray[np.int64]
 
 
 class PlanNumbers(TypedDict):
-    """A plan in numbers: tokens before and after, added, replaced and removed (`dropped`) ones, and
-    words left out, by reason.
+    """A plan in numbers: tokens before and after, added, activated, replaced and removed (`dropped`)
+    ones, and words left out, by reason.
     """
 
     kind: str
     tokens_before: int
     added: int
     forms: NotRequired[int]
+    activated: NotRequired[int]
     reserved_filled: NotRequired[int]
     replaced: int
     dropped: int
@@ -217,6 +218,8 @@ class VocabularyPlan(Summarized):
     """The change of a vocabulary.
 
     base: the old vocabulary; added: new tokens; replaced: old tokens that get a new embedding.
+    activated: old tokens that the tokenizer never produced, and that become exact words; they keep
+        their ids.
     order: the new vocabulary by id; None if every old token keeps its id and the added ones follow.
     reserved_tokens: reserved tokens whose ids the first added tokens take.
     left_out: candidates that were not added, by reason.
@@ -232,6 +235,7 @@ class VocabularyPlan(Summarized):
     base: Vocabulary
     added: tuple[AddedWord, ...]
     replaced: tuple[str, ...] = ()
+    activated: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: PlanSettings = field(default_factory=PlanSettings)
     order: tuple[str, ...] | None = None
@@ -332,6 +336,7 @@ class VocabularyPlan(Summarized):
             "tokens_before": len(self.base),
             "added": len(self.added),
             **({"forms": len(self.forms)} if self.forms else {}),
+            **({"activated": len(self.activated)} if self.activated else {}),
             **({"reserved_filled": len(self.reserved_tokens)} if self.reserved_tokens else {}),
             "replaced": len(self.replaced),
             "dropped": len(self.removed_tokens),

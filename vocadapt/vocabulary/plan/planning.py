@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import not_
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -36,6 +38,7 @@ from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_text
 
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
 OVER_LIMIT = "beyond the maximum number of tokens to add"
+MAX_NAMED = 5  # words that a note names
 TOO_RARE = "fewer occurrences than the minimum"
 NOT_WHOLE = "would be split if all words were added"
 
@@ -115,13 +118,20 @@ def plan_from_words(
 ) -> VocabularyPlan:
     """Plan to add the words of a vector space, most frequent first (the order of the space).
 
-    exact: the words become exact-word tokens instead of entries that also match in longer words.
+    exact: the words become exact-word tokens instead of entries that also match in longer words;
+        those that are entries, but that the tokenizer never produces, become reachable.
     counts: pre-tokens of a text with their counts, in which other forms of the words are looked up.
     Raises InputError if no word of the space is new to the model, or none occurs often enough.
     """
     # 1. Select the new words, most frequent first, up to the maximum. Forms of one word count once.
     settings = settings or PlanSettings()
     reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
+    activated: tuple[str, ...] = ()
+    if exact:
+        never = refused.get(NEVER_PRODUCED, ())
+        can_activate = [vocabulary.can_activate(word, splitter) for word in never]
+        activated = tuple(compress(never, can_activate))
+        refused[NEVER_PRODUCED] = tuple(compress(never, map(not_, can_activate)))
     forms = group_word_forms(vocabulary, splitter, counts or {})
     parts = {vocabulary.fold_word(word.word) for word in forms if not word.stands_alone}
     if parts:
@@ -129,7 +139,7 @@ def plan_from_words(
             word for word in reachable if vocabulary.fold_word(word) in parts
         )
         reachable = tuple(word for word in reachable if vocabulary.fold_word(word) not in parts)
-    if not reachable:
+    if not reachable and not activated:
         lacking = sum(map(len, refused.values()))
         raise InputError(
             f"None of the {len(domain)} words in the vectors can be added to the model ({lacking}"
@@ -164,12 +174,24 @@ def plan_from_words(
         vocabulary,
         _mark_forms(vocabulary, words),
         shared,
+        activated,
         {reason: words for reason, words in left_out.items() if words},
         settings,
+        note=_describe_activated(activated),
     )
     if not exact:
         return _with_intermediate_tokens(plan)
     return add_forms(plan, forms)
+
+
+def _describe_activated(words: tuple[str, ...]) -> str:
+    """Return the note about words of the vocabulary that become reachable; "" if there are none."""
+    if not words:
+        return ""
+    return (
+        f"{len(words):,} listed words are tokens already, but the tokenizer never produced them:"
+        f" {', '.join(words[:MAX_NAMED])}. They become exact words, and keep their ids."
+    )
 
 
 def _mark_forms(vocabulary: Vocabulary, added: Iterable[AddedWord]) -> tuple[AddedWord, ...]:
@@ -239,7 +261,7 @@ def _select_frequent(
 
     Raises InputError if there are none, or if the space has no counts.
     """
-    if not min_count:
+    if not min_count or not words:
         return words
     if domain.counts is None:
         raise InputError(

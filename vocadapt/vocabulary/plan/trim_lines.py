@@ -54,12 +54,9 @@ class AddedTokenLines:
             subtract_counts(self.tokens, self.held_out.tokens),
         )
 
-    def subtract_from(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return the counts of the pre-tokens of all other lines, in their order."""
-        if not self.pretokens:
-            return dict(counts)
-        rest = {word: count - self.pretokens.get(word, 0) for word, count in counts.items()}
-        return {word: count for word, count in rest.items() if count > 0}
+    def subtract_from(self, counts: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the counts of the pre-tokens of all other lines."""
+        return subtract_counts(counts, self.pretokens)
 
 
 @dataclass(frozen=True)
@@ -152,7 +149,8 @@ def tokenize_lines(
 ) -> Iterator[list[Name]]:
     """Yield the tokens of each line, without special tokens around it.
 
-    names: the tokens by id, or other names of them (the library returns the text of unknown and added tokens instead).
+    names: the tokens by id, or other names of them (the library returns the text of unknown and
+    added tokens instead).
     """
     for encoding in encode_batch(tokenizer, lines, add_special_tokens=False):
         yield [names[i] for i in encoding.ids]

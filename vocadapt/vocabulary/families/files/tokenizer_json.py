@@ -4,8 +4,17 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
+from vocadapt.vocabulary.families.files.tokenizer_checks import TOKEN_FLAGS
+
+EXACT_WORD = {  # flags of an added token that is an exact word
+    "single_word": True,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": True,
+    "special": False,
+}
 INSIDE = ("normalizers", "pretokenizers")  # keys of the parts of a Sequence
 
 
@@ -50,6 +59,11 @@ def split_added_tokens(tokenizer: Tokenizer) -> tuple[frozenset[str], frozenset[
         elif added.content not in entries:
             others.add(added.content)
     return frozenset(special), frozenset(others)
+
+
+def read_flags(token: AddedToken) -> dict[str, bool]:
+    """Return the flags of an added token, as in tokenizer.json."""
+    return {flag: getattr(token, flag) for flag in TOKEN_FLAGS}
 
 
 def renumber_special(part: Any, ids: Mapping[str, int]) -> None:
