@@ -28,6 +28,7 @@ from vocadapt.footprint import (
     read_rates,
     sum_footprints,
 )
+from vocadapt.lab.workspace.rates import read_workspace_rates
 
 RATES = Rates("here", 12.0, 1.5, 0.4, (0.01, 0.05))
 
@@ -180,6 +181,19 @@ def test_rates_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> No
     copy.write_text(text)
     with pytest.raises(InputError, match=problem):
         read_rates(copy)
+
+
+def test_a_study_uses_the_rates_of_the_workspace_around_it(tmp_path: Path) -> None:
+    """Also one that is only planned: its folder does not exist yet."""
+    (tmp_path / "footprint.toml").write_text("pue = 2.0\nwatts_per_core = 7")
+    study = tmp_path / "studies" / "s"
+    assert read_workspace_rates(study).pue == 2.0
+    study.mkdir(parents=True)
+    (study / "footprint.toml").write_text("pue = 3.0")
+    rates = read_workspace_rates(study)
+    assert (rates.pue, rates.watts_per_core) == (3.0, 7.0)
+    assert read_workspace_rates(tmp_path).pue == 2.0
+    assert read_workspace_rates(None) == read_workspace_rates(study / "other") == read_rates()
 
 
 def test_sums_keep_bases_and_factors() -> None:

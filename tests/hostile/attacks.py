@@ -1,5 +1,5 @@
-"""Run 600 hostile commands, each in its own process: python -m tests.hostile.attacks [--only PART] [--every
-N]
+"""Run 850 hostile commands and odd orders, each in its own process:
+python -m tests.hostile.attacks [--only PART] [--every N]
 
 A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort.
 If it is refused, its message must have at most three printable lines of bounded length, and no
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import build_tiny_bert
-from tests.hostile import attacks_on_formats
+from tests.hostile import attacks_in_odd_orders, attacks_on_formats
 from tests.material import hostile
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
@@ -32,11 +32,14 @@ OUT = "out"
 
 @dataclass(frozen=True)
 class Attempt:
-    """A command line with something hostile in it, which must be refused or may succeed."""
+    """A command line with something hostile in it, which must be refused or may succeed; or, in its
+    place, an act of `attacks_in_odd_orders`.
+    """
 
     name: str
     arguments: tuple[str, ...]
     must_be_refused: bool = False
+    act: attacks_in_odd_orders.Act | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ def attempts(ground: Ground) -> list[Attempt]:
         *_on_exports(ground),
         *_on_workspaces(ground),
         *_on_outputs(ground),
+        *_in_odd_orders(),
     ]
 
 
@@ -351,6 +355,11 @@ def _on_outputs(ground: Ground) -> Iterator[Attempt]:
         yield _attempt(f"open to {number}", "workspace", "open", ground.text, f"--out={place}")
 
 
+def _in_odd_orders() -> Iterator[Attempt]:
+    for act in attacks_in_odd_orders.ACTS:
+        yield Attempt(f"order {act.__name__}", (), act=act)
+
+
 def run(attempt: Attempt, folder: Path) -> Outcome:
     """Run an attempt in a process of its own, in an empty folder, within bounds of time and
     memory.
@@ -386,7 +395,10 @@ def _be_the_attempt(attempt: Attempt, folder: Path, log: Path) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         from vocadapt.cli import main
 
-        code = main(list(attempt.arguments))
+        if attempt.act:
+            code = attacks_in_odd_orders.run_act(attempt.act, folder.with_suffix(".lab"))
+        else:
+            code = main(list(attempt.arguments))
     except BaseException:
         import traceback
 

@@ -1,10 +1,15 @@
-"""The attacks of `attacks.py`: a sample in every test run, all of them in the nightly run."""
+"""The attacks of `attacks.py`, with those in odd orders: a sample in every test run, all of them in
+the nightly run.
+"""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.hostile import attacks_in_odd_orders as orders
+from tests.material import counting_step
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,6 +25,35 @@ def attack(*options: str) -> None:
 
 def test_every_hundredth_attack_holds():
     attack("--every", "100")
+
+
+# Those that start no job.
+@pytest.mark.parametrize(
+    "act",
+    [
+        orders.delete_and_rename_at_once,
+        orders.delete_while_copies_are_made,
+        orders.put_records_of_unfinished_moves,
+        orders.restore_one_thing_five_times_at_once,
+        orders.save_one_slice_ten_times_at_once,
+        orders.write_notes_that_are_none,
+    ],
+)
+def test_some_odd_orders_hold(act, tmp_path, monkeypatch):
+    counting_step.use(monkeypatch)
+    assert orders.run_act(act, tmp_path / "lab") == 0
+
+
+def test_a_fault_in_an_odd_order_is_seen(tmp_path, monkeypatch):
+    counting_step.use(monkeypatch)
+
+    def leave_a_draft(lab):
+        (lab.workspace.root / "corpora" / ".a.draft").mkdir()
+
+    with pytest.raises(AssertionError, match="draft"):
+        orders.run_act(leave_a_draft, tmp_path / "a")
+    with pytest.raises(AssertionError, match="not refused"):
+        orders.run_act(lambda lab: orders.refuse(lambda: None), tmp_path / "b")
 
 
 @pytest.mark.slow

@@ -159,3 +159,21 @@ def test_the_outcome_of_a_run_names_collapsed_seeds():
     assert judge_outcome({"collapsed": 1, "seeds": [{}, {}, {}]}) == "1 of 3 collapsed"
     with_guards = {name for name, step in STEPS.items() if step.guards is not None}
     assert {"finetune", "model", "pretrain", "continued", "search", "seeds", "study"} <= with_guards
+
+
+def test_classes_have_a_bound_and_one_that_the_sample_lacks_is_named(files, tmp_path):
+    """Of 30 classes, a sample of 20 examples lacks ten: their number is 0."""
+    rows = [f"text {number}\t{'a' if number < 400 else number}\n" for number in range(429)]
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(rows), encoding="utf-8")
+    inputs = {"model": str(files / "before"), "train": str(tmp_path / "train.tsv")}
+    settings = FinetuneStep(kind="classification", limit=20)
+    few = find(Spec("finetune", settings, inputs))["few-labels"]
+    assert few.numbers["needed"] == 20 and len(few.numbers["labels"]) == 30
+    assert min(few.numbers["labels"].values()) == 0
+    assert few.change == {"limit": 80}  # each class once, and 20 of a: 40 would hold 11 of it
+    # All examples: a larger limit does not help.
+    few = find(Spec("finetune", FinetuneStep(kind="classification"), inputs))["few-labels"]
+    assert len(few.numbers["labels"]) == 29 and few.change == {"finetune.epochs": 15}
+    # No bound was measured for the labels of texts that may have several.
+    many = Spec("finetune", FinetuneStep(kind="multilabel"), inputs)
+    assert "few-labels" not in find(many)

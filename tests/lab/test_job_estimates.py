@@ -21,6 +21,7 @@ from vocadapt.lab.jobs.estimates import (
     measure_start_up,
 )
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.count_words import CountStep
@@ -263,6 +264,24 @@ def test_the_time_left_follows_the_phases_of_the_latest_job(tmp_path, monkeypatc
     earlier = projection(workspace, 0, 10.0)
     report(earlier, (2.0, 0.0), (3.0, 0.25), (4.0, 0.5), (8.0, 0.75), (12.0, 1.0))
     assert estimate_seconds_left(running, status) == pytest.approx(40)
+
+
+def test_of_many_jobs_only_those_of_the_step_are_read(tmp_path, monkeypatch):
+    """An estimate is made every two seconds while a job runs, and there may be thousands of jobs."""
+    workspace = Workspace(tmp_path)
+    jobs = [projection(workspace, number, 10.0, work=5.0) for number in range(8)]
+    for number in range(3):
+        (jobs[0].folder.parent / f"20260101-00000{number}-000000-corpus").mkdir()
+    read = list[str]()
+    status = Job.status
+    monkeypatch.setattr(Job, "readable", property(lambda job: read.append(job.id) or True))
+    assert [job.id for job in iterate_jobs(workspace, "projection")] == read
+    assert sorted(read) == sorted(job.id for job in jobs)
+    read.clear()
+    monkeypatch.setattr(Job, "readable", True)
+    monkeypatch.setattr(Job, "status", lambda job: read.append(job.id) or status(job))
+    measure_slowness(workspace, "projection")
+    assert len(read) == MAX_JOBS + 1  # one after the last that counts
 
 
 def test_a_profile_that_goes_back_or_is_short_still_increases(tmp_path):

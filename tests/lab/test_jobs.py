@@ -533,8 +533,8 @@ def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
 
 
 def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
-    nothing = workspace.root / "jobs" / "20260101-000000-000000-corpus"
-    nothing.mkdir(parents=True)
+    for step in ("corpus", "make-pack"):
+        (workspace.root / "jobs" / f"20260101-000000-000000-{step}").mkdir(parents=True)
     (workspace.root / "jobs" / "mine").mkdir()  # not ours
     counts = workspace.root / "counts"
     counts.mkdir()

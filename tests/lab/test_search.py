@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.material.finetuning import sentences, write_conll
 from vocadapt.__main__ import main
 from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
 from vocadapt.errors import Canceled, InputError
+from vocadapt.lab import steps
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.search.saved import read_trials
 from vocadapt.lab.search.search import open_journal, run_search
@@ -275,6 +277,28 @@ def test_a_failed_cell_fails_its_trial_alone(maker, tmp_path):
     assert result.best.settings["learning_rate"] == 1e-4
     none = search(maker, tmp_path / "none", FakePool(lambda *_: None), trials=3)
     assert none.best is None and none.importance == {} and none.count("failed") == 3
+
+
+def test_a_search_whose_every_trial_failed_ends_with_1(files, tmp_path, capsys, monkeypatch):
+    """One trial that is done is enough for 0. (A cell that fails is tried a second time.)"""
+    given = ["search", "--task", "ner", "--model", str(files / "bert"), "--trials", "3"]
+    for name in ("train", "dev", "test"):
+        given += [f"--{name}", str(files / f"{name}.txt")]
+    pools = [FakePool(lambda *_: None)] * 2
+    tries = count()
+    pools.append(FakePool(lambda *_: 0.5 if next(tries) >= 2 else None))
+    monkeypatch.setattr(steps.search, "open_search_pool", lambda *_: pools.pop(0))
+    assert main([*given, "--out", str(tmp_path / "none")]) == 1
+    assert "3 trials: 0 done, 0 pruned, 3 failed" in capsys.readouterr().out
+    answers = []
+    for name, code in (("json", 1), ("some", 0)):
+        assert main([*given, "--out", str(tmp_path / name), "--json"]) == code
+        answers.append(json.loads(capsys.readouterr().out))
+    none, some = answers
+    assert none["trials"] == none["failed"] == 3 and none["done"] == 0 and none["best"] is None
+    assert all(row["state"] == "failed" and row["problem"] for row in none["rows"])
+    assert none["command"] == "" and none["seconds"] > 0
+    assert some["failed"] == 1 and some["done"] == 2 and some["best"]["mean"] == 0.5
 
 
 def test_several_workers_train_several_trials_at_once(maker, tmp_path):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from vocadapt.training.tasks.examples import Sentence, Split, Text, sample_split
+from vocadapt.training.tasks.examples import Question, Sentence, Split, Text, sample_split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.training_sample import sample_training_split
 
@@ -69,9 +69,36 @@ def test_each_of_several_labels_is_raised():
     assert sample.labels["B"] == 10 and sample.labels["A"] >= 10
 
 
-def test_classes_without_a_measured_need_are_drawn_at_random():
-    labels = ["a"] * 90 + ["b"] * 10
-    split = Split(tuple(Text(str(n), f"t{n}", (label,)) for n, label in enumerate(labels)))
-    sample = sample_training_split(split, TEXTS, 20)
-    assert sample.split.examples == sample_split(split, 20).examples
+def build_texts(labels: str) -> Split:
+    """A text for each label, which is one character."""
+    return Split(tuple(Text(str(n), f"t{n}", (label,)) for n, label in enumerate(labels)))
+
+
+@pytest.mark.parametrize("kind", ["classification", "relations", "nli", "multilabel"])
+def test_each_class_is_represented(kind):
+    """Half of 20 is shared by two classes: 5 each; 20 drawn at random of 995 + 5 hold none of b."""
+    split = build_texts("a" * 995 + "b" * 5)
+    sample = sample_training_split(split, TASK_KINDS[kind], 20)
+    assert sample.at_random == {"a": 20} and sample.labels == {"a": 15, "b": 5}
     assert sample.labels == Counter(one.labels[0] for one in sample.split.examples)
+    assert "b 5 instead of 0" in sample.describe()
+
+
+@pytest.mark.parametrize(("limit", "represented"), [(13, 13), (14, 13), (25, 13), (40, 13)])
+def test_a_class_is_in_the_sample_if_there_is_room_for_each(limit, represented):
+    split = build_texts("a" * 500 + "bcdefghijklm")
+    sample = sample_training_split(split, TEXTS, limit)
+    assert len(sample.split) == limit and len(sample.labels) == represented
+
+
+def test_a_sample_that_is_smaller_than_the_number_of_classes_is_the_random_one():
+    split = build_texts("a" * 50 + "bcdefghijklm")
+    sample = sample_training_split(split, TEXTS, 12)
+    assert sample.split.examples == sample_split(split, 12).examples
+
+
+def test_answers_to_questions_are_no_classes():
+    examples = tuple(Question(str(n), "who", "a b c", ()) for n in range(30))
+    sample = sample_training_split(Split(examples), TASK_KINDS["qa"], 10)
+    assert sample.split.examples == sample_split(Split(examples), 10).examples
+    assert sample.labels == {}

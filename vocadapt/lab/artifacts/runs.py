@@ -393,9 +393,9 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
         whole = load_task(step, settings)
         task, _ = limit_task(whole, settings.limit)
-        # Runs of earlier versions, which did not count labels, were trained on a random sample.
+        # Earlier versions drew other samples; those that did not count labels, random ones.
         drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)
-        if drawn.labels != drawn.at_random and "trained_labels" not in run.record:
+        if run.record.get("trained_labels", drawn.at_random) != drawn.labels:
             return None
         examples = tuple(task.splits["train"].examples)
         if settings.finetune.with_dev and "dev" in task.splits:

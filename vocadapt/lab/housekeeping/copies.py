@@ -13,7 +13,7 @@ from typing import IO
 from zipfile import ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, expand_path, open_file
+from vocadapt.files import check_output_path, expand_path, open_file, show_path
 from vocadapt.lab.published.imports import FOLDER as PUBLISHED
 from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import (
@@ -65,15 +65,16 @@ def copy_workspace(workspace: Workspace, target: Path, progress: Progress = sile
     Raises InputError if the workspace is empty, if the folder is not, or if the disk is full.
     """
     _check_empty(target)
-    files = _list_exported(workspace)
-    sizes = [(workspace.root / file).stat().st_size for file in files]
-    with convert_write_errors(target), _folder_draft(target, sum(sizes)) as draft:
-        for number, file in enumerate(files):
-            progress(number / len(files), f"{number:,} of {len(files):,} files")
-            (draft / file).parent.mkdir(parents=True, exist_ok=True)
-            with open_file(workspace.root / file) as source, open(draft / file, "xb") as place:
-                shutil.copyfileobj(source, place, BLOCK)
-            shutil.copystat(workspace.root / file, draft / file)
+    with convert_write_errors(target), _report_change(workspace):
+        files = _list_exported(workspace)
+        sizes = [(workspace.root / file).stat().st_size for file in files]
+        with _folder_draft(target, sum(sizes)) as draft:
+            for number, file in enumerate(files):
+                progress(number / len(files), f"{number:,} of {len(files):,} files")
+                (draft / file).parent.mkdir(parents=True, exist_ok=True)
+                with open_file(workspace.root / file) as source, open(draft / file, "xb") as place:
+                    shutil.copyfileobj(source, place, BLOCK)
+                shutil.copystat(workspace.root / file, draft / file)
     return Workspace(target)
 
 
@@ -82,10 +83,20 @@ def export_workspace(workspace: Workspace, target: Path) -> int:
 
     Raises InputError if the workspace is empty, or if the file cannot be written.
     """
-    files = _list_exported(workspace)
     with open_file_draft(target) as draft, open(draft, "wb") as file:
-        pack_files(_name_files(workspace), file)
-    return len(files)
+        return _pack(workspace, file)
+
+
+@contextmanager
+def _report_change(workspace: Workspace) -> Iterator[None]:
+    """Raise InputError if a file of the workspace disappears while the block reads it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{workspace.root} changed while it was copied: {show_path(error.filename)} is gone.",
+            "Copy it again.",
+        ) from error
 
 
 def _list_exported(workspace: Workspace) -> list[Path]:
@@ -104,15 +115,16 @@ def export_to_temporary_file(workspace: Workspace) -> FileIO:
     """Write a workspace to a temporary zip file, which is removed when it is closed."""
     remedy = "Free some disk space, or copy the folder itself."
     return write_to_temporary_file(
-        lambda file: pack_files(_name_files(workspace), file),
-        workspace.root.name,
-        workspace.root,
-        remedy,
+        lambda file: _pack(workspace, file), workspace.root.name, workspace.root, remedy
     )
 
 
-def _name_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
-    return ((workspace.root / file, file.as_posix()) for file in list_files(workspace))
+def _pack(workspace: Workspace, place: IO[bytes]) -> int:
+    """Write the files of a workspace into a zip file, and return their number."""
+    with _report_change(workspace):
+        files = _list_exported(workspace)
+        pack_files(((workspace.root / file, file.as_posix()) for file in files), place)
+    return len(files)
 
 
 def open_export(
@@ -197,8 +209,8 @@ def _check_empty(target: Path) -> None:
 
 @contextmanager
 def _folder_draft(target: Path, size: int) -> Iterator[Path]:
-    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block ends, and is
-    removed if the block raises; if this process is killed, the next copy removes it.
+    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block
+    ends, and is removed if the block raises; if this process is killed, the next copy removes it.
     """
     target = Path(os.path.abspath(target))
     with open_folder_draft(target, size) as draft:

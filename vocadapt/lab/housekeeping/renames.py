@@ -57,9 +57,7 @@ def list_dependents(workspace: Workspace, artifact: Artifact) -> list[Artifact]:
 
 def check_unused(workspace: Workspace, artifact: Artifact) -> None:
     """Raise InputError if a running or waiting job reads or writes the artifact."""
-    for job in queue.list_jobs(workspace):
-        if not job.status().alive:
-            continue
+    for job in queue.list_living_jobs(workspace):
         read = [Path(path) for paths in job.spec.inputs.values() for path in paths]
         if any(_is_inside(path, artifact.folder) for path in [job.target, *read]):
             raise InputError(
@@ -158,7 +156,9 @@ def finish_move(
     if not record.is_file():
         return
     paths = strict_json.read(record)
-    source, target = workspace.root / paths["source"], workspace.root / paths["target"]
+    source, target = (workspace.root / str(paths.get(name)) for name in ("source", "target"))
+    if not all(path.resolve().is_relative_to(workspace.root) for path in (source, target)):
+        raise InputError(f"{record}: leads out of the workspace.", "Remove the file.")
     if target.exists() and not source.exists():
         finish(workspace, source, target)
     else:  # killed before the folder was moved

@@ -77,8 +77,11 @@ def delete_job(workspace: Workspace, job: Job) -> Deleted:
 
 def list_trash(workspace: Workspace) -> list[Deleted]:
     """List the trash, latest deletion first; folders that vocadapt did not write are left out."""
-    found = []
-    for folder in sorted((workspace.root / TRASH).glob("*/*/*/"), reverse=True):
+    found, folders = [], list[Path]()
+    for place in (workspace.root / TRASH).glob("[!.]*"):
+        with suppress(FileNotFoundError):  # restored or removed just now
+            folders += place.glob("*/*/")
+    for folder in sorted(folders, reverse=True):
         kind, entry = folder.parent.name, folder.parents[1].name
         with suppress(ValueError):
             when = datetime.strptime(entry.rpartition("-")[0], TIME).replace(tzinfo=UTC)

@@ -60,7 +60,9 @@ def measure_slowness(workspace: Workspace, step: str) -> float:
     # The ratio of the sums, not the mean ratio: long jobs show the speed better than short ones.
     taken, expected, count = 0.0, 0.0, 0
     for job, status in _iterate_jobs_of(workspace, step):
-        if status.state != "done" or status.past or count == MAX_JOBS:
+        if count == MAX_JOBS:
+            break
+        if status.state != "done" or status.past:
             continue
         seconds = status.updated - (status.paced or status.started)
         modeled = _find_work(job)
@@ -168,7 +170,7 @@ def estimate_seconds_left(job: Job, status: Status) -> float | None:
 
 def _iterate_jobs_of(workspace: Workspace, step: str) -> Iterator[tuple[Job, Status]]:
     """Yield the jobs of a step with their statuses, newest first."""
-    return ((job, job.status()) for job in iterate_jobs(workspace) if job.spec.step == step)
+    return ((job, job.status()) for job in iterate_jobs(workspace, step))
 
 
 def _find_work(job: Job) -> float:

@@ -171,6 +171,8 @@ class Job:
         for folder in list_living_folders(self.folder.parent):
             if folder == self.folder or not (folder / STATUS).is_file():
                 continue
+            if not Job(folder).readable:  # damaged, or of another version
+                continue
             status = read_status(folder)
             if status.state == "running":
                 running = Job(folder)

@@ -6,6 +6,7 @@ locked. The file of a killed process is removed when the next job is started; un
 shows that the job has ended.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from vocadapt.lab.workspace.locks import is_locked
@@ -44,4 +45,5 @@ def forget_ended(jobs: Path) -> None:
     """Remove the marks of killed processes; no job may be started meanwhile."""
     for mark in (jobs / FOLDER).glob("*"):
         if not is_locked(jobs / mark.name):
-            mark.unlink(missing_ok=True)
+            with suppress(OSError):  # removed just now, or no file
+                mark.unlink()

@@ -40,7 +40,7 @@ from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked, wai
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, check_name
 
-ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
+ID = re.compile(r"\d{8}-\d{6}-\d{6}-([\w-]+)")  # group 1: the step
 MAX_RECENT = 12  # newest jobs among which a result is looked for
 # Arguments of Python, followed by the job's folder. -P: no module is imported from the working folder.
 WORKER = ("-P", "-m", "vocadapt", "job")
@@ -134,15 +134,23 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
     return Job(folder)
 
 
-def iterate_jobs(workspace: Workspace) -> Iterator[Job]:
-    """Yield the readable jobs of a workspace, newest first; jobs of other versions are skipped."""
+def iterate_jobs(workspace: Workspace, step: str = "") -> Iterator[Job]:
+    """Yield the readable jobs of a workspace, of all steps or of one, newest first; jobs of other
+    versions are skipped.
+    """
     folder = workspace.root / "jobs"
     try:
         names = sorted(os.listdir(folder), reverse=True)
     except OSError:  # none was started yet
         names = []
-    jobs = (Job(folder / name) for name in names)
-    return (job for job in jobs if job.readable)
+    for name in names:
+        # Of thousands of jobs, those of other steps are not read; a cell of a study has its own name.
+        named = ID.fullmatch(name)
+        if step and named and named[1] != step:
+            continue
+        job = Job(folder / name)
+        if job.readable and (not step or job.spec.step == step):
+            yield job
 
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:

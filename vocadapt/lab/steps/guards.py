@@ -63,7 +63,8 @@ def guard_minutes(seconds: float, change: Change | None = None) -> Guard:
 def describe_minutes(seconds: float) -> str:
     """Describe a duration in whole seconds, minutes or hours: 40 seconds, 8 minutes, 1.5 hours."""
     if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
+        whole = max(1, round(seconds))
+        return f"{whole} second{'s' * (whole != 1)}"
     if seconds < 5400:
         return f"{round(seconds / 60)} minutes"
     return f"{seconds / 3600:.1f} hours"

@@ -14,7 +14,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, use_scratch
-from vocadapt.footprint import Footprint, Meter
+from vocadapt.footprint import Meter
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import Spec, StepContext
@@ -59,6 +59,8 @@ def run_step(
     if grows:
         opened = open_growing(folder, size, FLOOR)
     with opened as draft:
+        # 1. What is known before the step: its guards, and its inputs, so that what changes
+        #    meanwhile makes its result stale.
         root = find_root(folder)
         guards: tuple[Guard, ...] = ()
         if report_guard is not None:
@@ -67,25 +69,24 @@ def run_step(
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)
-        # Before the step: what changes meanwhile makes its result stale.
         inputs = StepContext(spec, draft, root, progress).inputs()
         checkpoint = None
         if job:
             checkpoint = _prepare_job_checkpoint(job, inputs)
         elif keep:
             checkpoint = _prepare_own_checkpoint(keep, spec, inputs)
-        context = StepContext(spec, draft, root, progress, checkpoint)
+
+        # 2. The step.
         if grows:
-            shutil.rmtree(draft / SCRATCH, ignore_errors=True)  # of a killed run
-            if not (draft / MANIFEST).exists():  # so that it is listed while it grows
-                begun = Manifest(
-                    spec.kind, folder.name, asdict(spec.settings), inputs, step=spec.step
-                )
-                begun.save(draft, lists_files=False)
+            _begin_to_grow(draft, spec, folder.name, inputs)
+        context = StepContext(spec, draft, root, progress, checkpoint)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
+
+        # 3. Its footprint and manifest.
         footprint = meter.read()
-        _add_to_card(draft, spec, footprint)
+        if spec.kind == "models" and (draft / RECORD).is_file():
+            add_footprint(draft, spec.step, footprint)
         Manifest(
             kind=spec.kind,
             step=spec.step,
@@ -106,6 +107,14 @@ def run_step(
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)
     return open_artifact(folder)
+
+
+def _begin_to_grow(draft: Path, spec: Spec, name: str, inputs: Mapping[str, Input]) -> None:
+    """Remove what a killed run left, and write a manifest, so that it is listed while it grows."""
+    shutil.rmtree(draft / SCRATCH, ignore_errors=True)
+    if not (draft / MANIFEST).exists():
+        begun = Manifest(spec.kind, name, asdict(spec.settings), inputs, step=spec.step)
+        begun.save(draft, lists_files=False)
 
 
 def _report_before(
@@ -133,12 +142,6 @@ def _poll_with(meter: Meter, progress: Progress) -> Progress:
         progress(fraction, message)
 
     return report
-
-
-def _add_to_card(draft: Path, spec: Spec, footprint: Footprint) -> None:
-    """Add the footprint of a step to the record and the card of the adapted model that it made."""
-    if spec.kind == "models" and (draft / RECORD).is_file():
-        add_footprint(draft, spec.step, footprint)
 
 
 def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:

@@ -75,8 +75,7 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
     workspace = Workspace(context.root) if context.root else None
     grid = expand(study, context.draft, settings.confirm, workspace)
     found: dict[str, Guard] = {}
-    for row, task in dict.fromkeys((cell.row, cell.task) for cell in grid.cells):
-        cell = next(one for one in grid.cells if (one.row, one.task) == (row, task))
+    for (_, task), cell in {(cell.row, cell.task): cell for cell in grid.cells}.items():
         spec = replace(cell.step.spec, offline=cell.step.spec.offline or context.spec.offline)
         if cell.step.needs is not None:  # its model is not made yet
             spec = replace(spec, inputs={**spec.inputs, "model": find_source(cell).inputs["model"]})

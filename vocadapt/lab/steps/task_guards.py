@@ -61,10 +61,13 @@ def guard_duration(
 def _guard_labels(
     whole: Task, task: Task, settings: FinetuneSettings, limit: int
 ) -> Iterator[Guard]:
-    """Warn of labels with fewer entities or examples than a training needs."""
-    splits = list_trained_splits(task, settings)
+    """Warn of labels with fewer entities or examples than a training needs, perhaps none in the
+    sample.
+    """
+    splits, every = list_trained_splits(task, settings), list_trained_splits(whole, settings)
     needed = task.kind.least_of_label
-    found = task.kind.count_labels(_join(splits))
+    drawn = task.kind.count_labels(_join(splits))
+    found = {label: drawn[label] for label in task.kind.count_labels(_join(every))}
     few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
     if not few:
         return
@@ -77,7 +80,7 @@ def _guard_labels(
         named += f" and of {len(few) - MAX_NAMED} other labels"
     epochs = f"{settings.epochs} epoch{'s' * (settings.epochs != 1)}"
     n_examples = sum(map(len, splits))
-    of = sum(map(len, list_trained_splits(whole, settings)))
+    of = sum(map(len, every))
     which = f"All {of:,}" if n_examples == of else f"{n_examples:,} of {of:,}"
     yield Guard(
         "few-labels",
@@ -97,13 +100,14 @@ def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int)
     """
     kind, train = whole.kind, whole.splits["train"]
     drawn, every = (kind.count_labels(one.splits["train"].examples) for one in (task, whole))
-    has_more = any(n < kind.least_of_label and n < every[label] for label, n in drawn.items())
-    if not has_more:
+    # A label of which all examples do not suffice cannot be helped by a limit.
+    wanted = {label: min(n, kind.least_of_label) for label, n in every.items()}
+    if all(drawn[label] >= n for label, n in wanted.items()):
         return {"finetune.epochs": MORE_EPOCHS * settings.epochs}
     larger = 2 * limit
     while larger < len(train):
         labels = sample_training_split(train, kind, larger).labels
-        if min(labels.values(), default=0) >= kind.least_of_label:
+        if all(labels.get(label, 0) >= n for label, n in wanted.items()):
             return {"limit": larger}
         larger *= 2
     return {"limit": 0}

@@ -59,6 +59,7 @@ def open_draft(
                 os.close(lock)
     except BaseException as error:
         # 3. If anything fails, leave nothing behind.
+        is_gone = draft is not None and not draft.is_dir()
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
         with suppress(OSError):  # only the parents created above that are still empty
@@ -68,6 +69,11 @@ def open_draft(
             raise InputError(
                 f"The disk is full: {folder} was not written.",
                 "Free some disk space, or choose another place.",
+            ) from error
+        if is_gone and isinstance(error, OSError):
+            raise InputError(
+                f"{folder} was not written: its draft was removed meanwhile.",
+                "Run it again, and remove nothing beside it until it is done.",
             ) from error
         raise
 

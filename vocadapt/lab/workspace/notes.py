@@ -7,6 +7,7 @@ every comparison.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.text.splitter import is_encodable
 
 FILE = "notes.jsonl"
 # Characters of a note, tags of a note, characters of a tag.
@@ -39,6 +41,8 @@ class Note:
     name: str = ""
 
     def __post_init__(self) -> None:
+        if not all(map(is_encodable, (self.text, *self.tags, self.about, self.name))):
+            raise InputError("A note holds bytes that are not UTF-8.", "Write it again.")
         if len(self.text) > MAX_NOTE_LENGTH:
             raise InputError(
                 f"A note has at most {MAX_NOTE_LENGTH:,} characters, got {len(self.text):,}.",
@@ -104,11 +108,11 @@ def save_note(
     # Normalize spaces in tags, and remove duplicates.
     unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     note = Note(text.strip(), unique_tags, about, _format_now())
-    change = lambda old: replace(note, name=old.name)  # noqa: E731
-    if not note.text:
-        return _change_note(workspace, id, change)
-    with reserve_space(workspace.root, len(note.text.encode())):
-        return _change_note(workspace, id, change)
+    room: AbstractContextManager[object] = nullcontext()
+    if note.text:  # a note can be removed from a full storage
+        room = reserve_space(workspace.root, len(note.text.encode()))
+    with room:
+        return _change_note(workspace, id, lambda old: replace(note, name=old.name))
 
 
 def save_name(workspace: Workspace, id: str, name: str) -> str:

@@ -65,7 +65,7 @@ def pack_to_temporary_file(folder: Path, scratch: Path) -> FileIO:
 
 
 def write_to_temporary_file(
-    write: Callable[[FileIO], None], name: str, scratch: Path, remedy: str
+    write: Callable[[FileIO], object], name: str, scratch: Path, remedy: str
 ) -> FileIO:
     """Write a temporary file in `scratch`, or in the system's folder if it cannot be written there;
     the file is removed when it is closed.

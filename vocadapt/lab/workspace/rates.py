@@ -3,17 +3,17 @@
 from pathlib import Path
 
 from vocadapt.footprint import RATES, Rates, read_rates
+from vocadapt.lab.workspace.workspace import find_root
 
 
 def read_workspace_rates(root: Path | None) -> Rates:
     """Return the rates of a workspace: those of the program, changed by its file footprint.toml.
 
-    The folder of a study or search is itself a workspace; it also uses the file of the workspace around
-    it. Raises InputError for an invalid file.
+    The folder of a study or search is itself a workspace; it also uses the file of the workspace
+    around it. Raises InputError for an invalid file.
     """
-    if root is None:
-        return read_rates()
-    copies = [root / RATES]
-    if root.parent.name in ("studies", "searches"):
-        copies.insert(0, root.parent.parent / RATES)
+    copies = list[Path]()
+    while root is not None:
+        copies.insert(0, root / RATES)
+        root = find_root(root)
     return read_rates(*copies)

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name, number_names
 
 FOLDER = "slices"
@@ -59,14 +60,20 @@ def save_slice(
     base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "slice"
     if not is_name(base):
         base = f"slice-{base}"
-    free_id = next(id for id in number_names(base) if not _path(workspace, id).exists())
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    made = Slice(free_id, name, chosen, dict(source or {}), now)
-    path = _path(workspace, made.id)
+    made = Slice(base, name, chosen, dict(source or {}), now)
     size = len(strict_json.format_file(asdict(made)).encode())
-    with reserve_space(path, size), convert_write_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        strict_json.write(path, asdict(made))
+    folder = _path(workspace, base).parent
+    with reserve_space(folder, size), convert_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with wait_for_lock(folder):
+            path = next(
+                path
+                for path in (_path(workspace, id) for id in number_names(base))
+                if not path.exists()
+            )
+            made = replace(made, id=path.stem)
+            strict_json.write(path, asdict(made))
     return made
 
 

@@ -55,10 +55,12 @@ def list_unused_uploads(workspace: Workspace) -> list[Path]:
 
 
 def remove_unused_uploads(workspace: Workspace) -> None:
-    """Remove unused uploads that are older than a day."""
+    """Remove unused uploads that are older than a day; those in folders of their own, such as bare
+    vocabularies, are used as they are, and stay.
+    """
     for file in list_unused_uploads(workspace):
-        is_whole_input = file.parent == workspace.root / UPLOADS
-        if is_whole_input and time.time() - _find_time(file) > MAX_UNUSED_SECONDS:
+        is_imported = file.parent == workspace.root / UPLOADS
+        if is_imported and time.time() - _find_time(file) > MAX_UNUSED_SECONDS:
             file.unlink(missing_ok=True)
 
 

@@ -77,8 +77,8 @@ def fit(
     """Train `network` in place; with `score`, it ends with the weights of its best epoch.
 
     baseline: of the dev split; with it, a training in which nothing is learned ends early (see
-    `has_learned_nothing`). Training resumes from the newest checkpoint in `folder`; the final weights are the same as
-    without interruption. Raises InputError if the loss is not finite, or if a single example does
+    `has_learned_nothing`). Training resumes from the newest checkpoint in `folder`; the final weights
+    are the same as without interruption. Raises InputError if the loss is not finite, or if a single example does
     not fit in memory.
     """
     from vocadapt.training.trainers import FinetuningTrainer, StepCallback

@@ -55,8 +55,9 @@ def sample_training_split(split: Split, kind: TaskKind, limit: int) -> TrainingS
     A random sample of a task with rare entities holds too few of them to learn from: 200 sentences
     of Linnaeus hold about 35. So examples are exchanged until each label is in
     `kind.needed_of_label` of them or, where the sample is smaller than that, until half of it is
-    shared equally among the labels. The other half stays as it was drawn, so that the sample keeps
-    examples without any label. A sample that needs no exchange is the random one.
+    shared equally among the labels, each of which is in it at least once if there are not too many.
+    The other half stays as it was drawn, so that the sample keeps examples without any label. A
+    sample that needs no exchange is the random one.
 
     1. Draw at random.
     2. Add examples of each label that is too rare, the rarest label first, in random order.
@@ -79,7 +80,10 @@ def sample_training_split(split: Split, kind: TaskKind, limit: int) -> TrainingS
     labels_of = [frozenset(kind.count_labels([example])) for example in examples]
     found = Counter(label for place in drawn for label in labels_of[place])
     every = Counter(label for own in labels_of for label in own)
-    needed = min(kind.needed_of_label, limit // (2 * max(1, len(every))))
+    needed = limit // (2 * max(1, len(every)))
+    if not needed and len(every) <= limit:
+        needed = 1
+    needed = min(kind.needed_of_label, needed)
     added = dict[int, None]()
     for label in sorted(every, key=lambda label: (every[label], label)):
         for place in others:

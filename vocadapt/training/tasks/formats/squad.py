@@ -43,8 +43,8 @@ def read_questions(path: Path) -> Split:
     """Read questions; every answer's start is checked against its context.
 
     Notes count answers, moved ones (in all, by distance, and those whose place is not certain), those
-    missing in their context (start None), those with whitespace at an end, those that occur several times, and those longer than
-    500 characters. Raises InputError for other JSON, for answers to only some questions, and for no
+    missing in their context (start None), those with whitespace at an end, those that occur several
+    times, and those longer than 500 characters. Raises InputError for other JSON, for answers to only some questions, and for no
     question.
     """
     # 1. The JSON of the file.
