@@ -193,7 +193,7 @@ def find_made(workspace: Workspace, spec: Spec) -> Artifact | None:
     was removed or is out of date; None if there is nothing.
     """
     wanted = spec.absolute()
-    for job in list_jobs(workspace, MAX_RECENT):
+    for job in islice(iterate_jobs(workspace, spec.step), MAX_RECENT):
         if job.spec == wanted and job.finished:
             made = workspace.artifact(spec.kind, job.target.name)
             if not made.explain_staleness(workspace):

@@ -71,21 +71,19 @@ def _guard_labels(
     few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
     if not few:
         return
-    noun = task.kind.counted_noun
     named = ", ".join(
-        f"{n:,} {noun} of {label}" if label else f"{n:,} {noun}"
-        for label, n in list(few.items())[:MAX_NAMED]
+        f"{n:,} of {label}" if label else f"{n:,}" for label, n in list(few.items())[:MAX_NAMED]
     )
     if len(few) > MAX_NAMED:
-        named += f" and of {len(few) - MAX_NAMED} other labels"
+        named += f", and {len(few) - MAX_NAMED} other labels"
     epochs = f"{settings.epochs} epoch{'s' * (settings.epochs != 1)}"
     n_examples = sum(map(len, splits))
     of = sum(map(len, every))
     which = f"All {of:,}" if n_examples == of else f"{n_examples:,} of {of:,}"
     yield Guard(
         "few-labels",
-        f"{which} training {splits[0].examples[0].plural} hold only {named}. With fewer than"
-        f" {needed}, trainings of {epochs} learned little or nothing.",
+        f"{which} training {splits[0].examples[0].plural} hold few {task.kind.counted_noun}:"
+        f" {named}. With fewer than {needed}, trainings of {epochs} learned little or nothing.",
         {"labels": few, "needed": needed, "examples": n_examples, "of": of},
         find_repair(whole, task, settings, limit),
         serious=True,
